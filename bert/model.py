@@ -1,0 +1,474 @@
+"""BERT's encoder, with GluonNLP's interface."""
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, nn
+
+from model_zoo.block import ZooBlock, check_ids, check_shape
+from model_zoo.errors import InputError
+from model_zoo.layers.activations import Activation
+from model_zoo.layers.attention import attention_length
+from model_zoo.layers.cells import EncoderCell
+
+from .catalogue import ARCHITECTURES
+from .config import BertConfig
+from .mapping import bert_mappings
+
+__all__ = ['BertBlock', 'BertModel']
+
+
+class BertEncoder(HybridBlock):
+    """Position embedding, normalization and the encoder layers.
+
+    Inputs
+    ------
+    x : (batch, length, units)
+        Sum of word and token type embeddings.
+    valid_length : (batch,) or None
+    head_mask : (layers, heads) or None
+    probes : list of (length, batch, heads * head_size), one a layer, or None
+        See `SelfAttention`.
+
+    Outputs
+    -------
+    states : list of (batch, length, units)
+        Of all layers; zero behind the valid length.
+    attentions : list of (batch, heads, length, length)
+    heads : list of (length, batch, heads * head_size)
+    """
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        initializer = mx.init.Normal(config.initializer_range)
+        units, eps = config.hidden_size, config.layer_norm_eps
+        self._config = config
+        with self.name_scope():
+            self.position_weight = self.params.get(
+                'position_weight', shape=(config.max_position_embeddings, units), init=initializer
+            )
+            self.norm = nn.LayerNorm(epsilon=eps, in_channels=units)
+            self.dropout = nn.Dropout(config.hidden_dropout_prob)
+            self.layers = nn.HybridSequential(prefix='')
+            with self.layers.name_scope():
+                for layer in range(config.num_hidden_layers):
+                    cell = EncoderCell(
+                        units,
+                        config.intermediate_size,
+                        len(config.kept_heads(layer)),
+                        config.head_size,
+                        config.attention_probs_dropout_prob,
+                        config.hidden_dropout_prob,
+                        config.hidden_act,
+                        eps,
+                        initializer,
+                        prefix=f'layer{layer}_',
+                    )
+                    self.layers.add(cell)
+
+    def _layer_mask(self, F, head_mask, layer):
+        """The row of `head_mask` for `layer`, without the heads that were pruned."""
+        row = F.slice_axis(head_mask, axis=0, begin=layer, end=layer + 1)
+        row = F.reshape(row, shape=(-1,))
+        if layer not in self._config.pruned_heads:
+            return row
+        kept = self._config.kept_heads(layer)
+        parts = [F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept]
+        return F.concat(*parts, dim=0)
+
+    def hybrid_forward(
+        self, F, x, valid_length=None, head_mask=None, probes=None, position_weight=None
+    ):
+        x = F.transpose(x, axes=(1, 0, 2))  # (L, B, C) from here on
+        positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
+        x = F.broadcast_add(x, F.expand_dims(positions, 1))
+        x = self.dropout(self.norm(x))
+        lengths = {}  # by number of heads, which differs between layers after pruning
+        states, attentions, heads = [], [], []
+        for layer, cell in enumerate(self.layers):
+            count = cell.attention.num_heads
+            if valid_length is not None and count not in lengths:
+                lengths[count] = attention_length(F, valid_length, x, count)
+            mask = None if head_mask is None else self._layer_mask(F, head_mask, layer)
+            probe = None if probes is None else probes[layer]
+            x, attention, head = cell(x, lengths.get(count), mask, probe)
+            states.append(self._finish(F, x, valid_length))
+            attentions.append(attention)
+            heads.append(head)
+        return states, attentions, heads
+
+    @staticmethod
+    def _finish(F, x, valid_length):
+        if valid_length is not None:
+            x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
+        return F.transpose(x, axes=(1, 0, 2))
+
+
+class BertDecoder(HybridBlock):
+    """The masked language model's head: transform, and product with the word embedding.
+
+    Inputs
+    ------
+    x : (batch, positions, units)
+    weight : (vocab_size, units)
+        The word embedding's.
+
+    Outputs
+    -------
+    (batch, positions, vocab_size)
+    """
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._vocab_size = config.vocab_size
+        units = config.hidden_size
+        with self.name_scope():
+            self.dense = nn.Dense(
+                units,
+                in_units=units,
+                flatten=False,
+                weight_initializer=mx.init.Normal(config.initializer_range),
+            )
+            self.activation = Activation(config.hidden_act)
+            self.norm = nn.LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
+            self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
+
+    def hybrid_forward(self, F, x, weight, bias):
+        x = self.norm(self.activation(self.dense(x)))
+        return F.FullyConnected(x, weight, bias, num_hidden=self._vocab_size, flatten=False)
+
+
+class BertBlock(ZooBlock):
+    """What `BertModel` and the task blocks share: inputs, checks, and the heads' outputs.
+
+    The inputs of every BERT block begin with ``(words, token_types, valid_length)`` and may end
+    with a head mask.
+    """
+
+    config_class = BertConfig
+    architectures = ARCHITECTURES
+    optional_parts = ('pooler', 'decoder', 'classifier')
+
+    def _bert(self):
+        """The block's `BertModel`."""
+        return getattr(self, self.backbone) if self.backbone else self
+
+    def mappings(self):
+        return bert_mappings(getattr(self, 'dropout_rate', 0))
+
+    def _run(self, words, token_types, valid_length, specific, head_mask, probes):
+        """Check the inputs, call the block, and put the heads' outputs aside.
+
+        `specific` is the list of the inputs that only this kind of block has. `probes` is given
+        when another block calls this one; then the result is left as it is.
+        """
+        bert = self._bert()
+        if not isinstance(words, mx.nd.NDArray):  # symbols: the caller of the outer block checked
+            return super().__call__(words, token_types, valid_length, *specific, head_mask, probes)
+        bert.check_inputs(words, token_types, valid_length)
+        if head_mask is not None:
+            head_mask = bert.full_head_mask(head_mask)
+        keep = bert.keep_multihead_output and probes is None
+        if keep:
+            probes = bert.make_probes(words)
+        output = super().__call__(
+            words, token_types, valid_length, *specific, head_mask, probes
+        )
+        if keep:
+            output, heads = output
+            bert.set_multihead_outputs(heads, probes)
+        return output
+
+    def prune_heads(self, heads_to_prune):
+        """Remove attention heads for good.
+
+        Make a new Trainer afterwards: the parameters of these layers are new ones.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their first numbers. Heads that are pruned already are passed over.
+
+        Raises
+        ------
+        InputError
+            If a layer or head doesn't exist, or a layer would be left without heads.
+        """
+        self._bert()._prune(heads_to_prune)
+        self._clear_cached_op()
+        self._apply_hybridize_flags()
+
+    def _apply_hybridize_flags(self):
+        if self._active:  # the new projections must be part of the outer graph
+            self.hybridize(True, **dict(self._flags))
+
+    def get_multihead_outputs(self):
+        """The heads' outputs of the last call, with ``keep_multihead_output=True``.
+
+        Returns
+        -------
+        list of (batch, heads, length, head_size)
+            One a layer.
+        """
+        return self._bert()._by_head('outputs')
+
+    def get_multihead_gradients(self):
+        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``.
+
+        Returns
+        -------
+        list of (batch, heads, length, head_size)
+            One a layer.
+        """
+        return self._bert()._by_head('gradients')
+
+
+class BertModel(BertBlock):
+    """BERT: a bidirectional transformer encoder.
+
+    Parameters
+    ----------
+    config : BertConfig
+    use_pooler : bool
+        Whether to have the pooler: a dense layer with tanh on the first token.
+    use_decoder : bool
+        Whether to have the masked language model's head.
+    use_classifier : bool
+        Whether to have the next sentence classifier; needs the pooler.
+    output_attentions, output_all_encodings : bool
+        See the outputs.
+    keep_multihead_output : bool
+        Whether `get_multihead_outputs` and `get_multihead_gradients` work.
+
+    Inputs
+    ------
+    words : (batch, length)
+        Token ids.
+    token_types : (batch, length), optional
+        0 for the first sentence, 1 for the second. None means zeros.
+    valid_length : (batch,), optional
+        None means that nothing is padding.
+    masked_positions : (batch, positions), optional
+        Where to predict words; None means everywhere. Only with `use_decoder`.
+    head_mask : (heads,) or (layers, heads), optional
+        Factors of the heads' attention probabilities: 1 keeps, 0 turns off.
+
+    Outputs
+    -------
+    A list of those that were asked for, in this order; a single one isn't wrapped.
+
+    sequence : (batch, length, units), or with `output_all_encodings` a list of them, one a layer
+        Zero behind the valid length.
+    attentions : list of (batch, heads, length, length)
+        With `output_attentions`.
+    pooled : (batch, units)
+    next_sentence : (batch, 2)
+        Unnormalized scores: 0 is "the second follows the first".
+    masked_lm : (batch, positions, vocab_size)
+        Unnormalized scores.
+
+    Raises
+    ------
+    InputError
+        On inputs of the wrong shape or length, and ids out of range (on CPU).
+
+    References
+    ----------
+    Devlin et al., "BERT", section 3; google-research/bert's modeling.py; the interface is that
+    of ``gluonnlp.model.BERTModel``.
+    """
+
+    def __init__(
+        self,
+        config,
+        use_pooler=True,
+        use_decoder=False,
+        use_classifier=False,
+        output_attentions=False,
+        output_all_encodings=False,
+        keep_multihead_output=False,
+        prefix=None,
+        params=None,
+    ):
+        if use_classifier and not use_pooler:
+            raise InputError('use_classifier=True needs use_pooler=True')
+        super().__init__(config, prefix=prefix, params=params)
+        self.output_attentions = output_attentions
+        self.output_all_encodings = output_all_encodings
+        self.keep_multihead_output = keep_multihead_output
+        self.has_pooler = use_pooler
+        self.has_decoder = use_decoder
+        self.has_classifier = use_classifier
+        self._kept_outputs = None
+        self._kept_probes = None
+        initializer = mx.init.Normal(config.initializer_range)
+        units = config.hidden_size
+        with self.name_scope():
+            self.word_embed = nn.Embedding(
+                config.vocab_size, units, weight_initializer=initializer, prefix='word_embed_'
+            )
+            self.token_type_embed = nn.Embedding(
+                config.type_vocab_size,
+                units,
+                weight_initializer=initializer,
+                prefix='token_type_embed_',
+            )
+            self.encoder = BertEncoder(config, prefix='encoder_')
+            if use_pooler:
+                self.pooler = nn.Dense(
+                    units,
+                    in_units=units,
+                    flatten=False,
+                    activation='tanh',
+                    weight_initializer=initializer,
+                    prefix='pooler_',
+                )
+            if use_classifier:
+                self.classifier = nn.Dense(
+                    2, in_units=units, weight_initializer=initializer, prefix='classifier_'
+                )
+            if use_decoder:
+                self.decoder = BertDecoder(config, prefix='decoder_')
+                self.word_weight = self.word_embed.weight  # the decoder's weight is the same
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        head_mask=None,
+        probes=None,
+    ):
+        if masked_positions is not None and isinstance(words, mx.nd.NDArray):
+            if not self.has_decoder:
+                raise InputError('masked_positions needs a model with use_decoder=True')
+            check_shape('masked_positions', masked_positions, (words.shape[0], -1))
+            check_ids('masked_positions', masked_positions, words.shape[1])
+        return self._run(words, token_types, valid_length, [masked_positions], head_mask, probes)
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        head_mask=None,
+        probes=None,
+        word_weight=None,
+    ):
+        if token_types is None:
+            token_types = F.zeros_like(words)
+        embedding = self.word_embed(words) + self.token_type_embed(token_types)  # (B, L, C)
+        states, attentions, heads = self.encoder(embedding, valid_length, head_mask, probes)
+        sequence = states[-1]
+        outputs = [states if self.output_all_encodings else sequence]
+        if self.output_attentions:
+            outputs.append(attentions)
+        if self.has_pooler:
+            first = F.slice_axis(sequence, axis=1, begin=0, end=1)  # (B, 1, C)
+            pooled = self.pooler(F.reshape(first, shape=(0, -1)))
+            outputs.append(pooled)
+            if self.has_classifier:
+                outputs.append(self.classifier(pooled))
+        if self.has_decoder:
+            if masked_positions is not None:
+                sequence = self._gather(F, sequence, masked_positions)
+            outputs.append(self.decoder(sequence, word_weight))
+        result = outputs[0] if len(outputs) == 1 else outputs
+        return result if probes is None else (result, heads)
+
+    @staticmethod
+    def _gather(F, sequence, positions):
+        """The vectors at `positions` (B, M) of `sequence` (B, L, C): (B, M, C)."""
+        rows = F.expand_dims(F.contrib.arange_like(positions, axis=0), 1)
+        rows = F.broadcast_like(rows, positions)  # (B, M)
+        index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B, M)
+        return F.gather_nd(sequence, index)
+
+    # -- inputs ---------------------------------------------------------------------------------
+
+    def check_inputs(self, words, token_types, valid_length):
+        """Raise InputError if the inputs can't be right; see the class."""
+        check_shape('words', words, (-1, -1))
+        batch, length = words.shape
+        limit = self.config.max_position_embeddings
+        if length > limit:
+            raise InputError(
+                f'words has length {length}, and the position table of this model ends at {limit}: '
+                'truncate the text, or split it into windows'
+            )
+        check_ids('words', words, self.config.vocab_size)
+        if token_types is not None:
+            check_shape('token_types', token_types, (batch, length))
+            check_ids('token_types', token_types, self.config.type_vocab_size)
+        if valid_length is not None:
+            check_shape('valid_length', valid_length, (batch,))
+
+    def full_head_mask(self, head_mask):
+        """A head mask of (heads,) or (layers, heads) as (layers, heads)."""
+        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
+        if len(head_mask.shape) == 1:
+            check_shape('head_mask', head_mask, (heads,))
+            return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
+        check_shape('head_mask', head_mask, (layers, heads))
+        return head_mask
+
+    # -- the heads' outputs ---------------------------------------------------------------------
+
+    def make_probes(self, words):
+        """Zeros, one array a layer, whose gradients will be those of the heads' outputs."""
+        batch, length = words.shape[-2:] if words.ndim == 2 else (-1, words.shape[-1])
+        if words.ndim > 2:
+            batch = words.size // length
+        probes = []
+        for cell in self.encoder.layers:
+            units = cell.attention.num_heads * self.config.head_size
+            dtype = cell.attention.qkv.weight.dtype
+            probe = mx.nd.zeros((length, batch, units), ctx=words.context, dtype=dtype)
+            probe.attach_grad()
+            probes.append(probe)
+        return probes
+
+    def set_multihead_outputs(self, heads, probes):
+        """Keep what `get_multihead_outputs` and `get_multihead_gradients` return."""
+        self._kept_outputs, self._kept_probes = heads, probes
+
+    def _by_head(self, what):
+        if self._kept_outputs is None:
+            raise InputError(
+                'there are no multi-head outputs: make the model with keep_multihead_output=True '
+                'and call it first'
+            )
+        arrays = self._kept_outputs
+        if what == 'gradients':
+            arrays = [probe.grad for probe in self._kept_probes]
+        size = self.config.head_size
+        return [
+            array.reshape((0, 0, -1, size)).transpose((1, 2, 0, 3))  # (B, heads, L, head_size)
+            for array in arrays
+        ]
+
+    def _prune(self, heads_to_prune):
+        config = self.config
+        merged = {layer: set(heads) for layer, heads in config.pruned_heads.items()}
+        for layer, heads in heads_to_prune.items():
+            if not 0 <= layer < config.num_hidden_layers:
+                raise InputError(
+                    f'there is no layer {layer}: the model has {config.num_hidden_layers}'
+                )
+            wrong = [head for head in heads if not 0 <= head < config.num_attention_heads]
+            if wrong:
+                raise InputError(
+                    f'layer {layer} has no head {wrong[0]}: it has {config.num_attention_heads}'
+                )
+            merged.setdefault(layer, set()).update(heads)
+            if len(merged[layer]) == config.num_attention_heads:
+                raise InputError(f'layer {layer} would be left without heads')
+        for layer in heads_to_prune:
+            before = config.kept_heads(layer)
+            keep = [i for i, head in enumerate(before) if head not in merged[layer]]
+            if len(keep) < len(before):
+                self.encoder.layers[layer].attention.prune(keep)
+        config.pruned_heads = {layer: sorted(heads) for layer, heads in merged.items() if heads}
+        self._clear_cached_op()
+        self._apply_hybridize_flags()

@@ -1,0 +1,1110 @@
+"""Text to BERT's ids and back: the originals' tokenizers, with offsets and batches.
+
+Source: ``tokenization.py`` of google-research/bert, in the form of pytorch-pretrained-bert 0.6.2,
+whose tokens these classes give for every string.
+
+Two roads lead to the same tokens. Most texts are tokenized inside the Rust library `tokenizers`, a
+batch in parallel. That library departs from the original on some input: characters that its
+Unicode tables don't know (or know differently from Python's), the final sigma, special tokens in
+the text. Each character is therefore checked once, when it is first seen, and a text that holds
+one on which the two may differ takes the second road: words are found by :class:`BasicTokenizer`
+in Python, and only their pieces by the library.
+
+A lone surrogate, which no encoding can carry, is replaced by U+FFFD in every class here; the basic
+tokenizer drops U+FFFD as the original does, and without it the word is unknown.
+"""
+
+import collections
+import json
+import logging
+import os
+import re
+import unicodedata
+
+import numpy as np
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from model_zoo.data.vocab import SPECIAL_TOKENS, VOCAB_NAME, load_vocab, save_vocab
+from model_zoo.errors import InputError
+from model_zoo.files import make_writable_dir, write_json
+
+__all__ = [
+    'BasicTokenizer',
+    'BatchEncoding',
+    'BertSPTokenizer',
+    'BertTokenizer',
+    'Encoding',
+    'WordpieceTokenizer',
+]
+
+logger = logging.getLogger(__name__)
+
+CONFIG_NAME = 'tokenizer_config.json'
+UNLIMITED = int(1e12)  # the original's max_len where none is given
+
+_SP_PREFIX = '\u2581'  # SentencePiece's sign for the space before a word
+_SURROGATES = re.compile('[\ud800-\udfff]')
+_NON_SPACE = re.compile(r'\S+')  # what str.split finds, with positions
+
+# The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def _checked(text):
+    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length)."""
+    if not isinstance(text, str):
+        hint = '; decode it first' if isinstance(text, bytes) else ''
+        raise InputError(f'a text must be a str, not {type(text).__name__}: {text!r:.80}{hint}')
+    return text if text.isascii() else _SURROGATES.sub('\ufffd', text)
+
+
+def _is_punctuation(char):
+    """Whether the original splits at `char`: all ASCII symbols, and Unicode's category P."""
+    if char < '\x80':
+        return '!' <= char <= '~' and not char.isalnum()
+    return unicodedata.category(char)[0] == 'P'
+
+
+class _Kinds(dict):
+    """What cleaning makes of a character, worked out when it is first looked up.
+
+    The values are '' (dropped), ' ' (white space), 'cjk' (a word of its own) and 'text'.
+    """
+
+    def __init__(self, dropped):
+        super().__init__()
+        self._dropped = dropped
+
+    def __missing__(self, char):
+        if char in '\t\n\r':
+            kind = ' '
+        elif char in '\0\ufffd' or unicodedata.category(char).startswith(self._dropped):
+            kind = ''
+        elif char.isspace():  # category Zs, and U+2028 and U+2029, at which str.split splits
+            kind = ' '
+        elif any(low <= ord(char) <= high for low, high in _IDEOGRAPHS):
+            kind = 'cjk'
+        else:
+            kind = 'text'
+        self[char] = kind
+        return kind
+
+
+class BasicTokenizer:
+    """Splits a text into words: at white space, around punctuation, around CJK ideographs.
+
+    Control, unassigned and private-use characters are dropped. With `do_lower_case`, words are
+    lower-cased and their accents (Unicode's category Mn) stripped.
+
+    Parameters
+    ----------
+    do_lower_case : bool
+    never_split : iterable of str
+        Words left as they are where white space (or an ideograph) stands on both sides. As in the
+        original, a word that becomes one of them only by lower-casing isn't split either.
+    """
+
+    _dropped = 'C'
+    _strips_cased = False
+
+    def __init__(self, do_lower_case=True, never_split=SPECIAL_TOKENS):
+        self.do_lower_case = bool(do_lower_case)
+        self.never_split = tuple(never_split)
+        self._kinds = _Kinds(self._dropped)
+        self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
+        self._splitter = pre_tokenizers.BertPreTokenizer()
+        self._same = set()  # characters of which the Rust library makes what we do
+        self._other = set()
+        self._whole = [word for word in self.never_split if word]
+        # Words that something else in the text might be lower-cased to; none by default.
+        self._lower_whole = [
+            word
+            for word in self._whole
+            if self.do_lower_case
+            and not any('A' <= char <= 'Z' for char in word)
+            and any(_is_punctuation(char) for char in word)
+        ]
+
+    def tokenize(self, text):
+        """List of the words of `text`."""
+        text = _checked(text)
+        if self.suits_rust(text):
+            return self.rust_words(text)
+        return [word for word, _ in self.align(text)]
+
+    def tokenize_with_offsets(self, text):
+        """Words of `text` with the places that they come from.
+
+        Returns
+        -------
+        list of (str, (int, int))
+            The word and its start and end: ``text[start:end]`` holds all it was made of, stripped
+            accents included.
+        """
+        aligned = self.align(_checked(text))
+        return [(word, _cover(spans, 0, len(spans))) for word, spans in aligned]
+
+    def rust_words(self, text):
+        """Words of a `text` that :meth:`suits_rust`."""
+        text = self._normalizer.normalize_str(text)
+        return [word for word, _ in self._splitter.pre_tokenize_str(text)]
+
+    def suits_rust(self, text):
+        """Whether the Rust library's normalizer and splitter give our words for `text`."""
+        if not self._same.issuperset(text):
+            unseen = set(text) - self._same - self._other
+            for char in unseen:
+                (self._same if self._agrees(char) else self._other).add(char)
+            if not self._same.issuperset(text):
+                return False
+        if any(word in text for word in self._whole):
+            return False
+        if self._lower_whole:
+            text = self._normalizer.normalize_str(text)
+            return not any(word in text for word in self._lower_whole)
+        return True
+
+    def _agrees(self, char):
+        """Whether the Rust library treats `char` as we do, whatever stands beside it.
+
+        It does if it treats the character alone as we do and if nothing depends on the context:
+        dropped characters are left out since they could join a special token; the capital sigma
+        because Python lower-cases it differently at the end of a word; stripped accents because
+        their place belongs to the letter before them; marks with a combining class because
+        normalization sorts them.
+        """
+        if not self._kinds[char]:
+            return False
+        if self.do_lower_case:
+            if char == '\u03a3':
+                return False
+            parts = unicodedata.normalize('NFD', char.lower())
+            kept = [part for part in parts if unicodedata.category(part) != 'Mn']
+            if not kept or any(map(unicodedata.combining, kept)):
+                return False
+        sample = f'a{char}b'
+        return self.rust_words(sample) == [word for word, _ in self.align(sample)]
+
+    def align(self, text):
+        """Words of `text`, each with the place of each of its characters.
+
+        Parameters
+        ----------
+        text : str
+            Without lone surrogates.
+
+        Returns
+        -------
+        list of (str, list of (int, int))
+            As many spans as the word has characters.
+        """
+        words = []
+        for chars, spans in self._clean(text):
+            word = ''.join(chars)
+            if word not in self.never_split:
+                if self.do_lower_case or self._strips_cased:
+                    word, spans = self._strip_accents(word, spans)
+                if word not in self.never_split:
+                    words += _split_punctuation(word, spans)
+                    continue
+            if word:
+                words.append((word, spans))
+        return words
+
+    def _clean(self, text):
+        """Yield (characters, their spans) of each run between white space and ideographs."""
+        chars, spans = [], []
+        for place, char in enumerate(text):
+            kind = self._kinds[char]
+            if kind == 'text':
+                chars.append(char)
+                spans.append((place, place + 1))
+            elif kind:
+                if chars:
+                    yield chars, spans
+                    chars, spans = [], []
+                if kind == 'cjk':
+                    yield [char], [(place, place + 1)]
+        if chars:
+            yield chars, spans
+
+    def _strip_accents(self, word, spans):
+        """Lower-case (where wanted), decompose, and drop the nonspacing marks."""
+        if self.do_lower_case:
+            lower = word.lower()
+            if len(lower) != len(word):  # U+0130 becomes two characters
+                spans = [s for char, s in zip(word, spans) for _ in char.lower()]
+            word = lower
+        if word.isascii():
+            return word, spans
+        parts = []
+        for char, span in zip(word, spans):
+            for part in unicodedata.normalize('NFD', char):
+                parts.append((unicodedata.combining(part), part, span))
+        chars, kept = [], []
+        for _, part, span in _canonical_order(parts):
+            if unicodedata.category(part) == 'Mn':
+                if kept:  # the accent lies where its letter does
+                    start, end = kept[-1]
+                    kept[-1] = (start, max(end, span[1]))
+            else:
+                chars.append(part)
+                kept.append(span)
+        return ''.join(chars), kept
+
+
+class _GluonBasicTokenizer(BasicTokenizer):
+    """GluonNLP's variant: drops fewer characters, and strips accents in cased text too."""
+
+    _dropped = ('Cc', 'Cf')
+    _strips_cased = True
+
+    def __init__(self, do_lower_case):
+        super().__init__(do_lower_case, never_split=())
+
+    def suits_rust(self, text):
+        return False
+
+
+def _canonical_order(parts):
+    """Sort each run of combining characters by combining class, as NFD prescribes."""
+    ordered, run = [], []
+    for part in parts:
+        if part[0]:
+            run.append(part)
+        else:
+            if run:
+                ordered += sorted(run, key=lambda item: item[0])
+                run = []
+            ordered.append(part)
+    return ordered + sorted(run, key=lambda item: item[0])
+
+
+def _split_punctuation(word, spans):
+    """Each punctuation character, and each run between them, with its spans."""
+    words, start = [], 0
+    for place, char in enumerate(word):
+        if _is_punctuation(char):
+            if start < place:
+                words.append((word[start:place], spans[start:place]))
+            words.append((char, spans[place : place + 1]))
+            start = place + 1
+    if start < len(word):
+        words.append((word[start:], spans[start:]))
+    return words
+
+
+def _cover(spans, start, end):
+    """Smallest span that covers ``spans[start:end]``, or an empty one where none are."""
+    if start < end:
+        part = spans[start:end]
+        return min(part)[0], max(last for _, last in part)
+    place = spans[start][0] if start < len(spans) else spans[-1][1]
+    return place, place
+
+
+class WordpieceTokenizer:
+    """Splits words into the longest pieces that the vocabulary has, from the left.
+
+    Parameters
+    ----------
+    vocab : gluonnlp.vocab.Vocab, dict of str to int, or iterable of str
+    unk_token : str
+        Stands for a word that can't be put together from the vocabulary's pieces.
+    max_input_chars_per_word : int
+        Longer words are unknown.
+    """
+
+    def __init__(self, vocab, unk_token='[UNK]', max_input_chars_per_word=100):
+        self.vocab = vocab
+        self.unk_token = unk_token
+        self.max_input_chars_per_word = max_input_chars_per_word
+        ids = getattr(vocab, 'token_to_idx', vocab)
+        if not isinstance(ids, dict):
+            ids = {token: place for place, token in enumerate(ids)}
+        ids = dict(ids)
+        self._outside = None
+        if unk_token not in ids:
+            # The library wants to have it in the vocabulary; with a space in it, no word matches.
+            self._outside = ' ' + unk_token
+            ids[self._outside] = max(ids.values(), default=-1) + 1
+        self.model = models.WordPiece(
+            vocab=ids,
+            unk_token=self._outside or unk_token,
+            max_input_chars_per_word=max_input_chars_per_word,
+        )
+        self._rust = Tokenizer(self.model)
+
+    def tokenize(self, text):
+        """List of the pieces of the words of `text`, which white space separates."""
+        words = _checked(text).split()
+        if not words:
+            return []
+        pieces = self.encode_words([words])[0].tokens
+        if self._outside:
+            pieces = [self.unk_token if piece == self._outside else piece for piece in pieces]
+        return pieces
+
+    def encode_words(self, batch):
+        """Pieces of lists of words, as encodings of the library, offsets counted in each word."""
+        return _encode(self._rust, batch, is_pretokenized=True)
+
+
+def _encode(rust, batch, **kwargs):
+    """Encodings of a batch; one input alone doesn't start the library's threads."""
+    if len(batch) == 1:
+        return [rust.encode(batch[0], add_special_tokens=False, **kwargs)]
+    return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
+
+
+# Ids of one text without special tokens, and what leads back to the text:
+#   places()  -> (list of (start, end), list of word numbers), one entry a piece
+#   words()   -> list of words
+#   tokens    -> list of pieces
+_Pieces = collections.namedtuple('_Pieces', 'ids tokens places words')
+
+
+class Encoding:
+    """Ids of one text or pair, with the way back to the text.
+
+    Fields can be read as attributes or as items (``encoding['input_ids']``). Lists have one entry
+    an id, special tokens included.
+
+    Attributes
+    ----------
+    input_ids, token_types : np.ndarray
+        int32, shape (length,). Token types are 0 up to the first [SEP] and 1 after it.
+    valid_length : int
+    truncated : int
+        Number of pieces that `max_length` cut off; 0 where nothing was.
+    tokens : list of str
+    offsets : list of (int, int)
+        Start and end in the text (in the pair's second text where the token type is 1), in Python's
+        characters. An unknown word's token has the word's span. Special tokens have (0, 0).
+    words : list of str
+        Words of the basic tokenizer, of the whole text, cut or not; then those of the second text.
+    word_ids : list of int or None
+        Index into `words`; None for special tokens.
+    """
+
+    def __init__(self, owner, first, second, lengths, truncated, add_special_tokens):
+        self._owner = owner
+        self._parts = [part for part in (first, second) if part is not None]
+        self._lengths = lengths
+        self._special = add_special_tokens
+        self.truncated = truncated
+        self._ids = self._wrap(
+            [part.ids for part in self._parts], owner.cls_token_id, owner.sep_token_id
+        )
+        self._head = lengths[0] + (2 if add_special_tokens else 0)
+        self.valid_length = len(self._ids)
+
+    def _wrap(self, parts, first, last):
+        """Cut the lists to their lengths and put the special tokens' values around them."""
+        result = [first] if self._special else []
+        for part, length in zip(parts, self._lengths):
+            result += part[:length]
+            if self._special:
+                result.append(last)
+        return result
+
+    @property
+    def input_ids(self):
+        return np.array(self._ids, dtype=np.int32)
+
+    @property
+    def token_types(self):
+        types = np.zeros(self.valid_length, dtype=np.int32)
+        types[self._head :] = 1
+        return types
+
+    @property
+    def tokens(self):
+        owner = self._owner
+        return self._wrap([part.tokens() for part in self._parts], owner.cls_token, owner.sep_token)
+
+    @property
+    def offsets(self):
+        return self._wrap([part.places()[0] for part in self._parts], (0, 0), (0, 0))
+
+    @property
+    def words(self):
+        return [word for part in self._parts for word in part.words()]
+
+    @property
+    def word_ids(self):
+        numbers, shift = [], 0
+        for part in self._parts:
+            numbers.append([number + shift for number in part.places()[1]])
+            shift += len(part.words())
+        return self._wrap(numbers, None, None)
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+    def __len__(self):
+        return self.valid_length
+
+    def __repr__(self):
+        return f'Encoding(tokens={self.tokens}, truncated={self.truncated})'
+
+
+class BatchEncoding:
+    """Ids of a batch of texts or pairs.
+
+    Fields can be read as attributes or as items; ``batch[i]`` is the :class:`Encoding` of row `i`.
+
+    Attributes
+    ----------
+    input_ids, token_types : np.ndarray, or list of np.ndarray where the batch isn't padded
+        int32, shape (batch, length). Padding has the id of the padding token and token type 0.
+    valid_length, truncated : np.ndarray
+        int32, shape (batch,). Length without padding; number of pieces that `max_length` cut off.
+    tokens, offsets, words, word_ids : list of list
+        Those of the rows (without padding), see :class:`Encoding`; made when asked for.
+    """
+
+    def __init__(self, rows, length, pad_id):
+        self.rows = rows
+        self.valid_length = np.array([row.valid_length for row in rows], dtype=np.int32)
+        self.truncated = np.array([row.truncated for row in rows], dtype=np.int32)
+        if length is None:
+            self.input_ids = [row.input_ids for row in rows]
+            self.token_types = [row.token_types for row in rows]
+        else:
+            self.input_ids = np.full((len(rows), length), pad_id, dtype=np.int32)
+            self.token_types = np.zeros((len(rows), length), dtype=np.int32)
+            for number, row in enumerate(rows):
+                self.input_ids[number, : row.valid_length] = row._ids
+                self.token_types[number, row._head : row.valid_length] = 1
+
+    tokens = property(lambda self: [row.tokens for row in self.rows])
+    offsets = property(lambda self: [row.offsets for row in self.rows])
+    words = property(lambda self: [row.words for row in self.rows])
+    word_ids = property(lambda self: [row.word_ids for row in self.rows])
+
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else self.rows[key]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __repr__(self):
+        return f'BatchEncoding({len(self)} texts, longest {self.valid_length.max(initial=0)})'
+
+
+def _cut_pair(first, second, room):
+    """Lengths to which two texts are cut to fit `room`: the longer one loses a piece at a time.
+
+    At equal lengths the second one does (``_truncate_seq_pair`` of the original
+    ``run_classifier.py``, and of GluonNLP's BERTSentenceTransform).
+    """
+    while first + second > room:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+class _SubwordTokenizer:
+    """What tokenizers share once they can find the pieces of texts: ids, pairs, batches.
+
+    Subclasses give ``_pieces(texts)``, a list of :data:`_Pieces`.
+    """
+
+    def __init__(self, vocab, max_len=None):
+        self.vocab = vocab
+        self.max_len = UNLIMITED if max_len is None else max_len
+        self.ids_to_tokens = collections.OrderedDict(enumerate(vocab.idx_to_token))
+        self.unk_token = vocab.unknown_token
+        self.pad_token = getattr(vocab, 'padding_token', None)
+        self.mask_token = getattr(vocab, 'mask_token', None)
+        # as BERTSentenceTransform does for vocabularies without them
+        self.cls_token = getattr(vocab, 'cls_token', None) or getattr(vocab, 'bos_token', None)
+        self.sep_token = getattr(vocab, 'sep_token', None) or getattr(vocab, 'eos_token', None)
+        for name in ('unk', 'cls', 'sep', 'pad', 'mask'):
+            token = getattr(self, f'{name}_token')
+            if token is None and name in ('unk', 'cls', 'sep'):
+                raise InputError(
+                    f'the vocabulary ({len(vocab)} tokens) names no {name} token; give it one, '
+                    f'for example by gluonnlp.vocab.BERTVocab'
+                )
+            setattr(self, f'{name}_token_id', None if token is None else vocab[token])
+
+    def __call__(self, text):
+        """Tokens of `text`, as GluonNLP's tokenizers are called."""
+        return self.tokenize(text)
+
+    def __len__(self):
+        return len(self.vocab)
+
+    def tokenize(self, text):
+        """List of the pieces of `text`, without special tokens.
+
+        Raises
+        ------
+        InputError
+            If `text` isn't a str.
+        """
+        return self._pieces([text])[0].tokens()
+
+    def convert_tokens_to_ids(self, tokens):
+        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning."""
+        if isinstance(tokens, str):
+            return self.vocab[tokens]
+        ids = self.vocab[list(tokens)]
+        self._warn_if_long(len(ids))
+        return ids
+
+    def convert_ids_to_tokens(self, ids):
+        """Tokens of a sequence of ids, or the token of one.
+
+        Raises
+        ------
+        InputError
+            If an id isn't in the vocabulary.
+        """
+        if np.ndim(ids) == 0:
+            return self.convert_ids_to_tokens([ids])[0]
+        try:
+            return [self.ids_to_tokens[int(i)] for i in ids]
+        except KeyError as error:
+            raise InputError(
+                f'id {error.args[0]} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
+            ) from None
+
+    def encode(self, text, pair=None, max_length=None, add_special_tokens=True):
+        """Ids of ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``.
+
+        A pair without any piece (an empty string) is left out together with its [SEP], as
+        GluonNLP's BERTSentenceTransform and the original ``run_classifier.py`` do.
+
+        Parameters
+        ----------
+        text : str
+        pair : str, optional
+        max_length : int, optional
+            Most ids that the result may have, special tokens included. A text is cut at its end;
+            of a pair the longer one loses its last piece until both fit, the second one at equal
+            lengths. ``truncated`` of the result says how many pieces were lost.
+            Without it nothing is cut, and more than `max_len` ids log a warning.
+        add_special_tokens : bool
+
+        Returns
+        -------
+        Encoding
+
+        Raises
+        ------
+        InputError
+            If a text isn't a str, or `max_length` has no room for the special tokens.
+        """
+        return self._rows([text], None if pair is None else [pair], max_length, add_special_tokens)[
+            0
+        ]
+
+    def encode_batch(
+        self,
+        texts,
+        pairs=None,
+        max_length=None,
+        pad=True,
+        round_to=None,
+        add_special_tokens=True,
+    ):
+        """Ids of many texts or pairs, see :meth:`encode`.
+
+        Parameters
+        ----------
+        texts : list of str
+        pairs : list of str, optional
+            As many as `texts`.
+        max_length : int, optional
+            Most ids a row, special tokens included.
+        pad : bool
+            Whether to pad all rows to the length of the longest one.
+        round_to : int, optional
+            Round the padded length up to a multiple of this, but not over `max_length`; with
+            ``round_to=max_length`` every batch has the same length.
+        add_special_tokens : bool
+
+        Returns
+        -------
+        BatchEncoding
+
+        Raises
+        ------
+        InputError
+            As :meth:`encode`; also if `texts` is one str, or `pairs` has another length, or
+            `round_to` isn't positive, or padding is needed and the vocabulary has no padding token.
+        """
+        texts = _list_of_texts(texts, 'texts')
+        if pairs is not None:
+            pairs = _list_of_texts(pairs, 'pairs')
+            if len(pairs) != len(texts):
+                raise InputError(f'{len(texts)} texts but {len(pairs)} pairs; give as many of both')
+        if round_to is not None and round_to < 1:
+            raise InputError(f'round_to is {round_to}; it must be at least 1')
+        rows = self._rows(texts, pairs, max_length, add_special_tokens)
+        length = None
+        if pad:
+            length = max((row.valid_length for row in rows), default=0)
+            if round_to is not None:
+                length = -(-length // round_to) * round_to
+                if max_length is not None:
+                    length = min(length, max_length)
+            if self.pad_token is None and any(row.valid_length < length for row in rows):
+                raise InputError(
+                    'the vocabulary names no padding token, so a batch of different lengths '
+                    "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
+                )
+        return BatchEncoding(rows, length, self.pad_token_id)
+
+    def _rows(self, texts, pairs, max_length, add_special_tokens):
+        """An Encoding for each text or pair."""
+        special = (2 if pairs is None else 3) if add_special_tokens else 0
+        if max_length is not None and max_length < special:
+            raise InputError(
+                f'max_length is {max_length}; {"a text" if pairs is None else "a pair"} needs at '
+                f'least {special} for its special tokens'
+            )
+        pieces = self._pieces(texts if pairs is None else [*texts, *pairs])
+        rows = []
+        for number in range(len(texts)):
+            first = pieces[number]
+            second = None if pairs is None else pieces[len(texts) + number]
+            if second is not None and not second.ids:
+                second = None
+            sizes = (len(first.ids), 0 if second is None else len(second.ids))
+            lengths = sizes
+            if max_length is not None:
+                special = (2 if second is None else 3) if add_special_tokens else 0
+                lengths = _cut_pair(*sizes, max_length - special)
+                if not lengths[1]:
+                    second = None
+            row = Encoding(self, first, second, lengths, sum(sizes) - sum(lengths), special > 0)
+            if max_length is None:
+                self._warn_if_long(row.valid_length)
+            rows.append(row)
+        return rows
+
+    def _warn_if_long(self, length):
+        if length > self.max_len:
+            logger.warning(
+                'a sequence of %d ids is longer than the %d that the model has positions for; '
+                'cut it (max_length) before the model sees it',
+                length,
+                self.max_len,
+            )
+
+
+def _list_of_texts(texts, name):
+    """`texts` as a list, but not a str's characters as one."""
+    if isinstance(texts, (str, bytes)):
+        raise InputError(f'{name} must be a list of str, not one {type(texts).__name__}')
+    return list(texts)
+
+
+class BertTokenizer(_SubwordTokenizer):
+    """Basic and WordPiece tokenization, with the methods of the original and of GluonNLP.
+
+    Gives the tokens of pytorch-pretrained-bert's ``BertTokenizer``, plus offsets and batches
+    (:meth:`encode`, :meth:`encode_batch`). Works as the tokenizer of
+    ``gluonnlp.data.BERTSentenceTransform``.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        One token a line; see :func:`model_zoo.data.vocab.load_vocab`. :meth:`from_vocab` takes a
+        vocabulary object.
+    do_lower_case : bool
+        Lower-case and strip accents, for uncased models. Only in basic tokenization.
+    max_len : int, optional
+        Length from which a warning is logged; usually the number of the model's positions.
+    do_basic_tokenize : bool
+        False for text that is already split by white space; then only WordPiece is run.
+    never_split : iterable of str
+        See :class:`BasicTokenizer`.
+    max_input_chars_per_word : int
+        Longer words are unknown. GluonNLP's BERTTokenizer has 200 here.
+
+    Attributes
+    ----------
+    vocab : gluonnlp.vocab.BERTVocab
+        ``vocab[token]`` is an id.
+    ids_to_tokens : OrderedDict
+    cls_token, sep_token, pad_token, unk_token, mask_token : str or None
+    cls_token_id, sep_token_id, pad_token_id, unk_token_id, mask_token_id : int or None
+
+    Raises
+    ------
+    InputError
+        If the file isn't a vocabulary of BERT.
+
+    Examples
+    --------
+    >>> tokenizer = BertTokenizer('vocab.txt')
+    >>> encoding = tokenizer.encode('A caf\\u00e9.')
+    >>> encoding.tokens
+    ['[CLS]', 'a', 'cafe', '.', '[SEP]']
+    >>> encoding.offsets
+    [(0, 0), (0, 1), (2, 6), (6, 7), (0, 0)]
+    """
+
+    def __init__(
+        self,
+        vocab_file,
+        do_lower_case=True,
+        max_len=None,
+        do_basic_tokenize=True,
+        never_split=SPECIAL_TOKENS,
+        max_input_chars_per_word=100,
+    ):
+        vocab = load_vocab(vocab_file)
+        self._set_up(
+            vocab, do_lower_case, max_len, do_basic_tokenize, never_split, max_input_chars_per_word
+        )
+
+    def _set_up(
+        self,
+        vocab,
+        do_lower_case=True,
+        max_len=None,
+        do_basic_tokenize=True,
+        never_split=SPECIAL_TOKENS,
+        max_input_chars_per_word=100,
+    ):
+        super().__init__(vocab, max_len)
+        self.do_lower_case = bool(do_lower_case)
+        self.do_basic_tokenize = bool(do_basic_tokenize)
+        self.basic_tokenizer = BasicTokenizer(do_lower_case, never_split)
+        self.wordpiece_tokenizer = WordpieceTokenizer(
+            vocab, self.unk_token, max_input_chars_per_word
+        )
+        self._rust = Tokenizer(self.wordpiece_tokenizer.model)
+        self._rust.normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
+        self._rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+    @classmethod
+    def from_vocab(cls, vocab, do_lower_case=True, **kwargs):
+        """Make the tokenizer from a vocabulary object, with its ids and its special tokens.
+
+        Parameters
+        ----------
+        vocab : gluonnlp.vocab.Vocab
+            Such as the one that comes with a model; [CLS] and [SEP] may be its bos and eos tokens.
+        do_lower_case : bool
+        **kwargs
+            Further arguments of the class.
+
+        Returns
+        -------
+        BertTokenizer
+
+        Raises
+        ------
+        InputError
+            If the vocabulary has no unknown, first or separating token.
+        """
+        tokenizer = cls.__new__(cls)
+        tokenizer._set_up(vocab, do_lower_case, **kwargs)
+        return tokenizer
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
+        """Make the tokenizer of a saved or of a released model.
+
+        Parameters
+        ----------
+        name_or_dir : str or os.PathLike
+            A directory with ``vocab.txt`` and perhaps ``tokenizer_config.json`` (of which
+            `do_lower_case` and `max_len` or `model_max_length` are read), a vocabulary file, or a
+            model's name, such as ``bert-base-uncased`` or ``bert_12_768_12``.
+        dataset_name : str, optional
+            Data set of the pretrained weights, where a name is given.
+        root : str, optional
+            Where pretrained files are kept.
+        **kwargs
+            Further arguments of the class, which win over ``tokenizer_config.json``. For a name,
+            `do_lower_case` is what its vocabulary was made with; another value is overruled with a
+            warning, as the original does.
+
+        Returns
+        -------
+        BertTokenizer
+
+        Raises
+        ------
+        InputError
+            If the files aren't those of a tokenizer.
+        UnknownNameError
+            If there's no such model.
+        PretrainedNotFoundError
+            If no source has the vocabulary.
+        """
+        path = os.fspath(name_or_dir)
+        if os.path.isdir(path):
+            return cls(os.path.join(path, VOCAB_NAME), **{**_read_config(path), **kwargs})
+        if os.path.isfile(path):
+            return cls(path, **kwargs)
+        if os.sep in path or path.endswith('.txt'):
+            raise InputError(f'there is no vocabulary file or directory {path!r}')
+
+        from model_zoo.pretrained import find_vocab, resolve_alias
+
+        model_name, default_dataset = resolve_alias(path)
+        vocab, do_lower_case = find_vocab(model_name, dataset_name or default_dataset, root=root)
+        if kwargs.pop('do_lower_case', do_lower_case) != do_lower_case:
+            logger.warning(
+                '%s is an %s model: do_lower_case is set to %s',
+                path,
+                'uncased' if do_lower_case else 'cased',
+                do_lower_case,
+            )
+        return cls.from_vocab(vocab, do_lower_case, **kwargs)
+
+    def save_vocabulary(self, vocab_path):
+        """Write the vocabulary in the order of its ids.
+
+        Parameters
+        ----------
+        vocab_path : str or os.PathLike
+            A file, or a directory in which ``vocab.txt`` is written.
+
+        Returns
+        -------
+        str
+            Path of the file.
+        """
+        return save_vocab(self.vocab, vocab_path)
+
+    def save_pretrained(self, directory):
+        """Write ``vocab.txt`` and ``tokenizer_config.json``, for :meth:`from_pretrained`.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            Made where it is missing.
+
+        Returns
+        -------
+        tuple of str
+            Paths of both files.
+        """
+        directory = make_writable_dir(directory)
+        config = {'do_lower_case': self.do_lower_case}
+        if self.max_len != UNLIMITED:
+            config['max_len'] = self.max_len
+        config_path = os.path.join(directory, CONFIG_NAME)
+        vocab_path = self.save_vocabulary(directory)
+        write_json(config_path, config)
+        return vocab_path, config_path
+
+    def convert_tokens_to_ids(self, tokens):
+        """Ids of a list of tokens, or the id of one.
+
+        Raises
+        ------
+        InputError
+            If a token isn't in the vocabulary (the original raises KeyError).
+        """
+        for token in [tokens] if isinstance(tokens, str) else tokens:
+            if token not in self.vocab:
+                raise InputError(
+                    f'token {token!r} is not in the vocabulary; '
+                    f'tokenize the text first, or use {self.unk_token}'
+                )
+        return super().convert_tokens_to_ids(tokens)
+
+    @staticmethod
+    def is_first_subword(token):
+        """Whether `token` begins a word (doesn't start with ``##``)."""
+        return not token.startswith('##')
+
+    def _pieces(self, texts):
+        texts = [_checked(text) for text in texts]
+        pieces = [None] * len(texts)
+        if self.do_basic_tokenize:
+            quick = [n for n, text in enumerate(texts) if self.basic_tokenizer.suits_rust(text)]
+            encodings = _encode(self._rust, [texts[n] for n in quick])
+            for n, encoding in zip(quick, encodings):
+                pieces[n] = self._from_text(encoding, texts[n])
+        left = [n for n, made in enumerate(pieces) if made is None]
+        aligned = [self._align(texts[n]) for n in left]
+        encodings = self.wordpiece_tokenizer.encode_words(
+            [[word for word, _ in words] for words in aligned]
+        )
+        for n, encoding, words in zip(left, encodings, aligned):
+            pieces[n] = _from_words(encoding, words)
+        return pieces
+
+    def _align(self, text):
+        if self.do_basic_tokenize:
+            return self.basic_tokenizer.align(text)
+        return [
+            (match.group(), [(place, place + 1) for place in range(*match.span())])
+            for match in _NON_SPACE.finditer(text)
+        ]
+
+    def _from_text(self, encoding, text):
+        """Pieces of a text that the library took whole."""
+        return _Pieces(
+            encoding.ids,
+            lambda: encoding.tokens,
+            lambda: (encoding.offsets, encoding.word_ids),
+            lambda: self.basic_tokenizer.rust_words(text),
+        )
+
+
+def _from_words(encoding, words):
+    """Pieces of words that were found in Python, with their characters' spans."""
+
+    def places():
+        numbers = encoding.word_ids
+        return [
+            _cover(words[number][1], start, end)
+            for number, (start, end) in zip(numbers, encoding.offsets)
+        ], numbers
+
+    return _Pieces(
+        encoding.ids, lambda: encoding.tokens, places, lambda: [word for word, _ in words]
+    )
+
+
+def _read_config(directory):
+    """Arguments of BertTokenizer that a directory's tokenizer_config.json gives."""
+    path = os.path.join(directory, CONFIG_NAME)
+    if not os.path.isfile(path):
+        return {}
+    try:
+        with open(path, encoding='utf-8') as file:
+            config = json.load(file)
+        if not isinstance(config, dict):
+            raise ValueError('not a JSON object')
+    except (OSError, ValueError) as error:
+        raise InputError(f'cannot read {path!r}: {error}') from error
+    arguments = {}
+    if config.get('do_lower_case') is not None:
+        arguments['do_lower_case'] = config['do_lower_case']
+    max_len = config.get('max_len', config.get('model_max_length'))
+    if max_len is not None:
+        arguments['max_len'] = int(max_len)
+    return arguments
+
+
+class BertSPTokenizer(_SubwordTokenizer):
+    """Basic tokenization, then SentencePiece on each word, as GluonNLP's BERTSPTokenizer.
+
+    The basic tokenizer is GluonNLP's here: it drops only control and format characters, keeps no
+    special tokens whole, and strips accents even where `lower` is False.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        SentencePiece model.
+    vocab : gluonnlp.vocab.BERTVocab, optional
+        By default ``BERTVocab.from_sentencepiece(path, padding_token='[PAD]')``, or with the
+        model's own padding token where it has one.
+    num_best : int
+        0 and 1: the best segmentation. Above 1: one drawn from so many best ones. Below 0: one
+        drawn from all.
+    alpha : float
+        Inverse temperature of the draw.
+    lower : bool
+    max_input_chars_per_word : int
+        There for GluonNLP's signature; SentencePiece takes words of any length, there and here.
+    max_len : int, optional
+        Length from which a warning is logged.
+
+    Raises
+    ------
+    InputError
+        If the model can't be read.
+    """
+
+    def __init__(
+        self,
+        path,
+        vocab=None,
+        num_best=0,
+        alpha=1.0,
+        lower=True,
+        max_input_chars_per_word=200,
+        max_len=None,
+    ):
+        import sentencepiece
+
+        path = os.fspath(path)
+        self._sentencepiece = sentencepiece.SentencePieceProcessor()
+        try:
+            self._sentencepiece.Load(path)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
+        if vocab is None:
+            from gluonnlp.vocab import BERTVocab
+
+            own = self._sentencepiece.pad_id()
+            padding = '[PAD]' if own < 0 else self._sentencepiece.IdToPiece(own)
+            vocab = BERTVocab.from_sentencepiece(path, padding_token=padding)
+        super().__init__(vocab, max_len)
+        self.do_lower_case = bool(lower)
+        self.max_input_chars_per_word = max_input_chars_per_word
+        self.basic_tokenizer = _GluonBasicTokenizer(lower)
+        self._options = {}
+        if not 0 <= num_best <= 1:
+            nbest_size = max(num_best, -1)
+            self._options = {'enable_sampling': True, 'nbest_size': nbest_size, 'alpha': alpha}
+
+    @staticmethod
+    def is_first_subword(token):
+        """Whether `token` begins a word (starts with U+2581)."""
+        return token.startswith(_SP_PREFIX)
+
+    def _pieces(self, texts):
+        return [self._segment(self.basic_tokenizer.align(_checked(text))) for text in texts]
+
+    def _segment(self, words):
+        """Pieces of words, each cut by SentencePiece."""
+        tokens, places, numbers = [], [], []
+        for number, (word, spans) in enumerate(words):
+            pieces, offsets = _sentencepiece_offsets(self._sentencepiece, word, self._options)
+            tokens += pieces
+            places += [_cover(spans, start, end) for start, end in offsets]
+            numbers += [number] * len(pieces)
+        return _Pieces(
+            self.vocab[tokens],
+            lambda: tokens,
+            lambda: (places, numbers),
+            lambda: [word for word, _ in words],
+        )
+
+
+def _sentencepiece_offsets(processor, word, options):
+    """Pieces of `word` and their spans in its characters.
+
+    A piece of nothing but the prefix has an empty span. Where one character became several pieces
+    (a ligature), the library gives it to the last of them; here all of them have it.
+    """
+    try:
+        result = processor.Encode(word, out_type='offset_mapping', **options)
+        pieces, offsets = result['pieces'], result['offsets']
+    except ValueError:  # sentencepiece before 0.2.2
+        result = processor.Encode(word, out_type='immutable_proto', **options).pieces
+        pieces = [piece.piece for piece in result]
+        offsets = [(piece.begin, piece.end) for piece in result]
+    offsets = list(offsets)
+    for place in range(len(pieces) - 2, -1, -1):
+        start, end = offsets[place]
+        if start == end and pieces[place] != _SP_PREFIX:
+            offsets[place] = start, offsets[place + 1][1]
+    return pieces, offsets

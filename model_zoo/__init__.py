@@ -1,0 +1,12 @@
+"""One zoo for BERT, GPT, GPT-2 and Transformer-XL as MXNet Gluon HybridBlocks."""
+
+from . import threads
+
+threads.use_all_processors()  # before MXNet loads
+
+from .registry import get_model, join_gluonnlp, list_models, register_model  # noqa: E402
+
+__version__ = '0.1.0'
+__all__ = ['get_model', 'list_models', 'register_model']
+
+join_gluonnlp()

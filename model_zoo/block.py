@@ -1,0 +1,405 @@
+"""The base of the families' blocks: graphs for every combination of inputs, and files."""
+
+import logging
+import os
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import HybridBlock
+
+from .checkpoint.params import write_params
+from .checkpoint.readers import read_tensors
+from .errors import CheckpointError, InputError
+from .files import make_writable_dir
+from .pretrained import find_weights, list_pretrained, resolve_alias
+from .pretrained.sources import files_in_folder
+
+__all__ = ['ZooBlock', 'check_ids', 'check_shape']
+
+_log = logging.getLogger(__name__)
+
+
+def check_shape(name, array, shape):
+    """Raise InputError unless `array` has `shape`; -1 in `shape` stands for any size."""
+    wrong = len(array.shape) != len(shape) or any(
+        wanted not in (-1, size) for wanted, size in zip(shape, array.shape)
+    )
+    if wrong:
+        wanted = ', '.join('any' if size == -1 else str(size) for size in shape)
+        raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
+
+
+def check_ids(name, array, size):
+    """Raise InputError unless all ids of `array` are in [0, size).
+
+    MXNet's embedding silently takes the first or last row for an id out of range. The ids of a
+    batch lie in the CPU's memory when a model is called, so that looking at them costs some
+    microseconds; on a GPU it would stop the queue of operators, and isn't done.
+    """
+    if array.context.device_type != 'cpu' or array.size == 0:
+        return
+    ids = array.asnumpy()
+    low, high = ids.min(), ids.max()
+    if low < 0 or high >= size:
+        wrong = int(low if low < 0 else high)
+        raise InputError(
+            f'{name} holds the id {wrong}, and the table has {size} rows: the ids must be in '
+            f'[0, {size}); was the text encoded with the vocabulary of these weights?'
+        )
+
+
+def _pattern(args):
+    return tuple(
+        None if arg is None else _pattern(arg) if isinstance(arg, (list, tuple)) else 0
+        for arg in args
+    )
+
+
+def _set(parameter, value, ctx, dtype_source):
+    """Give `parameter` a value, whether it was initialized or not."""
+    if dtype_source == 'saved':
+        parameter.cast(value.dtype)
+    try:
+        parameter.list_ctx()
+    except RuntimeError:
+        parameter.initialize(mx.init.Zero(), ctx=ctx or mx.cpu())
+    else:
+        if ctx is not None:
+            parameter.reset_ctx(ctx)
+    parameter.set_data(mx.nd.array(value, dtype=parameter.dtype))
+
+
+class ZooBlock(HybridBlock):
+    """A HybridBlock that keeps one graph for each combination of optional inputs.
+
+    Gluon's own has a single graph, and refuses a call in which other inputs are None than in the
+    first. It also reads and writes the formats of the family's `mappings`.
+
+    A subclass has the attribute `config`, and the class attributes below.
+    """
+
+    #: the family's configuration class
+    config_class = None
+    #: the zoo's names of the family's models -> fields of the configuration
+    architectures = {}
+    #: parts of the backbone that pretrained weights may lack; they are then initialized at random
+    optional_parts = ()
+    #: attribute of the backbone in a task's block, such as 'bert'; None in the backbone itself
+    backbone = None
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self.config = config
+        self._graphs = {}
+        self._graph_in_use = None
+
+    # -- graphs ---------------------------------------------------------------------------------
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._graphs = {}
+        self._graph_in_use = None
+
+    def _call_cached_op(self, *args):
+        pattern = _pattern(args)
+        names = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
+        if pattern != self._graph_in_use:
+            if self._graph_in_use is not None:
+                self._graphs[self._graph_in_use] = [getattr(self, name) for name in names]
+            fresh = [(), None, [], None, None]
+            for name, value in zip(names, self._graphs.get(pattern, fresh)):
+                setattr(self, name, value)
+            self._graph_in_use = pattern
+        return super()._call_cached_op(*args)
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def mappings(self):
+        """Name of a format -> `Mapping`, for the formats of other programs."""
+        return {}
+
+    def _own_parameters(self):
+        """Canonical name -> Parameter, each parameter once.
+
+        The names are those of the mappings' rules: without the backbone's prefix, and with ``^``
+        before the names of a task's head.
+        """
+        names = {}  # a shared parameter is known by its name in the innermost block
+        for name, parameter in self._collect_params_with_prefix().items():
+            other = names.get(parameter)
+            if other is None or other.count('.') < name.count('.'):
+                names[parameter] = name
+        result = {}
+        prefix = f'{self.backbone}.'
+        for parameter, name in names.items():
+            if self.backbone and name.startswith(prefix):
+                name = name[len(prefix) :]
+            elif self.backbone:
+                name = '^' + name
+            result[name] = parameter
+        return result
+
+    def _translate(self, tensors, metadata):
+        """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
+        if metadata.get('format') == 'native':
+            return self._translate_native(tensors, metadata)
+        best = max(self.mappings().values(), key=lambda mapping: mapping.matches(tensors))
+        if not best.matches(tensors):
+            some = ', '.join(list(tensors)[:4])
+            raise CheckpointError(
+                f'none of its names belongs to a {type(self).__name__} ({some}, ...); is it '
+                'a checkpoint of another family?'
+            )
+        return best.load(tensors, self.config)
+
+    def _translate_native(self, tensors, metadata):
+        backbone = metadata.get('backbone')
+        result, unknown = {}, []
+        for name, value in tensors.items():
+            if backbone and name.startswith(backbone + '.'):
+                name = name[len(backbone) + 1 :]
+            elif backbone:
+                name = '^' + name
+            result[name] = value
+        return result, unknown
+
+    def load_parameters(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source='current',
+    ):
+        """Load the parameters from a file of ours, or of a format in `mappings`.
+
+        The format is recognised by the file's content. The file of a task's block can be loaded
+        into its backbone (with `ignore_extra`) and the other way round (with `allow_missing`).
+
+        Parameters
+        ----------
+        filename : str
+            MXNet's ``.params``, or safetensors.
+        ctx : mx.Context or list of mx.Context, optional
+            Default: where the parameters are, or the CPU.
+        allow_missing, ignore_extra : bool
+            Whether the file may lack parameters of the block, or hold others.
+        cast_dtype : bool
+            Whether to cast the arrays to the block's dtype (`dtype_source` ``'current'``) or the
+            block to theirs (``'saved'``), if they differ.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, of another family, or doesn't fit; the message lists the
+            names that are missing, left over, or of the wrong shape.
+        """
+        tensors, metadata = read_tensors(filename)
+        self._load(tensors, metadata, filename, ctx, allow_missing, ignore_extra, cast_dtype,
+                   dtype_source)  # fmt: skip
+
+    def _load(self, tensors, metadata, source, ctx=None, allow_missing=False, ignore_extra=False,
+              cast_dtype=False, dtype_source='current'):  # fmt: skip
+        """`load_parameters` from tensors in memory; returns the names that were missing."""
+        try:
+            found, unknown = self._translate(tensors, metadata)
+        except CheckpointError as error:
+            raise CheckpointError(f'{source}: {error}') from error
+        own = self._own_parameters()
+        missing = [name for name in own if name not in found]
+        unknown += [name for name in found if name not in own]
+        problems = []
+        if missing and not allow_missing:
+            problems.append('missing: ' + self._list_names(missing))
+        if unknown and not ignore_extra:
+            problems.append('not in the model: ' + self._list_names(unknown))
+        wrong = [
+            f'{name.lstrip("^")} has shape {found[name].shape}, the model wants {own[name].shape}'
+            for name in own
+            if name in found and found[name].shape != own[name].shape
+        ]
+        if wrong:
+            problems.append('wrong shape: ' + self._list_names(wrong))
+            if any('word_embed' in line for line in wrong):
+                problems.append('the vocabulary does not fit these weights')
+        other = [
+            f'{name.lstrip("^")} is {found[name].dtype}, the model has {np.dtype(own[name].dtype)}'
+            for name in own
+            if name in found and found[name].dtype != np.dtype(own[name].dtype)
+        ]
+        if other and not cast_dtype:
+            problems.append('pass cast_dtype=True: ' + self._list_names(other))
+        broken = [name for name in own if name in found and not np.isfinite(found[name]).all()]
+        if broken:
+            problems.append('NaN or infinite values: ' + self._list_names(broken))
+        if problems:
+            raise CheckpointError(
+                f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
+            )
+        for name, parameter in own.items():
+            if name in found:
+                _set(parameter, found[name], ctx, dtype_source)
+        return missing
+
+    @staticmethod
+    def _list_names(names):
+        names = [name.lstrip('^') for name in names]
+        more = f', and {len(names) - 20} more' if len(names) > 20 else ''
+        return ', '.join(names[:20]) + more
+
+    def _own_tensors(self):
+        tensors = {}
+        for name, parameter in self._own_parameters().items():
+            value = parameter.data(parameter.list_ctx()[0])
+            tensors[name] = value.asnumpy()
+        return tensors
+
+    def save_parameters(self, filename, deduplicate=True, format='native'):
+        """Save the parameters, whole or not at all.
+
+        Parameters
+        ----------
+        filename : str
+        deduplicate : bool
+            Accepted for Gluon's sake: a shared parameter is always written once.
+        format : str
+            ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
+            block of the same kind saves it, for its ``load_parameters``.
+
+        Raises
+        ------
+        InputError
+            If the file can't be written, or the format isn't known.
+        """
+        tensors = self._own_tensors()
+        if format == 'native':
+            prefix = f'{self.backbone}.' if self.backbone else ''
+            named = {
+                name[1:] if name.startswith('^') else prefix + name: value
+                for name, value in tensors.items()
+            }
+            metadata = {'format': 'native', 'class': type(self).__name__,
+                        'backbone': self.backbone}  # fmt: skip
+            write_params(filename, named, metadata)
+            return
+        mappings = self.mappings()
+        if format not in mappings:
+            raise InputError(
+                f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
+            )
+        named = mappings[format].save(tensors, self.config, with_prefix=self.backbone is not None)
+        write_params(filename, named)
+
+    def save_pretrained(self, directory, tokenizer=None):
+        """Write ``config.json`` and ``model.params``, and the tokenizer's files, to `directory`.
+
+        Parameters
+        ----------
+        directory : str
+            Made where it is missing.
+        tokenizer : object, optional
+            Anything with ``save_pretrained(directory)``; a directory without a vocabulary can
+            only be used together with one from elsewhere.
+        """
+        make_writable_dir(directory)
+        self.config.to_json_file(os.path.join(directory, 'config.json'))
+        if tokenizer is not None:
+            tokenizer.save_pretrained(directory)
+        self.save_parameters(os.path.join(directory, 'model.params'))
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, ctx=None, root=None, **kwargs):
+        """Build the block from a directory of `save_pretrained`, or from the zoo by name.
+
+        Parameters of the task's head that the weights lack are initialized at random, with a
+        warning that names them.
+
+        Parameters
+        ----------
+        name_or_dir : str
+            A directory with ``config.json`` and ``model.params`` or ``model.safetensors``; or a
+            name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``.
+        ctx : mx.Context, optional
+            Default: the CPU.
+        root : str, optional
+            The cache of weights, by default ``$MXNET_HOME/models``.
+        **kwargs
+            Fields of the configuration to set (``num_labels=3``); others go to the class.
+
+        Returns
+        -------
+        ZooBlock
+
+        Raises
+        ------
+        PretrainedNotFoundError
+            If the weights are in none of the places where they are looked for.
+        CheckpointError
+            If they are damaged or don't fit.
+        """
+        weights, config = cls._find(name_or_dir, root)
+        fields = config.to_dict()
+        fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
+        block = cls(cls.config_class.from_dict(fields), **kwargs)
+        block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
+        return block
+
+    @classmethod
+    def _find(cls, name_or_dir, root):
+        """Path of the weights, and their configuration."""
+        if os.path.isdir(name_or_dir):
+            files = files_in_folder(name_or_dir)
+            for what, path in (('weights', files.weights), ('config.json', files.config)):
+                if path is None:
+                    raise InputError(f'the directory {name_or_dir!r} has no {what}')
+            return files.weights, cls.config_class.from_json_file(files.config)
+        if os.sep in name_or_dir and not any(name_or_dir == entry.hub for entry in list_pretrained()):
+            raise InputError(f'no such directory: {name_or_dir!r}')
+        model, dataset = resolve_alias(name_or_dir)
+        found = find_weights(model, dataset, root)
+        return found.weights_path, cls.config_of(model, found)
+
+    @classmethod
+    def config_of(cls, model, found):
+        """The configuration of the zoo's `model`, whose files are `found`.
+
+        Parameters
+        ----------
+        model : str
+        found : model_zoo.pretrained.Found
+
+        Returns
+        -------
+        Config
+        """
+        if found.config_path is not None:
+            return cls.config_class.from_json_file(found.config_path)
+        return cls.config_class.from_dict(
+            {**cls.architectures[model], 'vocab_size': len(found.vocab)}
+        )
+
+    def load_pretrained(self, path, ctx, allow_missing=()):
+        """Load weights that may lack a task's head or hold more than this block.
+
+        Parameters
+        ----------
+        path : str
+        ctx : mx.Context or list of mx.Context
+        allow_missing : tuple of str
+            Prefixes of names that may be missing besides the task's head.
+        """
+        tensors, metadata = read_tensors(path)
+        missing = self._load(tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True)
+        fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
+        if fatal:
+            raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}')
+        if missing:
+            _log.warning(
+                '%s has no %s: initialized at random, to be trained',
+                path,
+                self._list_names(missing),
+            )
+            own = self._own_parameters()
+            for name in missing:
+                own[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))

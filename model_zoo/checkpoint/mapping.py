@@ -1,0 +1,233 @@
+"""The mapping engine: a table of rules between our parameters' names and another program's.
+
+A rule is data, so that one table serves loading and saving.
+"""
+
+import dataclasses
+import re
+from typing import Tuple
+
+import numpy as np
+
+from ..errors import CheckpointError
+
+__all__ = ['Fused', 'Mapping', 'Padded', 'Rule']
+
+
+class _Same:
+    """The tensor as it is."""
+
+    def load(self, arrays, config):
+        return arrays[0]
+
+    def save(self, array, config):
+        return [array]
+
+
+class Fused:
+    """Query, key and value tensors <-> our one, laid out by head (see `SelfAttention`)."""
+
+    def load(self, arrays, config):
+        rows = [array.reshape((-1, config.head_size) + array.shape[1:]) for array in arrays]
+        return np.concatenate(rows, axis=1).reshape((-1,) + arrays[0].shape[1:])
+
+    def save(self, array, config):
+        rows = array.reshape((-1, 3, config.head_size) + array.shape[1:])
+        return [rows[:, part].reshape((-1,) + array.shape[1:]) for part in range(3)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Padded:
+    """A tensor without <-> with the zero units of `FeedForward`, along `axis`."""
+
+    axis: int = 0
+
+    def load(self, arrays, config):
+        from ..layers.feed_forward import padded_units
+
+        array = arrays[0]
+        widths = [(0, 0)] * array.ndim
+        size = array.shape[self.axis]
+        widths[self.axis] = (0, padded_units(size) - size)
+        return np.pad(array, widths)
+
+    def save(self, array, config):
+        return [np.take(array, range(config.intermediate_size), axis=self.axis)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """One line of a mapping.
+
+    Parameters
+    ----------
+    ours : str
+        Our parameter's name; ``{i}`` stands for a layer's number.
+    theirs : str or tuple of str
+        The other program's names, several where a conversion joins them.
+    convert : object
+        Has ``load(arrays, config)`` -> array and ``save(array, config)`` -> arrays.
+    tied : tuple of str
+        Their further names of the same tensor: written on saving, left out on loading.
+    tied_to : str
+        Write `tied` only where we have the parameter of this name.
+    """
+
+    ours: str
+    theirs: Tuple[str, ...]
+    convert: object = _Same()
+    tied: Tuple[str, ...] = ()
+    tied_to: str = ''
+
+    def __post_init__(self):
+        if isinstance(self.theirs, str):
+            object.__setattr__(self, 'theirs', (self.theirs,))
+
+
+def _pattern(template):
+    return re.compile(re.escape(template).replace(r'\{i\}', r'(\d+)') + '$')
+
+
+class Mapping:
+    """A reversible table of rules.
+
+    Names of a task's head are marked with ``^``, so that they can't be taken for parameters of
+    the backbone with the same name (see `canonical`).
+
+    Parameters
+    ----------
+    rules : list of Rule
+    backbone : str
+        Prefix of the backbone's names in a task's file, such as ``'bert.'``.
+    mark_heads : bool
+        Whether names without that prefix belong to the task's head if others have it. The
+        Hugging Face files keep parts of the backbone outside: there it is False.
+    ignore : tuple of str
+        Regular expressions of their names that carry nothing, such as stored position ids.
+    rename : tuple of (str, str)
+        Regular expressions and replacements that bring older names to today's.
+    """
+
+    def __init__(self, rules, backbone, mark_heads=True, ignore=(), rename=()):
+        self.rules = list(rules)
+        self.backbone = backbone
+        self.mark_heads = mark_heads
+        self._ignore = [re.compile(expression) for expression in ignore]
+        self._rename = [(re.compile(expression), to) for expression, to in rename]
+        self._ours = [(rule, _pattern(rule.ours)) for rule in self.rules]
+        self._theirs = [
+            (rule, part, _pattern(name))
+            for rule in self.rules
+            for part, name in enumerate(rule.theirs)
+        ]
+        self._tied = [_pattern(name) for rule in self.rules for name in rule.tied]
+
+    def canonical(self, names):
+        """Their name -> the name that the rules use, for all `names` of a file.
+
+        Names to ignore, and second names of tied tensors, are left out.
+        """
+        has_prefix = any(name.startswith(self.backbone) for name in names)
+        result = {}
+        for name in names:
+            new = name
+            for expression, to in self._rename:
+                new = expression.sub(to, new)
+            if new.startswith(self.backbone):
+                new = new[len(self.backbone) :]
+            elif has_prefix and self.mark_heads:
+                new = '^' + new
+            skipped = self._ignore + self._tied
+            if not any(expression.match(new) for expression in skipped):
+                result[name] = new
+        return result
+
+    def matches(self, names):
+        """How many of their `names` the rules know."""
+        return sum(
+            any(pattern.match(name) for _, _, pattern in self._theirs)
+            for name in self.canonical(names).values()
+        )
+
+    def load(self, tensors, config):
+        """Their tensors -> ours.
+
+        Parameters
+        ----------
+        tensors : dict of str to numpy.ndarray
+            By their names.
+        config : Config
+
+        Returns
+        -------
+        ours : dict of str to numpy.ndarray
+        unknown : list of str
+            Their names that no rule knows, or whose rule lacks a part.
+        """
+        found, unknown = {}, []
+        for name, canonical in self.canonical(tensors).items():
+            for rule, part, pattern in self._theirs:
+                match = pattern.match(canonical)
+                if match:
+                    ours = rule.ours.replace('{i}', match.group(1) if match.groups() else '')
+                    found.setdefault((ours, rule), {})[part] = name
+                    break
+            else:
+                unknown.append(name)
+        result = {}
+        for (ours, rule), parts in found.items():
+            if len(parts) == len(rule.theirs):
+                arrays = [tensors[parts[part]] for part in range(len(parts))]
+                result[ours] = self._convert(rule, arrays, list(parts.values()), config)
+            else:
+                unknown += parts.values()
+        return result, unknown
+
+    @staticmethod
+    def _convert(rule, arrays, names, config):
+        try:
+            return rule.convert.load(arrays, config)
+        except ValueError as error:
+            shapes = ', '.join(f'{name} {array.shape}' for name, array in zip(names, arrays))
+            raise CheckpointError(f'tensors of the wrong shape: {shapes}') from error
+
+    def save(self, tensors, config, with_prefix):
+        """Our tensors -> theirs; the way back of `load`.
+
+        Parameters
+        ----------
+        tensors : dict of str to numpy.ndarray
+            By our names, as the rules write them.
+        config : Config
+        with_prefix : bool
+            Whether the file is a task's: its backbone gets the prefix.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+
+        Raises
+        ------
+        CheckpointError
+            If no rule knows one of our names: the format has no place for it.
+        """
+        result = {}
+        for ours, array in tensors.items():
+            for rule, pattern in self._ours:
+                match = pattern.match(ours)
+                if match:
+                    break
+            else:
+                raise CheckpointError(f'this format has no place for the parameter {ours}')
+            layer = match.group(1) if match.groups() else ''
+            named = list(zip(rule.theirs, rule.convert.save(array, config)))
+            if rule.tied_to in tensors:
+                named += [(name, array) for name in rule.tied]
+            for name, value in named:
+                name = name.replace('{i}', layer)
+                if name.startswith('^'):
+                    name = name[1:]
+                elif with_prefix:
+                    name = self.backbone + name
+                result[name] = np.ascontiguousarray(value)
+        return result

@@ -1,0 +1,175 @@
+"""MXNet's ``.params`` files.
+
+They are read here and not by ``mx.nd.load`` because a ``.params`` file has no checksum and MXNet
+trusts what it says: a damaged length can make it allocate terabytes. Reading into NumPy also
+leaves the choice of the context and the conversion of the layout to the caller.
+
+Format (``src/ndarray/ndarray.cc``), little-endian: u64 magic 0x112, u64 0, u64 number of arrays;
+for each array u32 version, i32 storage type, u32 dimensions and i64 each, i32 device type,
+i32 device number, i32 dtype, the elements; then u64 number of names, and for each u64 length and
+the bytes. Our own files hold one more array, ``METADATA``: a JSON text with their version and
+each array's CRC-32.
+"""
+
+import json
+import struct
+import zlib
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import CheckpointError
+from ..files import atomic_write
+
+__all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
+
+METADATA = '__metadata__'
+VERSION = 1
+_MAGIC = 0x112
+_V2, _V3 = 0xF993FAC9, 0xF993FACA  # V3 is NumPy's shapes: a scalar has 0 dimensions
+_DTYPES = {
+    0: np.float32,
+    1: np.float64,
+    2: np.float16,
+    3: np.uint8,
+    4: np.int32,
+    5: np.int8,
+    6: np.int64,
+    7: np.bool_,
+}
+
+
+class _Cursor:
+    """Reads numbers and bytes from a buffer, and complains when it ends too early."""
+
+    def __init__(self, path, data):
+        self.path, self.data, self.at = path, data, 0
+
+    def fail(self, what):
+        return CheckpointError(
+            f'{self.path!r} is damaged: {what}; copy or download the file again'
+        )
+
+    def bytes(self, count):
+        if count < 0 or self.at + count > len(self.data):
+            raise self.fail(f'it ends at byte {len(self.data)}, in the middle of an array')
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def numbers(self, form):
+        values = struct.unpack('<' + form, self.bytes(struct.calcsize('<' + form)))
+        return values if len(values) > 1 else values[0]
+
+
+def is_params(head):
+    """Whether a file that starts with the bytes `head` is a ``.params`` file."""
+    return head[:8] == struct.pack('<Q', _MAGIC)
+
+
+def _read_array(cursor):
+    version, storage = cursor.numbers('Ii')
+    if version not in (_V2, _V3):
+        raise CheckpointError(
+            f'{cursor.path!r} holds an array of format {version:#x}; formats {_V2:#x} and {_V3:#x} '
+            '(MXNet 1.0 and later) can be read: load and save it once with MXNet'
+        )
+    if storage != 0:
+        raise CheckpointError(f'{cursor.path!r} holds a sparse array; only dense ones can be read')
+    dimensions = cursor.numbers('I')
+    if dimensions > 32:
+        raise cursor.fail(f'an array of {dimensions} dimensions')
+    shape = cursor.numbers(f'{dimensions}q') if dimensions else ()
+    shape = (shape,) if isinstance(shape, int) else shape
+    _, _, flag = cursor.numbers('iii')
+    if flag not in _DTYPES or any(size < 0 for size in shape):
+        raise cursor.fail(f'an array of shape {shape} and dtype number {flag}')
+    dtype = np.dtype(_DTYPES[flag]).newbyteorder('<')
+    count = 1
+    for size in shape:
+        count *= size  # Python's integers don't overflow
+    return np.frombuffer(cursor.bytes(count * dtype.itemsize), dtype=dtype).reshape(shape)
+
+
+def read_params(path):
+    """Read a ``.params`` file.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    tensors : dict of str to numpy.ndarray
+        Without `METADATA`. The arrays are views of one buffer and not to be written to.
+    metadata : dict
+        Of our own files; empty for others.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, of another format, or of a later version of ours.
+    """
+    with open(path, 'rb') as file:
+        cursor = _Cursor(path, memoryview(file.read()))
+    magic, _ = cursor.numbers('QQ')
+    if magic != _MAGIC:
+        raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
+    arrays = [_read_array(cursor) for _ in range(cursor.numbers('Q'))]
+    names = []
+    for _ in range(cursor.numbers('Q')):
+        try:
+            names.append(bytes(cursor.bytes(cursor.numbers('Q'))).decode())
+        except UnicodeDecodeError as error:
+            raise cursor.fail('a name is not text') from error
+    if len(names) != len(arrays) or len(set(names)) != len(names):
+        raise cursor.fail(f'{len(arrays)} arrays have {len(set(names))} names')
+    tensors = dict(zip(names, arrays))
+    metadata = _check_metadata(cursor, tensors)
+    return tensors, metadata
+
+
+def _check_metadata(cursor, tensors):
+    if METADATA not in tensors:
+        return {}
+    try:
+        metadata = json.loads(tensors.pop(METADATA).tobytes().decode())
+        version, checksums = metadata['version'], metadata['crc32']
+    except (ValueError, KeyError, TypeError) as error:
+        raise cursor.fail('its metadata cannot be read') from error
+    if version != VERSION:
+        raise CheckpointError(
+            f'{cursor.path!r} has version {version} of this format, and version {VERSION} can be '
+            'read: upgrade gluon-transformer-zoo'
+        )
+    wrong = [name for name in tensors if _crc32(tensors[name]) != checksums.get(name)]
+    if wrong or set(checksums) != set(tensors):
+        wrong = wrong or sorted(set(checksums) ^ set(tensors))
+        raise cursor.fail(f'the checksum of {", ".join(wrong[:5])} is wrong')
+    return metadata
+
+
+def _crc32(array):
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def write_params(path, tensors, metadata=None):
+    """Write a ``.params`` file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+    tensors : dict of str to numpy.ndarray
+    metadata : dict, optional
+        Makes it a file of ours, with version and checksums. None writes a plain file, as other
+        programs want it.
+    """
+    arrays = {name: mx.nd.array(value, dtype=value.dtype) for name, value in tensors.items()}
+    if metadata is not None:
+        checksums = {name: _crc32(value) for name, value in tensors.items()}
+        text = json.dumps({**metadata, 'version': VERSION, 'crc32': checksums}).encode()
+        arrays[METADATA] = mx.nd.array(np.frombuffer(text, np.uint8), dtype='uint8')
+    with atomic_write(path, mode=None) as temporary:
+        try:
+            mx.nd.save(temporary, arrays)
+        except mx.MXNetError as error:
+            raise OSError(f'the disk is full or failed ({str(error).splitlines()[-1]})') from error

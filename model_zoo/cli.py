@@ -1,0 +1,81 @@
+"""What every command line of the project shares: one clear message and an exit status on errors."""
+
+import argparse
+import logging
+import sys
+
+from .errors import InputError, ZooError
+
+__all__ = ['get_ctx', 'parser', 'run', 'setup_logging']
+
+
+def parser(description, **kwargs):
+    """An ArgumentParser whose help shows the defaults."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs
+    )
+
+
+def run(main, argv=None):
+    """Call ``main(argv)`` and turn what goes wrong into one line and an exit status.
+
+    Parameters
+    ----------
+    main : callable
+        Takes the list of arguments (None for the process's own), returns None or an exit status.
+    argv : list of str, optional
+
+    Returns
+    -------
+    int
+        0, or what `main` returned; 1 after an error that the user can mend; 130 after Ctrl-C.
+    """
+    try:
+        return main(argv) or 0
+    except ZooError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as error:
+        print(f'interrupted{": " + str(error) if str(error) else ""}', file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output, such as `head`, has left
+        sys.stderr.close()
+        return 0
+
+
+def get_ctx(gpu=None):
+    """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU.
+
+    Raises
+    ------
+    InputError
+        If this build of MXNet has no GPU support, or the machine has no such GPU.
+    """
+    import mxnet as mx
+
+    if gpu is None:
+        return mx.cpu()
+    if not mx.runtime.Features().is_enabled('CUDA'):
+        raise InputError(
+            f'--gpu {gpu}: this build of MXNet ({mx.__version__}) has no GPU support; install a '
+            'CUDA build such as mxnet-cu112, or leave --gpu out to run on the CPU'
+        )
+    count = mx.context.num_gpus()
+    if not 0 <= gpu < count:
+        raise InputError(f'--gpu {gpu}: this machine has {count} GPU(s), numbered from 0')
+    return mx.gpu(gpu)
+
+
+def setup_logging(log_file=None, verbose=False):
+    """Log to standard error, and to `log_file` too where it is given (appended to)."""
+    handlers = [logging.StreamHandler()]
+    if log_file is not None:
+        handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format='%(levelname)s:%(name)s:%(asctime)s %(message)s',
+        datefmt='%H:%M:%S',
+        handlers=handlers,
+        force=True,
+    )
+    logging.captureWarnings(True)

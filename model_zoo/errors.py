@@ -1,0 +1,51 @@
+"""The errors that this project raises on bad input.
+
+Each message names the thing, the value, and what to do; the scripts print it as one line and exit
+with a non-zero status (see :mod:`model_zoo.cli`).
+"""
+
+__all__ = [
+    'ZooError',
+    'InputError',
+    'UnknownNameError',
+    'CheckpointError',
+    'PretrainedNotFoundError',
+    'MissingExtraError',
+]
+
+
+class ZooError(Exception):
+    """Base of every error that names something the user can mend."""
+
+
+class InputError(ZooError, ValueError):
+    """A value, a shape or a data file that can't be used."""
+
+
+class UnknownNameError(ZooError, ValueError):
+    """A model, data set, task or option that isn't known; the message lists the known ones."""
+
+    @classmethod
+    def of(cls, kind, name, known):
+        """Build the error for `name`, which isn't among the `known` names of its `kind`."""
+        return cls(f'unknown {kind} {name!r}; known: {", ".join(sorted(map(str, known)))}')
+
+
+class CheckpointError(ZooError, ValueError):
+    """A file of weights that is damaged, of another format, or doesn't fit the model."""
+
+
+class PretrainedNotFoundError(ZooError, FileNotFoundError):
+    """No source has the pretrained weights; the message lists the places tried."""
+
+
+class MissingExtraError(ZooError, ImportError):
+    """An optional library is missing; the message names the extra that installs it."""
+
+    @classmethod
+    def of(cls, library, extra):
+        """Build the error for `library`, which `extra` of this distribution installs."""
+        return cls(
+            f'{library} is needed for this and is not installed; '
+            f"install it with: pip install 'gluon-transformer-zoo[{extra}]'"
+        )

@@ -1,0 +1,142 @@
+"""Multi-head self-attention with one fused projection for query, key and value."""
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, nn
+
+__all__ = ['SelfAttention', 'attention_length']
+
+
+def attention_length(F, valid_length, steps, num_heads):
+    """The number of positions that each row of the attention scores may look at.
+
+    Parameters
+    ----------
+    F : module
+        ``mx.nd`` or ``mx.sym``.
+    valid_length : (batch,)
+    steps : (length, ...)
+        Any array with the sequence's length as its first axis.
+    num_heads : int
+
+    Returns
+    -------
+    (batch * num_heads, length) int32
+        For ``softmax(use_length=True)`` over scores of (batch * num_heads, length, length).
+    """
+    zeros = F.zeros_like(F.contrib.arange_like(steps, axis=0))  # (length,)
+    rows = F.broadcast_add(F.expand_dims(valid_length, 1), F.expand_dims(zeros, 0))
+    rows = F.cast(rows, 'int32')  # (batch, length)
+    return F.repeat(rows, repeats=num_heads, axis=0)
+
+
+class SelfAttention(HybridBlock):
+    """Scaled dot-product self-attention ("Attention Is All You Need", section 3.2).
+
+    Query, key and value are one matrix product: the rows of its weight are laid out by head, and
+    within a head query, key, value, as ``contrib.interleaved_matmul_selfatt_qk`` wants them, so
+    nothing is concatenated or transposed in the forward pass.
+
+    Parameters
+    ----------
+    units : int
+        Size of the input and output vectors.
+    num_heads : int
+    head_size : int
+        Units of one head; ``num_heads * head_size`` is less than `units` after pruning.
+    dropout : float
+        Rate on the attention probabilities.
+    initializer : mx.init.Initializer
+
+    Inputs
+    ------
+    x : (length, batch, units)
+    length : (batch * num_heads, length) int32 or None
+        See `attention_length`.
+    head_mask : (num_heads,) or None
+        Factor of each head's attention probabilities.
+    probe : (length, batch, num_heads * head_size) or None
+        Zeros that are added to the heads' outputs: their gradient is that of the heads' outputs,
+        which autograd would not keep otherwise.
+
+    Outputs
+    -------
+    output : (length, batch, units)
+        After the output projection.
+    probabilities : (batch, num_heads, length, length)
+        After dropout, as the originals return them.
+    heads : (length, batch, num_heads * head_size)
+        The heads' outputs, before the output projection.
+    """
+
+    def __init__(
+        self, units, num_heads, head_size, dropout, initializer, prefix=None, params=None
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._units = units
+        self._head_size = head_size
+        self._initializer = initializer
+        with self.name_scope():
+            self.dropout = nn.Dropout(dropout)
+        self._make_projections(num_heads)
+
+    def _make_projections(self, num_heads):
+        self._num_heads = num_heads
+        inner = num_heads * self._head_size
+        with self.name_scope():
+            self.qkv = nn.Dense(
+                3 * inner,
+                in_units=self._units,
+                flatten=False,
+                weight_initializer=self._initializer,
+                prefix='qkv_',
+            )
+            self.proj = nn.Dense(
+                self._units,
+                in_units=inner,
+                flatten=False,
+                weight_initializer=self._initializer,
+                prefix='proj_',
+            )
+
+    @property
+    def num_heads(self):
+        """Heads that are left."""
+        return self._num_heads
+
+    def prune(self, keep):
+        """Keep only the heads at positions `keep`, an ascending list of at least one."""
+        ctx = self.qkv.weight.list_ctx()
+        size, units = self._head_size, self._units
+        qkv_weight = self.qkv.weight.data(ctx[0]).reshape((-1, 3 * size, units))
+        qkv_bias = self.qkv.bias.data(ctx[0]).reshape((-1, 3 * size))
+        proj_weight = self.proj.weight.data(ctx[0]).reshape((units, -1, size))
+        proj_bias = self.proj.bias.data(ctx[0])
+        index = mx.nd.array(keep, ctx=ctx[0], dtype='int32')
+        dtype = qkv_weight.dtype
+
+        self._make_projections(len(keep))
+        for dense in (self.qkv, self.proj):
+            dense.cast(dtype)
+            dense.initialize(ctx=ctx)
+        self.qkv.weight.set_data(qkv_weight.take(index).reshape((-1, units)))
+        self.qkv.bias.set_data(qkv_bias.take(index).reshape((-1,)))
+        self.proj.weight.set_data(proj_weight.take(index, axis=1).reshape((units, -1)))
+        self.proj.bias.set_data(proj_bias)
+
+    def hybrid_forward(self, F, x, length=None, head_mask=None, probe=None):
+        heads = self._num_heads
+        qkv = self.qkv(x)  # (L, B, 3 * inner)
+        scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=heads)  # (B * heads, L, L)
+        if length is None:
+            probabilities = F.softmax(scores, axis=-1)
+        else:
+            probabilities = F.softmax(scores, length=length, use_length=True, axis=-1)
+        probabilities = self.dropout(probabilities)
+        by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
+        if head_mask is not None:
+            by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
+            probabilities = F.reshape(by_head, shape=(-3, 0, 0))
+        context = F.contrib.interleaved_matmul_selfatt_valatt(qkv, probabilities, heads=heads)
+        if probe is not None:
+            context = context + probe
+        return self.proj(context), by_head, context

@@ -1,0 +1,96 @@
+"""The position-wise feed-forward layer."""
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, nn
+
+from .activations import Activation
+
+__all__ = ['FeedForward', 'ZeroPadded', 'padded_units']
+
+
+def padded_units(units):
+    """Columns to allocate for a weight matrix with `units` inputs.
+
+    The matrix product's kernels copy strips of the weight matrix, whose rows lie ``4 * units``
+    bytes apart. When that is a multiple of 2 KiB, as with BERT's 3072 units, the strip falls on
+    a few sets of the first cache and evicts itself: with 32 rows of input the product runs three
+    times as slow as with 16 columns more (71 against 215 GF/s on two Zen 5 cores).
+    """
+    return units + 16 if units % 512 == 0 else units
+
+
+@mx.init.register
+class ZeroPadded(mx.init.Initializer):
+    """Initialize all but the last rows or columns with another initializer, and those with 0.
+
+    Parameters
+    ----------
+    initializer : mx.init.Initializer
+    axis : int
+        0 or 1.
+    size : int
+        Rows (axis 0) or columns (axis 1) that aren't padding.
+    """
+
+    def __init__(self, initializer=None, axis=0, size=0):
+        super().__init__(axis=axis, size=size)
+        self._initializer = initializer
+        self._axis = axis
+        self._size = size
+
+    def _init_weight(self, name, arr):
+        self._initializer._init_weight(name, arr)
+        if self._axis == 0:
+            arr[self._size :] = 0
+        else:
+            arr[:, self._size :] = 0
+
+
+class FeedForward(HybridBlock):
+    """Two dense layers with an activation between them ("Attention Is All You Need", 3.3).
+
+    The inner layer is a few units wider than asked for (see `padded_units`). The additional
+    units' weights are zero; as the activation maps 0 to 0, so are their outputs and their
+    gradients, and they stay zero in training. They never leave the program: the mappings to the
+    other formats cut them off.
+
+    Parameters
+    ----------
+    units : int
+    hidden_size : int
+        Units of the inner layer.
+    activation : str
+        A key of `activations.ACTIVATIONS`.
+    initializer : mx.init.Initializer
+
+    Inputs
+    ------
+    x : (length, batch, units)
+
+    Outputs
+    -------
+    (length, batch, units)
+    """
+
+    def __init__(self, units, hidden_size, activation, initializer, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        inner = padded_units(hidden_size)
+        with self.name_scope():
+            self.ffn_1 = nn.Dense(
+                inner,
+                in_units=units,
+                flatten=False,
+                weight_initializer=ZeroPadded(initializer, 0, hidden_size),
+                prefix='ffn_1_',
+            )
+            self.activation = Activation(activation)
+            self.ffn_2 = nn.Dense(
+                units,
+                in_units=inner,
+                flatten=False,
+                weight_initializer=ZeroPadded(initializer, 1, hidden_size),
+                prefix='ffn_2_',
+            )
+
+    def hybrid_forward(self, F, x):
+        return self.ffn_2(self.activation(self.ffn_1(x)))

@@ -1,0 +1,69 @@
+"""The losses of the task heads, as the originals define them."""
+
+__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
+
+
+def cross_entropy(F, scores, labels):
+    """Mean cross-entropy over the labels that aren't -1; 0 where all are.
+
+    Parameters
+    ----------
+    F : module
+    scores : (..., classes)
+        Unnormalized.
+    labels : (...)
+        Class numbers, or -1 to leave a place out.
+
+    Returns
+    -------
+    (1,)
+    """
+    labels = F.cast(labels, 'float32')
+    counted = labels != -1
+    picked = F.pick(F.log_softmax(scores, axis=-1), labels, axis=-1)  # -1 picks the first, unused
+    total = F.sum(picked * counted)
+    return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
+
+
+def mean_squared_error(F, scores, labels):
+    """Mean of squared differences.
+
+    Parameters
+    ----------
+    scores : (batch, 1)
+    labels : (batch,) or (batch, 1)
+
+    Returns
+    -------
+    (1,)
+    """
+    difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
+    return F.mean(F.square(difference))
+
+
+def span_cross_entropy(F, scores, positions, valid_length=None):
+    """Mean cross-entropy of positions in a sequence.
+
+    Positions outside of the sequence are left out, as are all -1. Padding gets no probability,
+    so that the loss doesn't depend on how much of it there is.
+
+    Parameters
+    ----------
+    scores : (batch, length)
+        Unnormalized.
+    positions : (batch,)
+    valid_length : (batch,), optional
+
+    Returns
+    -------
+    (1,)
+    """
+    steps = F.expand_dims(F.contrib.arange_like(scores, axis=1), 0)  # (1, L)
+    if valid_length is not None:
+        padding = F.broadcast_greater_equal(
+            steps, F.expand_dims(F.cast(valid_length, 'float32'), 1)
+        )
+        scores = scores - 10000 * padding
+    chosen = F.broadcast_equal(steps, F.expand_dims(F.cast(positions, 'float32'), 1))  # (B, L)
+    total = F.sum(F.log_softmax(scores, axis=-1) * chosen)
+    return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))

@@ -1,0 +1,146 @@
+"""What BERTAdam and OpenAIAdam share: Adam whose weight decay doesn't pass through the moments."""
+
+import math
+
+import gluonnlp.optimizer  # noqa: F401  registers its own 'bertadam' now, so that ours stays
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError
+from .gradients import sum_of_squares
+
+__all__ = ['DecoupledAdam', 'register']
+
+
+def register(optimizer):
+    """Register an optimizer under its class's name, replacing one of the same name silently."""
+    mx.optimizer.Optimizer.opt_registry[optimizer.__name__.lower()] = optimizer
+    return optimizer
+
+
+class DecoupledAdam(mx.optimizer.Optimizer):
+    """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
+
+    Subclasses say in :meth:`_rates` how far a weight moves. Nothing here waits for the device.
+
+    Parameters
+    ----------
+    learning_rate : float or None
+        None means the schedule's `base_lr`, or 0.001 without a schedule.
+    beta1, beta2 : float
+        Decay rates of the first and the second moment, in [0, 1).
+    epsilon : float
+        Added to the denominator.
+    max_grad_norm : float or None
+        The gradient of each parameter by itself is scaled down to this L2 norm. None, or a value
+        that isn't positive, means no clipping.
+    **kwargs
+        Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
+        clip_gradient, multi_precision, ...
+
+    Raises
+    ------
+    InputError
+        If a value is out of its range.
+    """
+
+    def __init__(self, learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs):
+        if learning_rate is None and kwargs.get('lr_scheduler') is None:
+            learning_rate = 0.001
+        if learning_rate is not None and not learning_rate >= 0:
+            raise InputError(f'learning_rate is {learning_rate}; it must be 0 or more')
+        for name, beta in (('beta1', beta1), ('beta2', beta2)):
+            if not 0 <= beta < 1:
+                raise InputError(f'{name} is {beta}; it must be at least 0 and below 1')
+        if not epsilon >= 0:
+            raise InputError(f'epsilon is {epsilon}; it must be 0 or more')
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.max_grad_norm = max_grad_norm
+        self.aggregate_num = 64  # so many weights are handed to `update` at a time
+
+    def create_state(self, index, weight):
+        """The two moments, (mean, variance), both zero and shaped as `weight`."""
+        return (
+            mx.nd.zeros(weight.shape, weight.context, dtype=weight.dtype),
+            mx.nd.zeros(weight.shape, weight.context, dtype=weight.dtype),
+        )
+
+    def update(self, index, weight, grad, state):
+        """Update one weight in place, or a list of them (then all arguments are lists)."""
+        self._update(index, weight, grad, state, multi_precision=False)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """As :meth:`update`; float16 weights follow their float32 copies if `multi_precision`."""
+        first = weight[0] if isinstance(index, (list, tuple)) else weight
+        self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
+
+    def _rates(self, index, weight, lr, wd):
+        """(step, factor, decay, late decay) of the update of one weight.
+
+        ``w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)``, and after that
+        ``w -= late_decay * w``.
+        """
+        raise NotImplementedError
+
+    def _update(self, indices, weights, grads, states, multi_precision):
+        if not isinstance(indices, (list, tuple)):
+            indices, weights, grads, states = [indices], [weights], [grads], [states]
+        self._update_count(indices)
+        grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
+        scales = self._scales(grads)
+
+        # The operator takes the betas as float32 and computes 1 - beta from them, which for
+        # beta2 = 0.999 is off by 1.3e-5. So its moments are the true ones times a constant, and
+        # the constants are taken out again here.
+        mean_factor = _complement_error(self.beta1)
+        root_factor = math.sqrt(_complement_error(self.beta2))
+        options = {
+            'beta1': self.beta1,
+            'beta2': self.beta2,
+            'epsilon': self.epsilon * root_factor,
+        }
+        if self.clip_gradient:
+            options['clip_gradient'] = self.clip_gradient
+
+        # One call for each weight: on CPUs MXNet's multi-tensor variant of the operator is slower
+        # (it walks through large and small tensors side by side) and loses digits of the moments.
+        lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        for i, index in enumerate(indices):
+            weight, grad, scale = weights[i], grads[i], scales[i]
+            step, factor, decay, late_decay = self._rates(index, weight, lrs[i], wds[i])
+            options.update(lr=step * root_factor / mean_factor, eta=factor, wd=decay, out=weight)
+            if multi_precision:
+                master, moments = states[i]
+                mx.nd.contrib.mp_adamw_update(weight, grad, *moments, master, scale, **options)
+            else:
+                master = weight
+                mx.nd.contrib.adamw_update(weight, grad, *states[i], scale, **options)
+            if late_decay:  # not as a product with 1 - late_decay, which has too few digits
+                mx.nd.sgd_update(master, master, lr=late_decay, wd=0, out=master)
+                if multi_precision:
+                    mx.nd.cast(master, dtype=weight.dtype, out=weight)
+
+    def _scales(self, grads):
+        """What each gradient is to be multiplied by: arrays of shape (1,)."""
+        context = grads[0].context
+        scale = self.rescale_grad  # AMP and clipping by the global norm make it an array
+        if isinstance(scale, mx.nd.NDArray):
+            scale = scale.as_in_context(context)
+        else:
+            scale = mx.nd.full((1,), scale, ctx=context)
+        if self.max_grad_norm is None or self.max_grad_norm <= 0:
+            return [scale] * len(grads)
+        norms = mx.nd.concat(*[sum_of_squares(grad) for grad in grads], dim=0).sqrt()
+        norms = mx.nd.broadcast_mul(norms, scale)
+        factors = mx.nd.minimum(self.max_grad_norm / (norms + 1e-6), 1)  # as clip_grad_norm_
+        scales = mx.nd.broadcast_mul(factors, scale)
+        return [scales[i : i + 1] for i in range(len(grads))]
+
+
+def _complement_error(beta):
+    """1 - beta as the operator computes it, over the true one."""
+    one = np.float32(1)
+    return float(one - np.float32(beta)) / (1 - beta)

@@ -1,0 +1,90 @@
+"""Norms of gradients, and clipping by the norm of all of them together."""
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ['clip_grad_global_norm', 'grad_global_norm', 'sum_of_squares']
+
+# Elements added up at a time. A single float32 sum over a large matrix loses digits: on normal
+# values, 23 million of them, MXNet's multi_sum_sq and norm are 5 % too low, one dot 0.03 %.
+_PIECE = 2**18
+
+
+def sum_of_squares(array):
+    """Sum of the squares of `array`, float32 of shape (1,), without waiting for the device."""
+    flat = array.reshape((-1,))
+    if flat.dtype != np.float32:
+        flat = flat.astype('float32')
+    if flat.size <= _PIECE:
+        return mx.nd.dot(flat, flat)
+    pieces = (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
+    return mx.nd.add_n(*[mx.nd.dot(piece, piece) for piece in pieces])
+
+
+def _with_gradients(parameters):
+    if hasattr(parameters, 'values'):
+        parameters = parameters.values()
+    parameters = [parameter for parameter in parameters if parameter.grad_req != 'null']
+    if not parameters:
+        raise InputError('no parameter has a gradient; pass the parameters that are trained')
+    return parameters
+
+
+def grad_global_norm(parameters):
+    """L2 norm of the gradients of `parameters` together.
+
+    Parameters
+    ----------
+    parameters : ParameterDict or iterable of mxnet.gluon.Parameter
+        With several devices call ``trainer.allreduce_grads()`` first; then all devices hold the
+        same gradients, and the first one's are read.
+
+    Returns
+    -------
+    mxnet.nd.NDArray
+        Shape (1,), float32. Computed without waiting for the device.
+
+    Raises
+    ------
+    InputError
+        If no parameter has a gradient.
+    """
+    sums = [sum_of_squares(parameter.list_grad()[0]) for parameter in _with_gradients(parameters)]
+    return mx.nd.add_n(*sums).sqrt()
+
+
+def clip_grad_global_norm(parameters, max_norm):
+    """Scale the gradients of `parameters` in place, so that their common L2 norm is `max_norm`.
+
+    Does nothing to gradients whose norm is `max_norm` or less.
+
+    Parameters
+    ----------
+    parameters : ParameterDict or iterable of mxnet.gluon.Parameter
+        See :func:`grad_global_norm`. The trainer needs ``update_on_kvstore=False``.
+    max_norm : float
+        Where gradients are scaled or accumulated (``trainer.update(n)``), scale this likewise.
+
+    Returns
+    -------
+    mxnet.nd.NDArray
+        The norm before clipping, shape (1,), float32; not finite if a gradient isn't, and the
+        gradients are useless then.
+
+    Raises
+    ------
+    InputError
+        If `max_norm` isn't positive, or no parameter has a gradient.
+    """
+    if not max_norm > 0:
+        raise InputError(f'max_norm is {max_norm}; it must be positive')
+    parameters = _with_gradients(parameters)
+    norm = grad_global_norm(parameters)
+    factor = max_norm / mx.nd.maximum(norm, max_norm)
+    for parameter in parameters:
+        for grad in parameter.list_grad():
+            local = factor.as_in_context(grad.context).astype(grad.dtype)
+            grad[:] = mx.nd.broadcast_mul(grad, local.reshape((1,) * grad.ndim))
+    return norm

@@ -1,0 +1,298 @@
+"""The learning-rate schedules of pytorch-pretrained-bert (``optimization.py``) for MXNet.
+
+Each multiplies a base learning rate by a factor that depends on the progress of the training,
+``step / t_total``. MXNet numbers updates from 1 and the originals number steps from 0, so update
+``n`` gets the rate of step ``n - 1`` (see `first_step` for the exception).
+"""
+
+import logging
+import math
+
+import mxnet as mx
+
+from ..errors import InputError, UnknownNameError
+
+__all__ = [
+    'SCHEDULES',
+    'ConstantLR',
+    'Schedule',
+    'WarmupConstantSchedule',
+    'WarmupCosineSchedule',
+    'WarmupCosineWithHardRestartsSchedule',
+    'WarmupCosineWithWarmupRestartsSchedule',
+    'WarmupLinearSchedule',
+    'finetune_schedule',
+    'get_schedule',
+]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Schedule(mx.lr_scheduler.LRScheduler):
+    """Base of the schedules: a factor for each step, times `base_lr`.
+
+    Parameters
+    ----------
+    warmup : float
+        The part of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
+    t_total : int
+        How many updates are planned. With a negative number the rate is constant, whatever the
+        schedule, and a warning says so.
+    base_lr : float
+        The learning rate that the factors multiply. A `learning_rate` that is given to the
+        optimizer takes its place.
+    first_step : int, optional
+        The step that the first update gets the rate of. By default 0, as the original `BertAdam`
+        has it; :class:`OpenAIAdam` makes that 1, as its own original does.
+
+    Raises
+    ------
+    InputError
+        If a value is out of its range.
+    """
+
+    ends = False  # whether nothing sensible comes after t_total
+
+    def __init__(self, warmup=0.002, t_total=-1, base_lr=0.001, first_step=None):
+        super().__init__(base_lr=base_lr)
+        name = type(self).__name__
+        if not 0 <= warmup < 1 and warmup != -1:
+            raise InputError(
+                f'{name}: warmup is {warmup}; it is a part of t_total, at least 0 and below 1 '
+                '(or -1 for none)'
+            )
+        if not (t_total > 0 or t_total < 0):
+            raise InputError(
+                f'{name}: t_total is {t_total}; give the number of updates, or -1 for a constant '
+                'rate'
+            )
+        self.warmup = float(max(warmup, 0))
+        self.t_total = float(t_total)
+        self.first_step = first_step
+        self._warned = False
+        if t_total < 0 and not isinstance(self, ConstantLR):
+            _LOGGER.warning('%s: t_total is %s, so the learning rate is constant', name, t_total)
+
+    def __call__(self, num_update):
+        """The learning rate of MXNet's update number `num_update`, which counts from 1."""
+        return self.base_lr * self.get_lr(max(num_update - 1, 0) + (self.first_step or 0))
+
+    def get_lr(self, step, nowarn=False):
+        """The factor of the learning rate at `step`, which counts from 0.
+
+        Past `t_total` it is what the formula gives, and the schedules that are at their end then
+        log one warning, unless `nowarn`.
+        """
+        if self.t_total < 0:
+            return 1.0
+        progress = float(step) / self.t_total
+        factor = self.get_lr_(progress)
+        if self.ends and progress > 1 and not (nowarn or self._warned):
+            self._warned = True
+            _LOGGER.warning(
+                '%s: update %s is past t_total=%d, the learning rate is multiplied by %s; '
+                'set t_total to the number of updates',
+                type(self).__name__,
+                step,
+                self.t_total,
+                factor,
+            )
+        return factor
+
+    def get_lr_(self, progress):
+        """The factor at `progress`, which goes from 0 to 1 and beyond."""
+        if progress < self.warmup:
+            return progress / self.warmup
+        return self.after_warmup(progress)
+
+    def after_warmup(self, progress):
+        """The factor once `progress` has reached `warmup`."""
+        raise NotImplementedError
+
+    def _since_warmup(self, progress):
+        """`progress` as a part of what follows the warmup."""
+        return (progress - self.warmup) / (1 - self.warmup)
+
+
+class ConstantLR(Schedule):
+    """The same learning rate from the first update to the last; ``'none'``.
+
+    Takes the parameters of :class:`Schedule`; `warmup` has no effect.
+    """
+
+    def get_lr_(self, progress):
+        return 1.0
+
+
+class WarmupConstantSchedule(Schedule):
+    """Linear growth over `warmup`, then constant; ``'warmup_constant'``.
+
+    Takes the parameters of :class:`Schedule`.
+    """
+
+    def after_warmup(self, progress):
+        return 1.0
+
+
+class WarmupLinearSchedule(Schedule):
+    """Linear growth over `warmup`, then a linear way down to 0; ``'warmup_linear'``.
+
+    Takes the parameters of :class:`Schedule`.
+    """
+
+    ends = True
+
+    def after_warmup(self, progress):
+        return max((progress - 1) / (self.warmup - 1), 0.0)
+
+
+class WarmupCosineSchedule(Schedule):
+    """Linear growth over `warmup`, then a cosine; ``'warmup_cosine'``.
+
+    Takes the parameters of :class:`Schedule`, and
+
+    Parameters
+    ----------
+    cycles : float
+        Periods of the cosine; with 0.5 it goes down from 1 to 0.
+    """
+
+    ends = True
+
+    def __init__(self, warmup=0.002, t_total=-1, cycles=0.5, **kwargs):
+        super().__init__(warmup, t_total, **kwargs)
+        self.cycles = cycles
+
+    def after_warmup(self, progress):
+        return 0.5 * (1 + math.cos(math.pi * self.cycles * 2 * self._since_warmup(progress)))
+
+
+class WarmupCosineWithHardRestartsSchedule(WarmupCosineSchedule):
+    """Linear growth over `warmup`, then `cycles` times a cosine from 1 to 0;
+    ``'warmup_cosine_hard_restarts'``.
+
+    Takes the parameters of :class:`Schedule`, and
+
+    Parameters
+    ----------
+    cycles : float
+        At least 1.
+    """
+
+    def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
+        super().__init__(warmup, t_total, cycles, **kwargs)
+        if not cycles >= 1:
+            raise InputError(f'{type(self).__name__}: cycles is {cycles}; it must be 1 or more')
+
+    def after_warmup(self, progress):
+        return 0.5 * (1 + math.cos(math.pi * (self.cycles * self._since_warmup(progress) % 1)))
+
+
+class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedule):
+    """`cycles` times a linear growth and a cosine from 1 to 0; ``'warmup_cosine_warmup_restarts'``.
+
+    Takes the parameters of :class:`Schedule`, and
+
+    Parameters
+    ----------
+    warmup : float
+        The part of all updates in which *each* of the cycles grows; ``warmup * cycles`` is below 1.
+    cycles : float
+        At least 1.
+    """
+
+    def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
+        if not warmup * cycles < 1:
+            raise InputError(
+                f'{type(self).__name__}: warmup * cycles is {warmup} * {cycles}; it must be below 1'
+            )
+        # from here on, warmup is a part of its cycle
+        super().__init__(warmup * cycles if warmup >= 0 else warmup, t_total, cycles, **kwargs)
+
+    def get_lr_(self, progress):
+        return super().get_lr_(progress * self.cycles % 1)
+
+    def after_warmup(self, progress):
+        return 0.5 * (1 + math.cos(math.pi * self._since_warmup(progress)))
+
+
+SCHEDULES = {
+    'none': ConstantLR,
+    'warmup_constant': WarmupConstantSchedule,
+    'warmup_linear': WarmupLinearSchedule,
+    'warmup_cosine': WarmupCosineSchedule,
+    'warmup_cosine_hard_restarts': WarmupCosineWithHardRestartsSchedule,
+    'warmup_cosine_warmup_restarts': WarmupCosineWithWarmupRestartsSchedule,
+}
+
+
+def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):
+    """Make a schedule by its name.
+
+    Parameters
+    ----------
+    name : str or None
+        A key of `SCHEDULES`; None means ``'none'``.
+    base_lr : float
+    warmup : float
+    t_total : int
+    cycles : float, optional
+        Of the cosine schedules; each has its own default.
+    first_step : int, optional
+        See :class:`Schedule`.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no schedule of that name.
+    InputError
+        If a value is out of its range, or `cycles` is given to a schedule that has none.
+    """
+    name = 'none' if name is None else name
+    if name not in SCHEDULES:
+        raise UnknownNameError.of('schedule', name, SCHEDULES)
+    schedule = SCHEDULES[name]
+    options = {'base_lr': base_lr, 'first_step': first_step}
+    if cycles is not None:
+        if not issubclass(schedule, WarmupCosineSchedule):
+            raise InputError(f'cycles={cycles} is for the cosine schedules, not for {name!r}')
+        options['cycles'] = cycles
+    return schedule(warmup, t_total, **options)
+
+
+def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
+    """GluonNLP's schedule for fine-tuning: linear up, then linear down to 0 at `num_steps`.
+
+    It is :class:`WarmupLinearSchedule` with a whole number of warmup updates,
+    ``int(num_steps * warmup_ratio)``.
+
+    Parameters
+    ----------
+    base_lr : float
+    num_steps : int
+        How many updates the training has; with accumulation, not how many batches.
+    warmup_ratio : float
+        In [0, 1).
+    first_step : int
+        GluonNLP's classifier starts at step 0 (the first update has learning rate 0), its SQuAD
+        script at step 1 (the last one has).
+
+    Returns
+    -------
+    WarmupLinearSchedule
+
+    Raises
+    ------
+    InputError
+        If a value is out of its range.
+    """
+    if not num_steps >= 1:
+        raise InputError(f'num_steps is {num_steps}; a training has at least one update')
+    if not 0 <= warmup_ratio < 1:
+        raise InputError(f'warmup_ratio is {warmup_ratio}; it must be at least 0 and below 1')
+    warmup = int(num_steps * warmup_ratio) / num_steps
+    return WarmupLinearSchedule(warmup, num_steps, base_lr=base_lr, first_step=first_step)

@@ -1,0 +1,192 @@
+"""The catalogue: what pretrained weights there are, as data.
+
+Each family registers its entries from its ``zoo.py``.
+"""
+
+import dataclasses
+import fnmatch
+from typing import Optional, Tuple
+
+from ..errors import InputError, UnknownNameError
+from ..families import load_families
+
+__all__ = [
+    'PackageFiles',
+    'PretrainedEntry',
+    'get_entry',
+    'list_pretrained',
+    'register_pretrained',
+    'resolve_alias',
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class PackageFiles:
+    """Weights that an installable Python package carries.
+
+    Parameters
+    ----------
+    module : str
+        The top-level module; it is located, never imported.
+    requirement : str
+        What to ask pip for.
+    folder : str
+        Folder of the files, relative to the module.
+    weights : str
+        Name of the file of weights in that folder.
+    sha256 : str
+        Of the file of weights.
+    """
+
+    module: str
+    requirement: str
+    folder: str
+    weights: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainedEntry:
+    """One set of pretrained weights.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model, such as 'bert_12_768_12'.
+    dataset : str
+        Name of the data set that it was trained on.
+    family : str
+        Name of the family's package.
+    do_lower_case : bool
+        Whether its tokenizer lowers the text.
+    default : bool
+        Whether it is meant where the model is named without a data set.
+    dataset_aliases : tuple of str
+        Other names of the data set.
+    names : tuple of str
+        Names of model and data set in one, such as 'bert-base-uncased'.
+    vocab : str, optional
+        Name of the vocabulary in GluonNLP's repository; by default the data set's.
+    lacks : tuple of str
+        Which of 'pooler', 'decoder' and 'classifier' the weights don't have.
+    package : PackageFiles, optional
+        The Python package that carries the weights.
+    hub : str, optional
+        Id of the weights on the Hugging Face hub.
+    """
+
+    model: str
+    dataset: str
+    family: str
+    do_lower_case: bool
+    default: bool = False
+    dataset_aliases: Tuple[str, ...] = ()
+    names: Tuple[str, ...] = ()
+    vocab: Optional[str] = None
+    lacks: Tuple[str, ...] = ()
+    package: Optional[PackageFiles] = None
+    hub: Optional[str] = None
+
+    @property
+    def full_name(self):
+        """Model and data set in one, as GluonNLP's repository names its files."""
+        return f'{self.model}_{self.dataset}'
+
+    @property
+    def vocab_name(self):
+        """Name of the vocabulary in GluonNLP's repository."""
+        return self.vocab or self.dataset
+
+
+_ENTRIES = {}  # (model, data set) -> entry, in the order of their registration
+
+
+def register_pretrained(*entries):
+    """Add `entries` (:class:`PretrainedEntry`) to the catalogue.
+
+    Raises
+    ------
+    ValueError
+        If another entry has the same model and data set.
+    """
+    for entry in entries:
+        if _ENTRIES.setdefault((entry.model, entry.dataset), entry) != entry:
+            raise ValueError(f'{entry.full_name} is registered twice')
+
+
+def list_pretrained(pattern=None):
+    """The catalogue's entries, sorted by model and with each model's default data set first.
+
+    Parameters
+    ----------
+    pattern : str, optional
+        Keeps the models whose names match it, such as ``'bert_*'``.
+
+    Returns
+    -------
+    list of PretrainedEntry
+    """
+    load_families()  # they register their entries
+    found = [e for e in _ENTRIES.values() if pattern is None or fnmatch.fnmatch(e.model, pattern)]
+    return sorted(found, key=lambda e: (e.model, not e.default, e.dataset))
+
+
+def get_entry(model, dataset=None):
+    """The entry of `model` and `dataset`.
+
+    Parameters
+    ----------
+    model : str
+    dataset : str, optional
+        By default the model's default one.
+
+    Returns
+    -------
+    PretrainedEntry
+
+    Raises
+    ------
+    UnknownNameError
+        If no weights of the model are known, or none from that data set.
+    """
+    entries = list_pretrained()
+    of_model = [entry for entry in entries if entry.model == model]
+    if not of_model:
+        raise UnknownNameError.of('pretrained model', model, {entry.model for entry in entries})
+    for entry in of_model:
+        if entry.default if dataset is None else dataset in (entry.dataset, *entry.dataset_aliases):
+            return entry
+    known = [entry.dataset for entry in of_model]
+    if dataset is None:
+        raise InputError(f'{model} has no default data set; name one of: {", ".join(known)}')
+    raise UnknownNameError.of(f'data set of {model}', dataset, known)
+
+
+def resolve_alias(name):
+    """Split a name of pretrained weights into model and data set.
+
+    Parameters
+    ----------
+    name : str
+        A name of the originals or of the hub ('bert-base-uncased'); a model
+        ('bert_12_768_12', which means its default data set); or model and data set joined
+        ('bert_12_768_12_book_corpus_wiki_en_cased').
+
+    Returns
+    -------
+    (str, str)
+        Model and data set.
+
+    Raises
+    ------
+    UnknownNameError
+        If the name isn't known.
+    """
+    entries = list_pretrained()
+    for entry in entries:
+        datasets = (entry.dataset, *entry.dataset_aliases)
+        names = [*entry.names, *(f'{entry.model}_{dataset}' for dataset in datasets)]
+        if name in names or name == entry.hub or (entry.default and name == entry.model):
+            return entry.model, entry.dataset
+    known = [name for entry in entries for name in (entry.full_name, *entry.names)]
+    raise UnknownNameError.of('pretrained model', name, known)

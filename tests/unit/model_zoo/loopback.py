@@ -1,0 +1,95 @@
+"""An HTTP server on 127.0.0.1 for the tests of downloads: it can answer badly on purpose."""
+
+import dataclasses
+import http.server
+import io
+import threading
+import time
+import zipfile
+
+
+def zip_of(**members):
+    """A zip archive with the given names and contents, as bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+@dataclasses.dataclass
+class Resource:
+    """What the server answers under one path."""
+
+    body: bytes
+    etag: str = '"v1"'
+    ranges: bool = True  # whether it understands Range
+    statuses: list = dataclasses.field(default_factory=list)  # of the first answers, then 200
+    cuts: list = dataclasses.field(default_factory=list)  # bytes after which the first break off
+    delay: float = 0.0  # seconds before each answer
+    wrong_range: bool = False  # answers 206 with another range than asked for
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.requests.append((self.path, dict(self.headers)))
+        resource = server.resources.get(self.path)
+        if resource is None:
+            self.send_error(404)
+            return
+        time.sleep(resource.delay)
+        if resource.statuses:
+            self.send_error(resource.statuses.pop(0))
+            return
+        body, start = resource.body, self._start(resource)
+        if start is not None and start >= len(body):
+            self.send_response(416)
+            self.send_header('Content-Range', f'bytes */{len(body)}')
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+            return
+        self.send_response(200 if start is None else 206)
+        if start is not None:
+            shown = start + 1 if resource.wrong_range else start
+            self.send_header('Content-Range', f'bytes {shown}-{len(body) - 1}/{len(body)}')
+            body = body[start:]
+        if resource.etag:
+            self.send_header('ETag', resource.etag)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        cut = resource.cuts.pop(0) if resource.cuts else None
+        self.wfile.write(body[:cut])
+        self.close_connection = True
+
+    def _start(self, resource):
+        """The first byte wanted, where a part is wanted of the version that there is."""
+        wanted = self.headers.get('Range')
+        if not wanted or not resource.ranges or self.headers.get('If-Range') != resource.etag:
+            return None
+        return int(wanted[len('bytes=') : -1])
+
+    def log_message(self, *args):
+        pass
+
+
+class LoopbackServer:
+    """The running server; `resources` maps paths to what they answer."""
+
+    def __enter__(self):
+        self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Handler)
+        self.resources = self._server.resources = {}
+        self.requests = self._server.requests = []  # (path, headers) in the order of arrival
+        self.url = f'http://127.0.0.1:{self._server.server_address[1]}/'
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def paths(self):
+        """Paths of the requests so far."""
+        return [path for path, _ in self.requests]

@@ -1,0 +1,361 @@
+"""BERTAdam, OpenAIAdam and what goes with them."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+
+from model_zoo import optimizer as zoo
+from model_zoo.errors import InputError
+
+RUNS = [
+    'bertadam_plain',
+    'bertadam_decay',
+    'bertadam_clip',
+    'bertadam_linear',
+    'bertadam_cosine',
+    'openaiadam_plain',
+    'openaiadam_decay',
+    'openaiadam_vector',
+    'openaiadam_linear',
+    'openaiadam_restarts',
+]
+# the originals' names of the arguments, and ours
+NAMES = {'lr': 'learning_rate', 'b1': 'beta1', 'b2': 'beta2', 'e': 'epsilon', 'weight_decay': 'wd'}
+
+
+@pytest.fixture(scope='module')
+def expected(request):
+    fixtures = request.getfixturevalue('fixtures')
+    content = json.loads((fixtures / 'optimizer_expected.json').read_text())
+    with np.load(fixtures / 'optimizer_runs.npz') as arrays:
+        content['arrays'] = dict(arrays)
+    return content
+
+
+def ours(original, arguments, schedule):
+    """Our optimizer for a run of the original's."""
+    options = {NAMES.get(name, name): value for name, value in arguments.items()}
+    if schedule is not None:
+        name, schedule_options = schedule
+        base_lr = options.pop('learning_rate')
+        options['lr_scheduler'] = zoo.get_schedule(name, base_lr, **schedule_options)
+    return mx.optimizer.create(original.lower(), **options)
+
+
+def train(trainer, parameters, arrays, steps, start=0):
+    """Follow the fixtures' random problem; yields the number of steps done."""
+    for step in range(start, start + steps):
+        for i, parameter in enumerate(parameters):
+            weight = parameter.data().asnumpy()
+            grad = weight - arrays[f'target{i}'] + arrays[f'noise{i}'][step]
+            parameter.grad()[:] = arrays[f'scale{i}'] * grad
+            parameter.data()._fresh_grad = True  # as a backward pass would mark it
+        trainer.step(1)
+        yield step + 1
+
+
+def make_parameters(arrays, dtype='float32'):
+    parameters = []
+    for i in range(sum(name.startswith('start') for name in arrays)):
+        start = arrays[f'start{i}']
+        parameter = gluon.Parameter(f'w{i}_weight', shape=start.shape, dtype=dtype)
+        parameter.initialize()
+        parameter.set_data(mx.nd.array(start, dtype=dtype))
+        parameters.append(parameter)
+    return parameters
+
+
+@pytest.mark.parametrize('name', RUNS)
+def test_50_steps_equal_the_originals(expected, name):
+    assert set(RUNS) == set(expected['runs'])
+    arrays = expected['arrays']
+    parameters = make_parameters(arrays)
+    trainer = gluon.Trainer(parameters, ours(*expected['runs'][name]), kvstore=None)
+    compared = 0
+    for done in train(trainer, parameters, arrays, expected['steps']):
+        if done in expected['kept']:
+            for i, parameter in enumerate(parameters):
+                difference = np.abs(parameter.data().asnumpy() - arrays[f'{name}_step{done}_{i}'])
+                assert difference.max() <= 1e-6, (done, i, difference.max())
+                compared += 1
+    assert compared == len(expected['kept']) * len(parameters)
+
+
+@pytest.mark.parametrize(
+    'order', ['gluonnlp, model_zoo.optimizer', 'model_zoo.optimizer, gluonnlp']
+)
+def test_ours_is_registered_whatever_is_imported_first(order):
+    code = (
+        f'import warnings; warnings.simplefilter("error", UserWarning)\nimport {order}\n'
+        'import gluonnlp.optimizer, mxnet as mx\n'
+        'print(type(mx.optimizer.create("bertadam")).__module__,'
+        ' type(mx.optimizer.create("openaiadam")).__module__)'
+    )
+    result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == [
+        'model_zoo.optimizer.bert_adam',
+        'model_zoo.optimizer.openai_adam',
+    ]
+    assert 'overriding' not in result.stderr
+
+
+def test_takes_gluonnlps_place():
+    """Same arguments, same result, apart from the operator's rounding."""
+    from gluonnlp.optimizer import BERTAdam as Theirs
+
+    options = {
+        'learning_rate': 1e-3,
+        'beta1': 0.8,
+        'beta2': 0.99,
+        'epsilon': 1e-5,
+        'wd': 0.1,
+        'rescale_grad': 0.5,
+        'clip_gradient': 1.0,
+    }
+    weights = []
+    for make in (zoo.BERTAdam, Theirs):
+        random = np.random.RandomState(0)
+        updater = mx.optimizer.get_updater(make(**options))
+        arrays = [mx.nd.array(random.normal(size=(3, 4))), mx.nd.array(random.normal(size=(5,)))]
+        for _ in range(10):
+            grads = [mx.nd.array(random.normal(size=array.shape) * 3) for array in arrays]
+            updater([0, 1], grads, arrays)
+        weights.append(np.concatenate([array.asnumpy().ravel() for array in arrays]))
+    np.testing.assert_allclose(*weights, atol=1e-6)
+
+
+def one_update(optimizer, weight, grad, state=None):
+    """The weight after one update."""
+    weight, grad = mx.nd.array(weight), mx.nd.array(grad)
+    state = optimizer.create_state(0, weight) if state is None else state
+    optimizer.update(0, weight, grad, state)
+    return weight.asnumpy()
+
+
+def test_each_gradient_is_clipped_by_itself_after_rescaling():
+    optimizer = zoo.BERTAdam(max_grad_norm=1.0, rescale_grad=0.5)
+    weights = [mx.nd.zeros((2,)), mx.nd.zeros((2,))]
+    states = [optimizer.create_state(i, weight) for i, weight in enumerate(weights)]
+    grads = [mx.nd.array([6, 8]), mx.nd.array([0.6, 0.8])]  # norms 5 and 0.5 once rescaled
+    optimizer.update([0, 1], weights, grads, states)
+    means = [mean.asnumpy() / 0.1 for mean, _ in states]
+    np.testing.assert_allclose(means[0], [0.6, 0.8], rtol=1e-5)
+    np.testing.assert_allclose(means[1], [0.3, 0.4], rtol=1e-5)
+
+
+@pytest.mark.parametrize('norm', [None, -1, 0])
+def test_no_clipping(norm):
+    optimizer = zoo.BERTAdam(max_grad_norm=norm)
+    state = optimizer.create_state(0, mx.nd.zeros((2,)))
+    one_update(optimizer, [0, 0], [30, 40], state)
+    np.testing.assert_allclose(state[0].asnumpy(), [3, 4], rtol=1e-6)
+
+
+def test_multipliers_and_schedule():
+    parameters = make_parameters({f'start{i}': np.ones((2, 2), 'float32') for i in range(3)})
+    parameters[1].lr_mult = 0.5
+    parameters[2].wd_mult = 0.0
+    schedule = zoo.get_schedule('warmup_linear', 0.1, 0.5, 4)
+    options = {'lr_scheduler': schedule, 'wd': 0.5}
+    trainer = gluon.Trainer(parameters, 'bertadam', options, kvstore=None)
+    assert schedule.base_lr == 0.1  # no default learning rate pushes it aside
+
+    def step():
+        for parameter in parameters:
+            parameter.grad()[:] = 0  # so that only the decay moves the weights
+            parameter.data()._fresh_grad = True
+        trainer.step(1)
+        return [parameter.data().asnumpy()[0, 0] for parameter in parameters]
+
+    assert step() == [1, 1, 1]  # learning rate 0
+    assert step() == pytest.approx([1 - 0.05 * 0.5, 1 - 0.025 * 0.5, 1], abs=1e-6)
+
+
+def test_openaiadam_leaves_vectors_undecayed_unless_told():
+    for vector_l2, factor in ((False, 1.0), (True, 0.95)):
+        optimizer = zoo.OpenAIAdam(learning_rate=0.1, wd=0.5, vector_l2=vector_l2)
+        assert one_update(optimizer, [1.0], [0.0]) == pytest.approx(factor)
+        optimizer = zoo.OpenAIAdam(learning_rate=0.1, wd=0.5, vector_l2=vector_l2)
+        assert one_update(optimizer, [[1.0]], [[0.0]]) == pytest.approx(0.95)
+
+
+def test_openaiadam_asks_its_schedule_from_step_1():
+    schedule = zoo.get_schedule('warmup_linear', 0.1, 0.5, 4)
+    optimizer = zoo.OpenAIAdam(lr_scheduler=schedule)
+    one_update(optimizer, [1.0], [1.0])
+    assert optimizer.learning_rate == pytest.approx(0.05)
+    schedule = zoo.get_schedule('warmup_linear', 0.1, 0.5, 4, first_step=0)
+    optimizer = zoo.OpenAIAdam(lr_scheduler=schedule)  # as the user says
+    one_update(optimizer, [1.0], [1.0])
+    assert optimizer.learning_rate == 0
+
+
+@pytest.mark.parametrize('name', ['bertadam', 'openaiadam'])
+@pytest.mark.parametrize('kvstore', [None, 'device'])
+def test_saved_states_resume_exactly(expected, tmp_path, name, kvstore):
+    arrays = expected['arrays']
+
+    def make(parameters):
+        schedule = zoo.get_schedule('warmup_cosine', 1e-2, 0.2, 30)
+        options = {'lr_scheduler': schedule, 'wd': 0.1, 'max_grad_norm': 1.0}
+        return gluon.Trainer(parameters, name, options, kvstore=kvstore)
+
+    straight = make_parameters(arrays)
+    list(train(make(straight), straight, arrays, 20))
+
+    first = make_parameters(arrays)
+    trainer = make(first)
+    list(train(trainer, first, arrays, 9))
+    trainer.save_states(str(tmp_path / 'states'))
+    second = make_parameters({f'start{i}': p.data().asnumpy() for i, p in enumerate(first)})
+    trainer = make(second)
+    trainer.load_states(str(tmp_path / 'states'))
+    list(train(trainer, second, arrays, 11, start=9))
+    for one, other in zip(straight, second):
+        assert np.array_equal(one.data().asnumpy(), other.data().asnumpy())
+
+
+@pytest.mark.parametrize('name', ['bertadam', 'openaiadam'])
+@pytest.mark.parametrize('norm', [None, 1.0])
+def test_float16_weights_follow_float32_copies(expected, name, norm):
+    """Without the copies, updates of 1e-5 would be lost beside weights of 1."""
+    arrays = {key: value for key, value in expected['arrays'].items() if key.startswith('start')}
+    options = {'learning_rate': 1e-5, 'max_grad_norm': norm, 'wd': 0.01}
+    trained = []
+    for dtype in ('float32', 'float16'):
+        # start from what float16 can represent
+        start = {key: value.astype('float16') for key, value in arrays.items()}
+        parameters = make_parameters(start, dtype)
+        trainer = gluon.Trainer(
+            parameters, name, dict(options, multi_precision=dtype == 'float16'), kvstore=None
+        )
+        for step in range(100):
+            for parameter in parameters:
+                parameter.grad()[:] = 0.5 if step % 3 else 0.25
+                parameter.data()._fresh_grad = True
+            trainer.step(1)
+        trained.append([parameter.data() for parameter in parameters])
+    for full, half in zip(*trained):
+        assert half.dtype == np.float16
+        assert np.array_equal(full.astype('float16').asnumpy(), half.asnumpy())
+    moved = [np.abs(w.asnumpy() - arrays[f'start{i}']).max() for i, w in enumerate(trained[0])]
+    assert min(moved) > 5e-4
+
+
+def test_float16_without_copies_warns():
+    with pytest.warns(UserWarning, match='float16'):
+        zoo.BERTAdam().create_state_multi_precision(0, mx.nd.ones((2,), dtype='float16'))
+
+
+@pytest.mark.parametrize('dtype', ['float16', 'float64'])
+@pytest.mark.parametrize('norm', [None, 1.0])
+def test_other_dtypes(dtype, norm):
+    optimizer = zoo.BERTAdam(learning_rate=0.1, max_grad_norm=norm)
+    weight = mx.nd.zeros((3,), dtype=dtype)
+    optimizer.update(0, weight, weight + 3, optimizer.create_state(0, weight))
+    np.testing.assert_allclose(weight.asnumpy(), -0.1 * 0.1 / 0.001**0.5, rtol=5e-3)
+
+
+def test_row_sparse_gradient():
+    grad = np.array([[0, 0], [1, 2], [0, 0]], 'float32')
+    results = []
+    for stype in ('default', 'row_sparse'):
+        optimizer = zoo.BERTAdam(wd=0.1)
+        weight = mx.nd.ones((3, 2))
+        state = optimizer.create_state(0, weight)
+        optimizer.update(0, weight, mx.nd.array(grad).tostype(stype), state)
+        results.append(weight.asnumpy())
+    assert np.array_equal(*results) and results[0][1, 0] < results[0][0, 0] < 1
+
+
+@pytest.mark.parametrize('scale', [float('nan'), float('inf'), 0.0])
+@pytest.mark.parametrize('norm', [None, 1.0])
+def test_array_rescale_grad_that_is_not_finite_skips_the_update(scale, norm):
+    """GluonNLP's mixed-precision trainer relies on it."""
+    optimizer = zoo.BERTAdam(wd=0.1, max_grad_norm=norm)
+    optimizer.rescale_grad = mx.nd.array([scale])
+    assert one_update(optimizer, [1.0, 2.0], [1.0, 1.0]).tolist() == [1, 2]
+    optimizer.rescale_grad = mx.nd.array([0.5])
+    assert (one_update(optimizer, [1.0, 2.0], [1.0, 1.0]) < [1, 2]).all()
+
+
+@pytest.mark.parametrize('make', [zoo.BERTAdam, zoo.OpenAIAdam])
+@pytest.mark.parametrize(
+    'name,value',
+    [('learning_rate', -1.0), ('beta1', 1.0), ('beta2', -0.1), ('epsilon', -1e-6)],
+)
+def test_bad_arguments(make, name, value):
+    with pytest.raises(InputError, match=f'{name} is {value}'):
+        make(**{name: value})
+
+
+def test_learning_rate_defaults():
+    assert zoo.BERTAdam().learning_rate == 0.001
+    schedule = zoo.get_schedule('none', 0.5)
+    assert zoo.BERTAdam(lr_scheduler=schedule).learning_rate == 0.5
+
+
+def test_disable_weight_decay():
+    net = gluon.nn.HybridSequential(prefix='beta_bias_')  # words that only count at the end
+    with net.name_scope():
+        net.add(gluon.nn.Dense(2, in_units=2), gluon.nn.LayerNorm(in_channels=2))
+    names = zoo.disable_weight_decay(net)
+    ends = sorted(name.rsplit('_', 1)[1] for name in names)
+    assert ends == ['beta', 'bias', 'gamma']
+    for name, parameter in net.collect_params().items():
+        assert parameter.wd_mult == (0.0 if name in names else 1.0)
+    assert zoo.disable_weight_decay(net.collect_params(), '.*weight$') == [net[0].weight.name]
+
+
+def gradients(*arrays):
+    """Parameters with these gradients."""
+    parameters = []
+    for array in arrays:
+        parameter = gluon.Parameter('p', shape=array.shape)
+        parameter.initialize(mx.init.Zero())
+        parameter.grad()[:] = array
+        parameters.append(parameter)
+    return parameters
+
+
+def test_clip_grad_global_norm():
+    frozen = gluon.Parameter('frozen', shape=(1,), grad_req='null')
+    frozen.initialize()
+    parameters = [*gradients(np.array([3.0]), np.array([[0.0, 4.0]])), frozen]
+    norm = zoo.clip_grad_global_norm(parameters, 10.0)
+    assert norm.asscalar() == 5
+    assert [p.grad().asnumpy().tolist() for p in parameters[:2]] == [[3], [[0, 4]]]
+    norm = zoo.clip_grad_global_norm(parameters, 1.0)
+    assert norm.asscalar() == 5
+    np.testing.assert_allclose(parameters[1].grad().asnumpy(), [[0, 0.8]], rtol=1e-6)
+    with pytest.raises(InputError, match='max_norm is 0'):
+        zoo.clip_grad_global_norm(parameters, 0)
+    with pytest.raises(InputError, match='no parameter'):
+        zoo.grad_global_norm([frozen])
+
+
+def test_clipping_shows_that_the_norm_is_not_finite():
+    parameters = gradients(np.array([np.inf, 1.0]))
+    assert not np.isfinite(zoo.clip_grad_global_norm(parameters, 1.0).asscalar())
+
+
+def test_global_norm_of_a_large_gradient_is_exact():
+    """One float32 sum over so many elements would be off by far more."""
+    array = np.random.RandomState(0).normal(size=3_000_001).astype('float32')
+    expected = np.sqrt((array.astype('float64') ** 2).sum())
+    norm = zoo.grad_global_norm(gradients(array)).asscalar()
+    assert norm == pytest.approx(expected, rel=1e-6)
+
+
+def test_no_warnings_in_use():
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', UserWarning)
+        one_update(zoo.BERTAdam(max_grad_norm=1.0), [1.0], [1.0])
+        one_update(zoo.OpenAIAdam(), [1.0], [1.0])

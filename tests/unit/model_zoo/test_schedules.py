@@ -1,0 +1,137 @@
+"""The learning-rate schedules, against the values of pytorch-pretrained-bert's."""
+
+import json
+import logging
+import pickle
+
+import mxnet as mx
+import pytest
+
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.optimizer import (
+    SCHEDULES,
+    ConstantLR,
+    WarmupConstantSchedule,
+    WarmupCosineSchedule,
+    WarmupCosineWithHardRestartsSchedule,
+    WarmupCosineWithWarmupRestartsSchedule,
+    WarmupLinearSchedule,
+    finetune_schedule,
+    get_schedule,
+)
+
+LOGGER = 'model_zoo.optimizer.schedules'
+
+
+def test_every_step_equals_the_originals(fixtures):
+    cases = json.loads((fixtures / 'optimizer_expected.json').read_text())['schedules']
+    assert {case['name'] for case in cases} == set(SCHEDULES)
+    for case in cases:
+        schedule = SCHEDULES[case['name']](base_lr=3e-5, **case['arguments'])
+        late = SCHEDULES[case['name']](base_lr=3e-5, first_step=1, **case['arguments'])
+        for step, factor in enumerate(case['factors']):
+            where = (case['name'], case['arguments'], step)
+            assert schedule.get_lr(step) == pytest.approx(factor, rel=1e-14, abs=1e-16), where
+            # MXNet's first update is number 1
+            expected = pytest.approx(3e-5 * factor, rel=1e-14, abs=1e-21)
+            assert schedule(step + 1) == expected, where
+            if step > 0:
+                assert late(step) == expected, where
+        assert schedule(0) == schedule(1)  # before the first update
+
+
+def test_trainer_gets_the_rate_of_step_0_first():
+    parameter = mx.gluon.Parameter('w', shape=(1,))
+    parameter.initialize(mx.init.Zero())
+    schedule = WarmupLinearSchedule(warmup=0.5, t_total=4, base_lr=0.1)
+    trainer = mx.gluon.Trainer([parameter], 'sgd', {'lr_scheduler': schedule}, kvstore=None)
+    trainer.optimizer.lr_scheduler.base_lr = 0.1  # MXNet's SGD brings its own default
+    weights = [0.0]
+    for _ in range(4):
+        with mx.autograd.record():
+            loss = -parameter.data().sum()
+        loss.backward()
+        trainer.step(1)
+        weights.append(parameter.data().asscalar())
+    moves = [after - before for before, after in zip(weights, weights[1:])]
+    assert moves == pytest.approx([0, 0.05, 0.1, 0.05], abs=1e-7)
+
+
+def test_past_the_end_warns_once_and_goes_on(caplog):
+    with caplog.at_level(logging.WARNING, LOGGER):
+        schedule = WarmupLinearSchedule(0.1, 10)
+        assert schedule.get_lr(10) == 0 and not caplog.records
+        assert [schedule.get_lr(step) for step in (11, 12, 20)] == [0, 0, 0]
+        assert len(caplog.records) == 1
+        assert 't_total=10' in caplog.text and 'WarmupLinearSchedule' in caplog.text
+        caplog.clear()
+        WarmupCosineSchedule(0.1, 10).get_lr(11, nowarn=True)
+        WarmupConstantSchedule(0.1, 10).get_lr(11)
+        ConstantLR(0.1, 10).get_lr(11)
+        assert not caplog.records
+
+
+def test_without_t_total_the_rate_is_constant_and_a_warning_says_so(caplog):
+    with caplog.at_level(logging.WARNING, LOGGER):
+        schedule = WarmupLinearSchedule(0.1, base_lr=2.0)
+    assert [schedule(n) for n in (1, 2, 1000)] == [2, 2, 2]
+    assert 't_total is -1' in caplog.text
+    caplog.clear()
+    ConstantLR()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize('warmup', [1.0, 1.5, -0.5, float('nan')])
+@pytest.mark.parametrize('name', sorted(SCHEDULES))
+def test_bad_warmup(name, warmup):
+    with pytest.raises(InputError, match=str(warmup)):
+        get_schedule(name, 1e-3, warmup=warmup, t_total=10)
+
+
+def test_bad_t_total_and_cycles():
+    with pytest.raises(InputError, match='t_total is 0'):
+        WarmupLinearSchedule(0.1, 0)
+    with pytest.raises(InputError, match='cycles is 0.5'):
+        WarmupCosineWithHardRestartsSchedule(0.1, 10, cycles=0.5)
+    with pytest.raises(InputError, match='0.5 \\* 2'):
+        WarmupCosineWithWarmupRestartsSchedule(0.5, 10, cycles=2)
+
+
+def test_get_schedule():
+    assert type(get_schedule(None, 1e-3)) is ConstantLR
+    schedule = get_schedule('warmup_cosine', 1e-3, 0.1, 10, cycles=2.0, first_step=1)
+    assert type(schedule) is WarmupCosineSchedule
+    assert (schedule.base_lr, schedule.warmup, schedule.t_total) == (1e-3, 0.1, 10)
+    assert (schedule.cycles, schedule.first_step) == (2.0, 1)
+    with pytest.raises(UnknownNameError, match="'warmup_cubic'.*warmup_linear"):
+        get_schedule('warmup_cubic', 1e-3)
+    with pytest.raises(InputError, match="cycles.*'warmup_linear'"):
+        get_schedule('warmup_linear', 1e-3, 0.1, 10, cycles=2.0)
+
+
+def test_pickles():
+    schedule = get_schedule('warmup_cosine_warmup_restarts', 1e-3, 0.1, 10, cycles=2.0)
+    copy = pickle.loads(pickle.dumps(schedule))
+    assert [copy(n) for n in range(12)] == [schedule(n) for n in range(12)]
+
+
+@pytest.mark.parametrize('num_steps,ratio', [(100, 0.1), (37, 0.1), (343, 0.3), (5, 0.1), (9, 0)])
+@pytest.mark.parametrize('first_step', [0, 1])
+def test_finetune_schedule_equals_gluonnlp_formula(num_steps, ratio, first_step):
+    """The formula of GluonNLP's finetune_classifier.py (from 0) and finetune_squad.py (from 1)."""
+    schedule = finetune_schedule(2e-5, num_steps, ratio, first_step)
+    warmup = int(num_steps * ratio)
+    for update in range(1, num_steps + 1):
+        step = update - 1 + first_step
+        if step < warmup:
+            expected = 2e-5 * step / warmup
+        else:
+            expected = 2e-5 - 2e-5 * (step - warmup) / (num_steps - warmup)
+        assert schedule(update) == pytest.approx(expected, rel=1e-12, abs=1e-19), update
+
+
+def test_finetune_schedule_bad_arguments():
+    with pytest.raises(InputError, match='num_steps is 0'):
+        finetune_schedule(1e-5, 0)
+    with pytest.raises(InputError, match='warmup_ratio is 1.0'):
+        finetune_schedule(1e-5, 10, 1.0)

@@ -1,0 +1,449 @@
+"""The training loop, its checkpoints and what it writes, on a toy block."""
+
+import json
+import logging
+import os
+import pickle
+import random
+import signal
+import threading
+from typing import NamedTuple
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn
+
+from model_zoo import cli
+from model_zoo.errors import CheckpointError, InputError
+from model_zoo.optimizer import finetune_schedule
+from model_zoo.training import (
+    Callback,
+    CheckpointStore,
+    DivergedError,
+    Interrupted,
+    ProgressLogger,
+    TensorBoardWriter,
+    TrainingLoop,
+    check_same_config,
+    plot_curves,
+    predict,
+    seed_all,
+    write_results,
+)
+
+FEATURES, EXAMPLES = 6, 22
+
+
+class ToyLoader:
+    """Batches of uneven sizes, in an order that depends on the epoch only."""
+
+    def __init__(self, sizes=(4, 4, 3, 4, 4, 3)):
+        rng = np.random.RandomState(7)
+        self.x = rng.randn(EXAMPLES, FEATURES).astype('float32')
+        self.y = (self.x @ rng.randn(FEATURES, 1) + 0.1).astype('float32')
+        self.sizes = sizes
+
+    def __len__(self):
+        return len(self.sizes)
+
+    def epoch(self, epoch):
+        order = np.random.RandomState(epoch).permutation(EXAMPLES)
+        for rows in np.split(order, np.cumsum(self.sizes)[:-1]):
+            yield mx.nd.array(self.x[rows]), mx.nd.array(self.y[rows])
+
+
+def make_block(dropout=0.0):
+    seed_all(3)
+    block = nn.HybridSequential()
+    block.add(nn.Dense(8, in_units=FEATURES, activation='tanh'), nn.Dropout(dropout))
+    block.add(nn.Dense(1, in_units=8))
+    block.initialize(mx.init.Normal(0.3))
+    block.hybridize(static_alloc=True)
+    return block
+
+
+def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='bertadam', **kwargs):
+    block = make_block(dropout)
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), optimizer, {'learning_rate': 0.1}, update_on_kvstore=False
+    )
+    loss = mx.gluon.loss.L2Loss()
+
+    def step_loss(batch):
+        return loss(block(batch[0]), batch[1]).mean(), len(batch[0])
+
+    kwargs.setdefault('schedule', finetune_schedule(0.05, num_steps))
+    store = CheckpointStore(str(folder), keep=2) if folder else None
+    return TrainingLoop(
+        block, trainer, step_loss, loader or ToyLoader(), num_steps, store=store, **kwargs
+    )
+
+
+def values(loop):
+    parameters = loop.block._collect_params_with_prefix()
+    return {name: parameter.data().asnumpy() for name, parameter in parameters.items()}
+
+
+def assert_equal(left, right):
+    left, right = values(left), values(right)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+class StopAt(Callback):
+    """Sends this process a signal at a step."""
+
+    def __init__(self, step, number=signal.SIGINT):
+        self.step, self.number = step, number
+
+    def on_step(self, loop):
+        if loop.state.step == self.step:
+            os.kill(os.getpid(), self.number)
+
+
+def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
+    first, second = make_loop(dropout=0.2, num_steps=60), make_loop(dropout=0.2, num_steps=60)
+    first.run()
+    mx.random.uniform(shape=(5,)).wait_to_read()  # must not matter
+    np.random.rand(5)
+    second.run()
+    assert_equal(first, second)
+    log = first.state.log
+    assert log[-1]['loss'] < 0.5 * log[0]['loss']
+    assert log[-1]['step'] == first.state.step == 60
+    other = make_loop(dropout=0.2, num_steps=60, seed=1)
+    other.run()
+    assert any((values(other)[name] != values(first)[name]).any() for name in values(first))
+
+
+@pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam', 'adam', 'sgd'])
+def test_resume_after_an_epoch_is_bit_equal(tmp_path, optimizer):
+    make = {'dropout': 0.3, 'optimizer': optimizer}
+    whole = make_loop(**make)
+    whole.run()
+    stopped = make_loop(tmp_path, callbacks=[StopAt(6)], **make)  # the epoch's last step
+    with pytest.raises(Interrupted):
+        stopped.run()
+    resumed = make_loop(tmp_path, **make)
+    resumed.resume()
+    assert (resumed.state.step, resumed.state.epoch, resumed.state.batch) == (6, 0, 6)
+    resumed.run()
+    assert_equal(whole, resumed)
+    assert resumed.state.step == whole.state.step == 18
+    assert [record['epoch'] for record in resumed.state.epochs] == [0, 1, 2]
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('accumulate', [1, 2])
+def test_signal_writes_a_checkpoint_in_the_epoch_and_resume_is_bit_equal(
+    tmp_path, number, accumulate, capsys
+):
+    make = {'dropout': 0.3, 'accumulate': accumulate, 'num_steps': 9}
+    whole = make_loop(**make)
+    whole.run()
+    stopped = make_loop(tmp_path, callbacks=[StopAt(5, number)], **make)
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    assert cli.run(lambda argv: stopped.run() and None) == 130
+    assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+    message = capsys.readouterr().err
+    assert 'step 5 of 9' in message and '--resume' in message and message.count('\n') == 1
+    resumed = make_loop(tmp_path, **make)
+    resumed.resume()
+    assert (resumed.state.step, resumed.state.batch) == (5, {1: 5, 2: 4}[accumulate])
+    resumed.run()
+    assert_equal(whole, resumed)
+    # the history is the unbroken one's, but for the log record that the signal cut in two
+    assert resumed.state.epochs[0]['train_loss'] == pytest.approx(
+        whole.state.epochs[0]['train_loss'], rel=1e-6
+    )
+    assert resumed.state.examples == whole.state.examples
+
+
+def test_second_signal_stops_at_once_and_keeps_the_old_checkpoint(tmp_path):
+    class Twice(StopAt):
+        def on_step(self, loop):
+            super().on_step(loop)
+            super().on_step(loop)
+
+    loop = make_loop(tmp_path, callbacks=[Twice(8)])
+    with pytest.raises(KeyboardInterrupt) as caught:
+        loop.run()
+    assert not isinstance(caught.value, Interrupted)
+    assert [os.path.basename(path) for path in loop._store.paths()] == [
+        'step-00000006-epoch-1-batch-0'
+    ]
+
+
+def test_signal_during_evaluation_repeats_only_the_evaluation(tmp_path):
+    def interrupted(guard):
+        os.kill(os.getpid(), signal.SIGINT)
+        guard.check()
+        raise AssertionError('not reached')
+
+    with pytest.raises(Interrupted):
+        make_loop(tmp_path, evaluate=interrupted).run()
+    calls = []
+    resumed = make_loop(tmp_path, evaluate=lambda guard: (calls.append(1) or 0.5, {}))
+    resumed.resume()
+    resumed.run()
+    assert len(calls) == 3 and resumed.state.step == 18
+
+
+def test_accumulated_gradient_is_that_of_the_whole_batch():
+    micro = make_loop(accumulate=3, num_steps=4, optimizer='sgd', max_grad_norm=0.5)
+    whole = make_loop(
+        loader=ToyLoader(sizes=(11, 11)), num_steps=4, optimizer='sgd', max_grad_norm=0.5
+    )
+    micro.run()
+    whole.run()
+    for name, value in values(whole).items():
+        np.testing.assert_allclose(values(micro)[name], value, rtol=1e-5, atol=1e-7)
+    for left, right in zip(micro.state.log, whole.state.log):
+        assert left['loss'] == pytest.approx(right['loss'], rel=1e-5)
+        assert left['grad_norm'] == pytest.approx(right['grad_norm'], rel=1e-5)
+    assert all(parameter.grad_req == 'write' for parameter in micro._parameters)
+
+
+def test_last_update_of_an_epoch_takes_what_is_left():
+    loop = make_loop(accumulate=4, num_steps=4)
+    loop.run()
+    assert [record['step'] for record in loop.state.epochs] == [2, 4]
+    assert loop.state.examples == 2 * EXAMPLES
+
+
+def test_gradient_is_clipped_by_its_global_norm():
+    for max_norm, clipped in ((0.01, True), (None, False)):
+        loop = make_loop(
+            num_steps=1, optimizer='sgd', max_grad_norm=max_norm, schedule=lambda step: 1.0
+        )
+        before = values(loop)
+        loop.run()
+        after = values(loop)
+        change = np.sqrt(sum(((after[name] - before[name]) ** 2).sum() for name in before))
+        norm = loop.state.log[0]['grad_norm']
+        assert norm > 0.01
+        assert change == pytest.approx(0.01 if clipped else norm, rel=1e-4)
+
+
+def test_schedule_is_that_of_the_numbered_steps():
+    seen = []
+
+    class Rates(Callback):
+        def on_step(self, loop):
+            seen.append(loop.trainer.learning_rate)
+
+    make_loop(num_steps=10, callbacks=[Rates()], schedule=finetune_schedule(1.0, 10, 0.2)).run()
+    np.testing.assert_allclose(seen, [0, 0.5, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
+
+
+def test_diverged_training_names_the_step_and_keeps_its_last_good_checkpoint(tmp_path):
+    class Spoiled(ToyLoader):
+        def epoch(self, epoch):
+            for number, (x, y) in enumerate(super().epoch(epoch)):
+                yield x, y * (np.nan if (epoch, number) == (1, 2) else 1)
+
+    loop = make_loop(tmp_path, loader=Spoiled(), log_interval=4)
+    with pytest.raises(DivergedError, match='step 9: loss nan, learning rate 0.0.*norm'):
+        loop.run()
+    assert loop._store.newest().state['step'] == 6
+
+
+def test_best_epoch_and_early_stop():
+    scores = iter([0.5, 0.7, 0.7, 0.6, 0.9])
+    loop = make_loop(num_steps=60, evaluate=lambda guard: (next(scores), {}), early_stop=2)
+    loop.run()
+    assert loop.state.step == 24
+    assert loop.state.best['epoch'] == 1
+    with pytest.raises(DivergedError, match='nan'):
+        make_loop(evaluate=lambda guard: (float('nan'), {})).run()
+
+
+def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
+    loop = make_loop(tmp_path)
+    loop.run()
+    newest, older = loop._store.paths()
+    for name in os.listdir(newest):
+        path = os.path.join(newest, name)
+        with open(path, 'rb') as file:
+            content = file.read()
+        for damaged in (content[:-3], content[:40] + bytes([content[40] ^ 1]) + content[41:], None):
+            os.remove(path)
+            if damaged is not None:
+                with open(path, 'wb') as file:
+                    file.write(damaged)
+            caplog.clear()
+            assert loop._store.newest().path == older, (name, damaged and len(damaged))
+            assert len(caplog.records) == 1 and newest in caplog.text
+            with open(path, 'wb') as file:
+                file.write(content)
+    assert loop._store.newest().path == newest
+    for path in (newest, older):
+        os.remove(os.path.join(path, 'state.json'))
+    with pytest.raises(CheckpointError, match='all 2 checkpoints'):
+        loop._store.newest()
+    loop._store.clear()
+    with pytest.raises(CheckpointError, match='nothing to resume'):
+        loop._store.newest()
+
+
+def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):
+    make_loop(tmp_path).run()
+    path = CheckpointStore(str(tmp_path)).newest().path
+    for name in os.listdir(path):
+        with open(os.path.join(path, name), 'rb') as file, pytest.raises(Exception):  # noqa: B017
+            pickle.load(file)
+    from model_zoo.checkpoint.params import read_params
+
+    tensors, _ = read_params(os.path.join(path, 'optimizer.params'))
+    assert sorted(tensors) == sorted(
+        f'{layer}.{kind}/{moment}'
+        for layer in '02'
+        for kind in ('weight', 'bias')
+        for moment in (0, 1)
+    )
+
+
+def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
+    make_loop(tmp_path).run()
+    with pytest.raises(CheckpointError, match='left over'):
+        make_loop(tmp_path, optimizer='sgd').resume()
+    state = CheckpointStore(str(tmp_path)).newest()
+    other = nn.Dense(3, in_units=2)
+    other.initialize()
+    trainer = mx.gluon.Trainer(other.collect_params(), 'sgd', update_on_kvstore=False)
+    with pytest.raises(Exception, match='missing|does not fit'):
+        state.restore(other, trainer)
+
+
+def test_failed_write_leaves_the_old_checkpoints(tmp_path, monkeypatch):
+    loop = make_loop(tmp_path, num_steps=6)
+    loop.run()
+    before = sorted(os.listdir(tmp_path))
+
+    def full(*args, **kwargs):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(loop.block, 'save_parameters', full)
+    loop.state.step = 7
+    with pytest.raises(InputError, match='No space left'):
+        loop._save()
+    assert sorted(os.listdir(tmp_path)) == before
+    (tmp_path / '.unfinished-step-1').mkdir()  # of a killed process
+    monkeypatch.undo()
+    loop._save()
+    assert sorted(os.listdir(tmp_path)) == before + ['step-00000007-epoch-1-batch-0']
+
+
+def test_resume_with_another_value_names_the_flag(tmp_path):
+    make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).run()
+    make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).resume()
+    with pytest.raises(InputError, match='--lr is 2e-05 and was 1e-05') as caught:
+        make_loop(tmp_path, config={'lr': 2e-5, 'seed': 2, 'columns': (0, 1)}).resume()
+    assert '--seed' not in str(caught.value)
+    with pytest.raises(InputError, match='--wd is 0.1 and was None'):
+        check_same_config({}, {'wd': 0.1})
+
+
+def test_resume_of_a_finished_training_does_nothing(tmp_path):
+    first = make_loop(tmp_path)
+    first.run()
+    again = make_loop(tmp_path)
+    again.resume()
+    again.run()
+    assert_equal(first, again)
+    assert again.state == first.state
+
+
+@pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
+def test_numbers_are_checked(name):
+    with pytest.raises(InputError, match=f'{name} is 0'):
+        make_loop(**{'schedule': None, name: 0})
+
+
+def test_seeds_depend_on_all_of_the_position():
+    def draw(*position):
+        seed_all(*position)
+        return random.random(), np.random.rand(), float(mx.nd.random.uniform().asscalar())
+
+    drawn = [draw(*position) for position in [(1,), (1, 0), (1, 1), (2, 0), (1, 0, 0), (-1,)]]
+    assert len(set(drawn)) == len(drawn)
+    assert draw(1, 1) == drawn[2]
+
+
+def test_loop_runs_outside_the_main_thread():
+    loop = make_loop(num_steps=3)
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    thread.join()
+    assert loop.state.step == 3
+
+
+@pytest.mark.parametrize('terminal', [False, True])
+def test_progress_lines(terminal, caplog, capsys):
+    with caplog.at_level(logging.INFO):
+        make_loop(num_steps=12, log_interval=4, callbacks=[ProgressLogger(terminal)]).run()
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0].startswith('[Epoch 1 Step 4/12] loss=')
+    assert 'samples/s, ETA 0:00:00' in lines[-1]
+    assert ('12/12' in capsys.readouterr().err) == terminal
+
+
+def test_tensorboard_events(tmp_path):
+    pytest.importorskip('tensorboard')
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    loop = make_loop(
+        num_steps=12,
+        log_interval=4,
+        callbacks=[TensorBoardWriter(str(tmp_path))],
+        evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
+    )
+    loop.run()
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert set(events.Tags()['scalars']) == {
+        'train/loss',
+        'train/lr',
+        'train/grad_norm',
+        'train/samples_per_second',
+        'dev/score',
+        'dev/accuracy',
+    }
+    written = [(event.step, event.value) for event in events.Scalars('train/loss')]
+    assert [step for step, _ in written] == [record['step'] for record in loop.state.log]
+    np.testing.assert_allclose(
+        [value for _, value in written], [record['loss'] for record in loop.state.log], rtol=1e-6
+    )
+    assert [event.step for event in events.Scalars('dev/accuracy')] == [6, 12]
+
+
+def test_results_and_curves(tmp_path):
+    loop = make_loop(num_steps=12, evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}))
+    state = loop.run()
+    write_results(tmp_path / 'results.json', {'lr': 1.0}, state, extra=[1])
+    results = json.loads((tmp_path / 'results.json').read_text())
+    assert results['training']['epochs'] == state.epochs
+    assert results['training']['best_epoch'] == 0
+    assert results['versions']['mxnet'] == mx.__version__
+    assert results['extra'] == [1]
+    plot_curves(str(tmp_path / 'curves.png'), state, 'toy', 'accuracy')
+    image = mx.image.imread(str(tmp_path / 'curves.png')).asnumpy()
+    assert image.shape[2] == 3 and image.std() > 0
+    with pytest.raises(InputError, match='cannot write'):
+        plot_curves(str(tmp_path / 'no' / 'curves.png'), state)
+
+
+def test_predict_restores_the_order_of_the_samples():
+    class Rows(NamedTuple):
+        indices: np.ndarray
+
+    class Loader:
+        num_samples = 5
+
+        def __iter__(self):
+            for rows in ([4, 1], [0, 2, 3]):
+                yield Rows(np.array(rows))
+
+    outputs = predict(lambda batch: mx.nd.array(batch.indices).reshape((-1, 1)) * 10, Loader())
+    np.testing.assert_array_equal(outputs, np.arange(5).reshape(5, 1) * 10)
