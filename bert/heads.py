@@ -9,7 +9,7 @@ The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with Gluo
 import mxnet as mx
 from mxnet.gluon import nn
 
-from model_zoo.block import check_ids, check_shape
+from model_zoo.block import check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 
@@ -26,12 +26,14 @@ __all__ = [
 ]
 
 
-def _check_labels(name, labels, shape, size=None):
-    if labels is None or not isinstance(labels, mx.nd.NDArray):
+def _check_labels(name, labels, like, axes, size=None):
+    """Raise InputError unless `labels` has the first `axes` sizes of `like`, and classes < `size`.
+    """
+    if not isinstance(labels, mx.nd.NDArray):  # None, or a symbol
         return
-    check_shape(name, labels, shape)
+    check_shape(name, labels, like.shape[:axes])
     if size is not None:
-        check_ids(name, labels + 1, size + 1)  # -1 is allowed
+        check_range(name, labels, -1, size)
 
 
 class BertTask(BertBlock):
@@ -152,10 +154,11 @@ class BertForPreTraining(BertTask):
         _check_labels(
             'masked_lm_labels',
             masked_lm_labels,
-            (words if masked_positions is None else masked_positions).shape,
+            words if masked_positions is None else masked_positions,
+            2,
             self.config.vocab_size,
         )
-        _check_labels('next_sentence_label', next_sentence_label, (words.shape[0],), 2)
+        _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
         specific = [masked_positions, masked_lm_labels, next_sentence_label]
         return self._run(words, token_types, valid_length, specific, head_mask, probes)
 
@@ -215,7 +218,8 @@ class BertForMaskedLM(BertTask):
         _check_labels(
             'masked_lm_labels',
             masked_lm_labels,
-            (words if masked_positions is None else masked_positions).shape,
+            words if masked_positions is None else masked_positions,
+            2,
             self.config.vocab_size,
         )
         specific = [masked_positions, masked_lm_labels]
@@ -268,7 +272,7 @@ class BertForNextSentencePrediction(BertTask):
         head_mask=None,
         probes=None,
     ):
-        _check_labels('next_sentence_label', next_sentence_label, (words.shape[0],), 2)
+        _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
         return self._run(
             words, token_types, valid_length, [next_sentence_label], head_mask, probes
         )
@@ -335,11 +339,11 @@ class BertForSequenceClassification(BertTask):
         head_mask=None,
         probes=None,
     ):
-        size = self.num_labels if self.num_labels > 1 else None
-        shape = (words.shape[0],) if isinstance(words, mx.nd.NDArray) else None
-        if size is None and labels is not None and getattr(labels, 'ndim', 1) == 2:
-            shape = (words.shape[0], 1)
-        _check_labels('labels', labels, shape, size)
+        if self.num_labels > 1:
+            _check_labels('labels', labels, words, 1, self.num_labels)
+        elif isinstance(labels, mx.nd.NDArray):
+            column = (words.shape[0], 1) if labels.ndim == 2 else (words.shape[0],)
+            check_shape('labels', labels, column)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def hybrid_forward(
@@ -375,6 +379,7 @@ class BertForMultipleChoice(BertTask):
     The loss, (1,), or scores of (batch, choices).
     """
 
+    word_axes = 3
     parts = {'use_pooler': True}
 
     def __init__(self, bert, dropout=None, prefix=None, params=None, **options):
@@ -392,13 +397,8 @@ class BertForMultipleChoice(BertTask):
         head_mask=None,
         probes=None,
     ):
-        if isinstance(words, mx.nd.NDArray):
-            check_shape('words', words, (-1, -1, -1))
-            if token_types is not None:
-                check_shape('token_types', token_types, words.shape)
-            if valid_length is not None:
-                check_shape('valid_length', valid_length, words.shape[:2])
-            _check_labels('labels', labels, words.shape[:1], words.shape[1])
+        choices = words.shape[1] if isinstance(words, mx.nd.NDArray) and words.ndim > 1 else None
+        _check_labels('labels', labels, words, 1, choices)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def hybrid_forward(
@@ -466,7 +466,7 @@ class BertForTokenClassification(BertTask):
         head_mask=None,
         probes=None,
     ):
-        _check_labels('labels', labels, words.shape, self.num_labels)
+        _check_labels('labels', labels, words, 2, self.num_labels)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def hybrid_forward(
@@ -528,8 +528,8 @@ class BertForQuestionAnswering(BertTask):
     ):
         if (start_positions is None) != (end_positions is None):
             raise InputError('give both start_positions and end_positions, or neither')
-        _check_labels('start_positions', start_positions, (words.shape[0],))
-        _check_labels('end_positions', end_positions, (words.shape[0],))
+        _check_labels('start_positions', start_positions, words, 1)
+        _check_labels('end_positions', end_positions, words, 1)
         specific = [start_positions, end_positions]
         return self._run(words, token_types, valid_length, specific, head_mask, probes)
 

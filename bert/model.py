@@ -3,7 +3,7 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.block import ZooBlock, check_ids, check_shape
+from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.attention import attention_length
@@ -146,6 +146,8 @@ class BertBlock(ZooBlock):
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
+    #: axes of `words`: one more where an example has several texts
+    word_axes = 2
 
     def _bert(self):
         """The block's `BertModel`."""
@@ -161,9 +163,9 @@ class BertBlock(ZooBlock):
         when another block calls this one; then the result is left as it is.
         """
         bert = self._bert()
-        if not isinstance(words, mx.nd.NDArray):  # symbols: the caller of the outer block checked
+        if isinstance(words, mx.sym.Symbol):  # the caller of the outer block has checked
             return super().__call__(words, token_types, valid_length, *specific, head_mask, probes)
-        bert.check_inputs(words, token_types, valid_length)
+        bert.check_inputs(words, token_types, valid_length, self.word_axes)
         if head_mask is not None:
             head_mask = bert.full_head_mask(head_mask)
         keep = bert.keep_multihead_output and probes is None
@@ -342,7 +344,7 @@ class BertModel(BertBlock):
             if not self.has_decoder:
                 raise InputError('masked_positions needs a model with use_decoder=True')
             check_shape('masked_positions', masked_positions, (words.shape[0], -1))
-            check_ids('masked_positions', masked_positions, words.shape[1])
+            check_range('masked_positions', masked_positions, 0, words.shape[1])
         return self._run(words, token_types, valid_length, [masked_positions], head_mask, probes)
 
     def hybrid_forward(
@@ -358,6 +360,8 @@ class BertModel(BertBlock):
     ):
         if token_types is None:
             token_types = F.zeros_like(words)
+        if valid_length is not None:
+            valid_length = F.cast(valid_length, 'float32')  # it may be integers, as the ids
         embedding = self.word_embed(words) + self.token_type_embed(token_types)  # (B, L, C)
         states, attentions, heads = self.encoder(embedding, valid_length, head_mask, probes)
         sequence = states[-1]
@@ -387,10 +391,12 @@ class BertModel(BertBlock):
 
     # -- inputs ---------------------------------------------------------------------------------
 
-    def check_inputs(self, words, token_types, valid_length):
-        """Raise InputError if the inputs can't be right; see the class."""
-        check_shape('words', words, (-1, -1))
-        batch, length = words.shape
+    def check_inputs(self, words, token_types, valid_length, axes=2):
+        """Raise InputError if the inputs can't be right; `axes` is the number of those of words."""
+        if not isinstance(words, mx.nd.NDArray):
+            raise InputError(f'words must be an NDArray, but is a {type(words).__name__}')
+        check_shape('words', words, (-1,) * axes)
+        length = words.shape[-1]
         limit = self.config.max_position_embeddings
         if length > limit:
             raise InputError(
@@ -399,10 +405,11 @@ class BertModel(BertBlock):
             )
         check_ids('words', words, self.config.vocab_size)
         if token_types is not None:
-            check_shape('token_types', token_types, (batch, length))
+            check_shape('token_types', token_types, words.shape)
             check_ids('token_types', token_types, self.config.type_vocab_size)
         if valid_length is not None:
-            check_shape('valid_length', valid_length, (batch,))
+            check_shape('valid_length', valid_length, words.shape[:-1])
+            check_range('valid_length', valid_length, 0, length + 1)
 
     def full_head_mask(self, head_mask):
         """A head mask of (heads,) or (layers, heads) as (layers, heads)."""

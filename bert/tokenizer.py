@@ -3,12 +3,13 @@
 Source: ``tokenization.py`` of google-research/bert, in the form of pytorch-pretrained-bert 0.6.2,
 whose tokens these classes give for every string.
 
-Two roads lead to the same tokens. Most texts are tokenized inside the Rust library `tokenizers`, a
-batch in parallel. That library departs from the original on some input: characters that its
-Unicode tables don't know (or know differently from Python's), the final sigma, special tokens in
-the text. Each character is therefore checked once, when it is first seen, and a text that holds
-one on which the two may differ takes the second road: words are found by :class:`BasicTokenizer`
-in Python, and only their pieces by the library.
+A text is first cut into chunks that can't influence one another: at white space and around CJK
+ideographs. What has been made of a chunk is kept, since most chunks of a text were seen before.
+New chunks are tokenized inside the Rust library `tokenizers`, a batch of them in parallel. That
+library departs from the original on some input: characters that its Unicode tables don't know (or
+know differently from Python's), the final sigma, special tokens in the text. Each character is
+therefore checked once, when it is first seen, and of a chunk with one on which the two may differ
+:class:`BasicTokenizer` finds the words in Python, and the library only their pieces.
 
 A lone surrogate, which no encoding can carry, is replaced by U+FFFD in every class here; the basic
 tokenizer drops U+FFFD as the original does, and without it the word is unknown.
@@ -24,7 +25,7 @@ import unicodedata
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from model_zoo.data.vocab import SPECIAL_TOKENS, VOCAB_NAME, load_vocab, save_vocab
+from model_zoo.data.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 from model_zoo.errors import InputError
 from model_zoo.files import make_writable_dir, write_json
 
@@ -44,7 +45,6 @@ UNLIMITED = int(1e12)  # the original's max_len where none is given
 
 _SP_PREFIX = '\u2581'  # SentencePiece's sign for the space before a word
 _SURROGATES = re.compile('[\ud800-\udfff]')
-_NON_SPACE = re.compile(r'\S+')  # what str.split finds, with positions
 
 # The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
 _IDEOGRAPHS = (
@@ -57,6 +57,15 @@ _IDEOGRAPHS = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+_RANGES = ''.join(f'{chr(low)}-{chr(high)}' for low, high in _IDEOGRAPHS)
+
+# Chunks of which none influences another's words. The controls are white space for \s (and for
+# str.split), but the original has dropped them by then, which joins what stands beside them.
+_CHUNK = re.compile(rf'[{_RANGES}]|(?:[^\s{_RANGES}]+|[\x0b\x0c\x1c-\x1f\x85]+)+')
+_SPACED = re.compile(r'\S+')  # what str.split finds, with places
+
+_CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
+_BATCH = 1024  # texts whose new chunks are looked up together
 
 
 def _checked(text):
@@ -366,11 +375,46 @@ def _encode(rust, batch, **kwargs):
     return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
 
 
-# Ids of one text without special tokens, and what leads back to the text:
-#   places()  -> (list of (start, end), list of word numbers), one entry a piece
-#   words()   -> list of words
-#   tokens    -> list of pieces
-_Pieces = collections.namedtuple('_Pieces', 'ids tokens places words')
+# What a chunk of text becomes. One entry a piece in the first four, one a word in the last.
+_Chunk = collections.namedtuple(
+    '_Chunk',
+    'ids tokens'
+    ' spans'  # (start, end) in the chunk
+    ' numbers'  # of the pieces' words in the chunk
+    ' words',
+)
+
+
+class _Pieces:
+    """One text's pieces, without special tokens."""
+
+    __slots__ = ('chunks', 'ids', 'pattern', 'text')
+
+    def __init__(self, text, pattern, chunks):
+        self.text = text
+        self.pattern = pattern  # that found the chunks in the text
+        self.chunks = chunks
+        self.ids = [i for chunk in chunks for i in chunk.ids]
+
+    def tokens(self):
+        return [token for chunk in self.chunks for token in chunk.tokens]
+
+    def words(self):
+        return [word for chunk in self.chunks for word in chunk.words]
+
+    def offsets(self):
+        offsets = []
+        for match, chunk in zip(self.pattern.finditer(self.text), self.chunks):
+            shift = match.start()
+            offsets += [(start + shift, end + shift) for start, end in chunk.spans]
+        return offsets
+
+    def numbers(self):
+        numbers, shift = [], 0
+        for chunk in self.chunks:
+            numbers += [number + shift for number in chunk.numbers]
+            shift += len(chunk.words)
+        return numbers
 
 
 class Encoding:
@@ -396,6 +440,8 @@ class Encoding:
         Index into `words`; None for special tokens.
     """
 
+    __slots__ = ('_head', '_ids', '_lengths', '_owner', '_parts', '_special', 'truncated')
+
     def __init__(self, owner, first, second, lengths, truncated, add_special_tokens):
         self._owner = owner
         self._parts = [part for part in (first, second) if part is not None]
@@ -406,16 +452,21 @@ class Encoding:
             [part.ids for part in self._parts], owner.cls_token_id, owner.sep_token_id
         )
         self._head = lengths[0] + (2 if add_special_tokens else 0)
-        self.valid_length = len(self._ids)
 
     def _wrap(self, parts, first, last):
         """Cut the lists to their lengths and put the special tokens' values around them."""
         result = [first] if self._special else []
-        for part, length in zip(parts, self._lengths):
+        for number, (part, length) in enumerate(zip(parts, self._lengths)):
+            if number == 1 and not length:
+                break  # a second text without pieces has no [SEP] either
             result += part[:length]
             if self._special:
                 result.append(last)
         return result
+
+    @property
+    def valid_length(self):
+        return len(self._ids)
 
     @property
     def input_ids(self):
@@ -434,7 +485,7 @@ class Encoding:
 
     @property
     def offsets(self):
-        return self._wrap([part.places()[0] for part in self._parts], (0, 0), (0, 0))
+        return self._wrap([part.offsets() for part in self._parts], (0, 0), (0, 0))
 
     @property
     def words(self):
@@ -444,7 +495,7 @@ class Encoding:
     def word_ids(self):
         numbers, shift = [], 0
         for part in self._parts:
-            numbers.append([number + shift for number in part.places()[1]])
+            numbers.append([number + shift for number in part.numbers()])
             shift += len(part.words())
         return self._wrap(numbers, None, None)
 
@@ -519,11 +570,15 @@ def _cut_pair(first, second, room):
 class _SubwordTokenizer:
     """What tokenizers share once they can find the pieces of texts: ids, pairs, batches.
 
-    Subclasses give ``_pieces(texts)``, a list of :data:`_Pieces`.
+    Subclasses give ``_learn(chunks)``, a :data:`_Chunk` for each chunk of text.
     """
+
+    _pattern = _CHUNK
 
     def __init__(self, vocab, max_len=None):
         self.vocab = vocab
+        self._cache = {}
+        self._cached_chars = 0
         self.max_len = UNLIMITED if max_len is None else max_len
         self.ids_to_tokens = collections.OrderedDict(enumerate(vocab.idx_to_token))
         self.unk_token = vocab.unknown_token
@@ -683,20 +738,41 @@ class _SubwordTokenizer:
         for number in range(len(texts)):
             first = pieces[number]
             second = None if pairs is None else pieces[len(texts) + number]
-            if second is not None and not second.ids:
-                second = None
             sizes = (len(first.ids), 0 if second is None else len(second.ids))
             lengths = sizes
             if max_length is not None:
-                special = (2 if second is None else 3) if add_special_tokens else 0
+                special = (3 if sizes[1] else 2) if add_special_tokens else 0
                 lengths = _cut_pair(*sizes, max_length - special)
-                if not lengths[1]:
-                    second = None
-            row = Encoding(self, first, second, lengths, sum(sizes) - sum(lengths), special > 0)
+            truncated = sum(sizes) - sum(lengths)
+            row = Encoding(self, first, second, lengths, truncated, add_special_tokens)
             if max_length is None:
                 self._warn_if_long(row.valid_length)
             rows.append(row)
         return rows
+
+    def _pieces(self, texts):
+        """The _Pieces of each text."""
+        pieces = []
+        for start in range(0, len(texts), _BATCH):
+            batch = [_checked(text) for text in texts[start : start + _BATCH]]
+            found = [self._pattern.findall(text) for text in batch]
+            for text, chunks in zip(batch, self._look_up(found)):
+                pieces.append(_Pieces(text, self._pattern, chunks))
+        return pieces
+
+    def _look_up(self, found):
+        """The _Chunk of each chunk in lists of chunks."""
+        if self._cached_chars > _CACHED_CHARS:
+            self._cache, self._cached_chars = {}, 0  # another thread may still read the old one
+        cache = self._cache
+        new = list(set().union(*found).difference(cache))
+        if new:
+            cache.update(zip(new, self._learn(new)))
+            self._cached_chars += sum(map(len, new))
+        return [[cache[chunk] for chunk in chunks] for chunks in found]
+
+    def __getstate__(self):
+        return {**self.__dict__, '_cache': {}, '_cached_chars': 0}
 
     def _warn_if_long(self, length):
         if length > self.max_len:
@@ -787,6 +863,8 @@ class BertTokenizer(_SubwordTokenizer):
         super().__init__(vocab, max_len)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
+        if not do_basic_tokenize:
+            self._pattern = _SPACED
         self.basic_tokenizer = BasicTokenizer(do_lower_case, never_split)
         self.wordpiece_tokenizer = WordpieceTokenizer(
             vocab, self.unk_token, max_input_chars_per_word
@@ -827,17 +905,19 @@ class BertTokenizer(_SubwordTokenizer):
         Parameters
         ----------
         name_or_dir : str or os.PathLike
-            A directory with ``vocab.txt`` and perhaps ``tokenizer_config.json`` (of which
-            `do_lower_case` and `max_len` or `model_max_length` are read), a vocabulary file, or a
-            model's name, such as ``bert-base-uncased`` or ``bert_12_768_12``.
+            A directory with ``vocab.txt`` (or GluonNLP's vocabulary) and perhaps
+            ``tokenizer_config.json``, of which `do_lower_case` and `max_len` (or
+            `model_max_length`) are read; a vocabulary file; or a model's name, such as
+            ``bert-base-uncased`` or ``bert_12_768_12``.
         dataset_name : str, optional
             Data set of the pretrained weights, where a name is given.
         root : str, optional
             Where pretrained files are kept.
         **kwargs
-            Further arguments of the class, which win over ``tokenizer_config.json``. For a name,
-            `do_lower_case` is what its vocabulary was made with; another value is overruled with a
-            warning, as the original does.
+            Further arguments of the class, which win over ``tokenizer_config.json``. Where neither
+            says `do_lower_case`, it is True if all tokens are in lower case. For a name it is what
+            the vocabulary was made with; another value is overruled with a warning, as the
+            original does.
 
         Returns
         -------
@@ -852,26 +932,30 @@ class BertTokenizer(_SubwordTokenizer):
         PretrainedNotFoundError
             If no source has the vocabulary.
         """
-        path = os.fspath(name_or_dir)
-        if os.path.isdir(path):
-            return cls(os.path.join(path, VOCAB_NAME), **{**_read_config(path), **kwargs})
-        if os.path.isfile(path):
-            return cls(path, **kwargs)
-        if os.sep in path or path.endswith('.txt'):
-            raise InputError(f'there is no vocabulary file or directory {path!r}')
+        from model_zoo.pretrained import find_vocab_file, resolve_alias
 
-        from model_zoo.pretrained import find_vocab, resolve_alias
-
-        model_name, default_dataset = resolve_alias(path)
-        vocab, do_lower_case = find_vocab(model_name, dataset_name or default_dataset, root=root)
-        if kwargs.pop('do_lower_case', do_lower_case) != do_lower_case:
-            logger.warning(
-                '%s is an %s model: do_lower_case is set to %s',
-                path,
-                'uncased' if do_lower_case else 'cased',
-                do_lower_case,
+        name = os.fspath(name_or_dir)
+        if os.path.exists(name) or os.path.isabs(name) or name.endswith('.txt'):
+            found = find_vocab_file(None, path=name)
+            folder = name if os.path.isdir(name) else os.path.dirname(name)
+            kwargs = {**_read_config(folder), **kwargs}
+            do_lower_case = kwargs.pop('do_lower_case', found.do_lower_case)
+        else:
+            model_name, default_dataset = resolve_alias(name)
+            found = find_vocab_file(model_name, dataset_name or default_dataset, root=root)
+            do_lower_case = found.do_lower_case
+            if kwargs.pop('do_lower_case', do_lower_case) != do_lower_case:
+                logger.warning(
+                    '%s is %s: do_lower_case is set to %s',
+                    name,
+                    'uncased' if do_lower_case else 'cased',
+                    do_lower_case,
+                )
+        if found.is_sentencepiece:
+            raise InputError(
+                f'{found.path!r} is a SentencePiece model; open it with BertSPTokenizer'
             )
-        return cls.from_vocab(vocab, do_lower_case, **kwargs)
+        return cls.from_vocab(found.load(), do_lower_case, **kwargs)
 
     def save_vocabulary(self, vocab_path):
         """Write the vocabulary in the order of its ids.
@@ -931,58 +1015,44 @@ class BertTokenizer(_SubwordTokenizer):
         """Whether `token` begins a word (doesn't start with ``##``)."""
         return not token.startswith('##')
 
-    def _pieces(self, texts):
-        texts = [_checked(text) for text in texts]
-        pieces = [None] * len(texts)
+    def _learn(self, chunks):
+        learned = [None] * len(chunks)
         if self.do_basic_tokenize:
-            quick = [n for n, text in enumerate(texts) if self.basic_tokenizer.suits_rust(text)]
-            encodings = _encode(self._rust, [texts[n] for n in quick])
-            for n, encoding in zip(quick, encodings):
-                pieces[n] = self._from_text(encoding, texts[n])
-        left = [n for n, made in enumerate(pieces) if made is None]
-        aligned = [self._align(texts[n]) for n in left]
-        encodings = self.wordpiece_tokenizer.encode_words(
-            [[word for word, _ in words] for words in aligned]
-        )
-        for n, encoding, words in zip(left, encodings, aligned):
-            pieces[n] = _from_words(encoding, words)
-        return pieces
+            suits = self.basic_tokenizer.suits_rust
+            quick = [n for n, chunk in enumerate(chunks) if suits(chunk)]
+            for n, encoding in zip(quick, _encode(self._rust, [chunks[n] for n in quick])):
+                words = self.basic_tokenizer.rust_words(chunks[n])
+                learned[n] = _chunk_of(encoding, encoding.offsets, words)
+        left = [n for n, made in enumerate(learned) if made is None]
+        aligned = [self._align(chunks[n]) for n in left]
+        words = [[word for word, _ in pairs] for pairs in aligned]
+        for n, pairs, encoding in zip(left, aligned, self.wordpiece_tokenizer.encode_words(words)):
+            offsets = [
+                _cover(pairs[number][1], start, end)
+                for number, (start, end) in zip(encoding.word_ids, encoding.offsets)
+            ]
+            learned[n] = _chunk_of(encoding, offsets, [word for word, _ in pairs])
+        return learned
 
-    def _align(self, text):
+    def _align(self, chunk):
         if self.do_basic_tokenize:
-            return self.basic_tokenizer.align(text)
-        return [
-            (match.group(), [(place, place + 1) for place in range(*match.span())])
-            for match in _NON_SPACE.finditer(text)
-        ]
-
-    def _from_text(self, encoding, text):
-        """Pieces of a text that the library took whole."""
-        return _Pieces(
-            encoding.ids,
-            lambda: encoding.tokens,
-            lambda: (encoding.offsets, encoding.word_ids),
-            lambda: self.basic_tokenizer.rust_words(text),
-        )
+            return self.basic_tokenizer.align(chunk)
+        return [(chunk, [(place, place + 1) for place in range(len(chunk))])]
 
 
-def _from_words(encoding, words):
-    """Pieces of words that were found in Python, with their characters' spans."""
-
-    def places():
-        numbers = encoding.word_ids
-        return [
-            _cover(words[number][1], start, end)
-            for number, (start, end) in zip(numbers, encoding.offsets)
-        ], numbers
-
-    return _Pieces(
-        encoding.ids, lambda: encoding.tokens, places, lambda: [word for word, _ in words]
+def _chunk_of(encoding, offsets, words):
+    """_Chunk from an encoding of the library."""
+    return _Chunk(
+        tuple(encoding.ids),
+        tuple(encoding.tokens),
+        tuple(offsets),
+        tuple(encoding.word_ids),
+        tuple(words),
     )
 
 
 def _read_config(directory):
-    """Arguments of BertTokenizer that a directory's tokenizer_config.json gives."""
+    """The `max_len` that a directory's tokenizer_config.json gives, as a dict, if it does."""
     path = os.path.join(directory, CONFIG_NAME)
     if not os.path.isfile(path):
         return {}
@@ -993,13 +1063,8 @@ def _read_config(directory):
             raise ValueError('not a JSON object')
     except (OSError, ValueError) as error:
         raise InputError(f'cannot read {path!r}: {error}') from error
-    arguments = {}
-    if config.get('do_lower_case') is not None:
-        arguments['do_lower_case'] = config['do_lower_case']
     max_len = config.get('max_len', config.get('model_max_length'))
-    if max_len is not None:
-        arguments['max_len'] = int(max_len)
-    return arguments
+    return {} if max_len is None else {'max_len': int(max_len)}
 
 
 class BertSPTokenizer(_SubwordTokenizer):
@@ -1070,22 +1135,28 @@ class BertSPTokenizer(_SubwordTokenizer):
         """Whether `token` begins a word (starts with U+2581)."""
         return token.startswith(_SP_PREFIX)
 
-    def _pieces(self, texts):
-        return [self._segment(self.basic_tokenizer.align(_checked(text))) for text in texts]
+    def _look_up(self, found):
+        if self._options:  # each occurrence has its own draw
+            return [self._learn(chunks) for chunks in found]
+        return super()._look_up(found)
+
+    def _learn(self, chunks):
+        return [self._segment(self.basic_tokenizer.align(chunk)) for chunk in chunks]
 
     def _segment(self, words):
         """Pieces of words, each cut by SentencePiece."""
-        tokens, places, numbers = [], [], []
-        for number, (word, spans) in enumerate(words):
+        tokens, spans, numbers = [], [], []
+        for number, (word, places) in enumerate(words):
             pieces, offsets = _sentencepiece_offsets(self._sentencepiece, word, self._options)
             tokens += pieces
-            places += [_cover(spans, start, end) for start, end in offsets]
+            spans += [_cover(places, start, end) for start, end in offsets]
             numbers += [number] * len(pieces)
-        return _Pieces(
-            self.vocab[tokens],
-            lambda: tokens,
-            lambda: (places, numbers),
-            lambda: [word for word, _ in words],
+        return _Chunk(
+            tuple(self.vocab[tokens]),
+            tuple(tokens),
+            tuple(spans),
+            tuple(numbers),
+            tuple(word for word, _ in words),
         )
 
 

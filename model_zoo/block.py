@@ -11,10 +11,10 @@ from .checkpoint.params import write_params
 from .checkpoint.readers import read_tensors
 from .errors import CheckpointError, InputError
 from .files import make_writable_dir
-from .pretrained import find_weights, list_pretrained, resolve_alias
+from .pretrained import find_weights, resolve_alias
 from .pretrained.sources import files_in_folder
 
-__all__ = ['ZooBlock', 'check_ids', 'check_shape']
+__all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
 
 _log = logging.getLogger(__name__)
 
@@ -29,23 +29,28 @@ def check_shape(name, array, shape):
         raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
 
 
-def check_ids(name, array, size):
-    """Raise InputError unless all ids of `array` are in [0, size).
+def check_range(name, array, low, high, hint=''):
+    """Raise InputError unless all values of `array` are in [low, high).
 
-    MXNet's embedding silently takes the first or last row for an id out of range. The ids of a
-    batch lie in the CPU's memory when a model is called, so that looking at them costs some
-    microseconds; on a GPU it would stop the queue of operators, and isn't done.
+    MXNet's embedding silently takes the first or last row for an id out of range, and its softmax
+    reads beyond its memory for such a length. The values of a batch lie in the CPU's memory when a
+    model is called, so that looking at them costs some microseconds; on a GPU it would stop the
+    queue of operators, and isn't done.
     """
     if array.context.device_type != 'cpu' or array.size == 0:
         return
-    ids = array.asnumpy()
-    low, high = ids.min(), ids.max()
-    if low < 0 or high >= size:
-        wrong = int(low if low < 0 else high)
+    values = array.asnumpy()
+    if not (values.min() >= low and values.max() < high):  # NaN is neither
+        wrong = values[~((values >= low) & (values < high))].flat[0]
         raise InputError(
-            f'{name} holds the id {wrong}, and the table has {size} rows: the ids must be in '
-            f'[0, {size}); was the text encoded with the vocabulary of these weights?'
+            f'{name} holds {wrong:.10g}, and its values must be in [{low}, {high}){hint}'
         )
+
+
+def check_ids(name, array, size):
+    """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
+    hint = ': was the text encoded with the vocabulary of these weights?'
+    check_range(name, array, 0, size, hint)
 
 
 def _pattern(args):
@@ -354,8 +359,6 @@ class ZooBlock(HybridBlock):
                 if path is None:
                     raise InputError(f'the directory {name_or_dir!r} has no {what}')
             return files.weights, cls.config_class.from_json_file(files.config)
-        if os.sep in name_or_dir and not any(name_or_dir == entry.hub for entry in list_pretrained()):
-            raise InputError(f'no such directory: {name_or_dir!r}')
         model, dataset = resolve_alias(name_or_dir)
         found = find_weights(model, dataset, root)
         return found.weights_path, cls.config_of(model, found)

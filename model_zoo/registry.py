@@ -8,10 +8,11 @@ from .errors import UnknownNameError
 from .families import load_families
 from .pretrained import list_pretrained
 
-__all__ = ['get_model', 'join_gluonnlp', 'list_models', 'register_model']
+__all__ = ['get_model', 'gluonnlp_get_model', 'join_gluonnlp', 'list_models', 'register_model']
 
 _BUILDERS = {}
-_GLUONNLP_GET_MODEL = gluonnlp.model.get_model
+#: GluonNLP's own, before `join_gluonnlp`
+gluonnlp_get_model = gluonnlp.model.get_model
 
 
 def register_model(builder):
@@ -97,7 +98,7 @@ def get_model(name, **kwargs):
     if builder is not None:
         return builder(**kwargs)
     try:
-        return _GLUONNLP_GET_MODEL(name, **kwargs)
+        return gluonnlp_get_model(name, **kwargs)
     except ValueError as error:
         if 'is not supported' not in str(error):
             raise

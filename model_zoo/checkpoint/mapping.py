@@ -213,11 +213,9 @@ class Mapping:
         """
         result = {}
         for ours, array in tensors.items():
-            for rule, pattern in self._ours:
-                match = pattern.match(ours)
-                if match:
-                    break
-            else:
+            matches = ((rule, pattern.match(ours)) for rule, pattern in self._ours)
+            rule, match = next((pair for pair in matches if pair[1]), (None, None))
+            if rule is None:
                 raise CheckpointError(f'this format has no place for the parameter {ours}')
             layer = match.group(1) if match.groups() else ''
             named = list(zip(rule.theirs, rule.convert.save(array, config)))

@@ -11,7 +11,7 @@ __all__ = ['ClassifierFeatures', 'Feature']
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 1024  # examples encoded at once: bounds the padded arrays
+CHUNK = 4096  # examples encoded at once: bounds what the tokenizer remembers of them
 
 
 class Feature(NamedTuple):
@@ -20,7 +20,7 @@ class Feature(NamedTuple):
     Parameters
     ----------
     input_ids : numpy.ndarray, shape (length,), int32
-        ``[CLS] a [SEP]`` or ``[CLS] a [SEP] b [SEP]``.
+        ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't empty.
     token_types : numpy.ndarray, shape (length,), int32
         0 up to the first ``[SEP]``, 1 after it.
     valid_length : int
@@ -41,8 +41,8 @@ class ClassifierFeatures:
     Parameters
     ----------
     tokenizer : object
-        With ``encode_batch(texts, pairs=None, max_length=None)`` as that of ``bert.BertTokenizer``,
-        which adds the special tokens and truncates the longer text of a pair first.
+        With ``encode_batch(texts, pairs, max_length=, pad=)`` as that of ``bert.BertTokenizer``,
+        which adds the special tokens and says what it cut off.
     task : Task
     max_len : int
         Largest number of tokens, the special ones counted (as in GluonNLP's ``--max_len``).
@@ -78,16 +78,19 @@ class ClassifierFeatures:
         features, cut = [], 0
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
-            encoded = self._encode(chunk, self.max_len)
-            lengths = np.asarray(encoded.valid_length).astype(int)
-            cut += self._count_cut(chunk, lengths)
-            for row, (example, length) in enumerate(zip(chunk, lengths)):
+            encoded = self.tokenizer.encode_batch(
+                [example.text_a for example in chunk],
+                [example.text_b for example in chunk] if self.task.is_pair else None,
+                max_length=self.max_len,
+                pad=False,
+            )
+            cut += int((encoded.truncated > 0).sum())
+            for row, example in enumerate(chunk):
                 features.append(
                     Feature(
-                        # copies: a view would keep the whole padded array alive
-                        np.array(encoded.input_ids[row][:length], dtype=np.int32),
-                        np.array(encoded.token_types[row][:length], dtype=np.int32),
-                        int(length),
+                        encoded.input_ids[row],
+                        encoded.token_types[row],
+                        int(encoded.valid_length[row]),
                         None if example.label is None else self.task.label_id(example.label),
                     )
                 )
@@ -100,17 +103,3 @@ class ClassifierFeatures:
                 self.max_len,
             )
         return features
-
-    def _encode(self, examples, max_length):
-        pairs = [example.text_b for example in examples] if self.task.is_pair else None
-        return self.tokenizer.encode_batch(
-            [example.text_a for example in examples], pairs, max_length=max_length
-        )
-
-    def _count_cut(self, examples, lengths):
-        """Number of examples that are longer than `max_len`, of those that came out as long."""
-        full = [example for example, length in zip(examples, lengths) if length == self.max_len]
-        if not full:
-            return 0
-        whole = self._encode(full, None)
-        return int((np.asarray(whole.valid_length) > self.max_len).sum())

@@ -30,6 +30,8 @@ def matthews(labels, predictions):
     """Matthews' correlation coefficient, over any number of classes."""
     from sklearn.metrics import matthews_corrcoef
 
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
     return float(matthews_corrcoef(labels, predictions))
 
 

@@ -11,6 +11,7 @@ import itertools
 import logging
 import os
 import tarfile
+import textwrap
 import zipfile
 from typing import NamedTuple, Optional, Union
 
@@ -61,7 +62,8 @@ def read_examples(task, data_dir=None, segment='train'):
     task : Task
     data_dir : str or os.PathLike, optional
         The task's own folder, or one that has the task's folder in it (as GLUE's). None: the files
-        that a custom task names, else GluonNLP's data set, which is downloaded.
+        that a custom task names; else, where the environment variable that the task lists names a
+        folder with the file, that; else GluonNLP's data set, which is downloaded.
     segment : str
         One of ``task.segments``: 'train', 'dev', 'test', or for MNLI 'dev_matched' and so on.
 
@@ -78,6 +80,7 @@ def read_examples(task, data_dir=None, segment='train'):
         If the file is missing, empty, not UTF-8, of another layout, or has a row that can't be
         used.
     """
+    data_dir = _default_dir(task, segment) if data_dir is None else data_dir
     if data_dir is None and not _names_its_files(task):
         return load_gluonnlp(task, segment)
     return _read_file(task, find_file(task, data_dir, segment), segment, task.parse_label)
@@ -98,9 +101,9 @@ def load_gluonnlp(task, segment='train'):
     try:
         rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
     except (OSError, RuntimeError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
-        reason = ' '.join(str(error).split()) or type(error).__name__
+        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
         raise InputError(
-            f'cannot download the {segment} set of {task.name}: {reason[:200]}; {advice}'
+            f'cannot download the {segment} set of {task.name}: {reason}; {advice}'
         ) from error
     is_test = segment.startswith('test')
     text = range(2 if task.is_pair else 1)
@@ -156,7 +159,8 @@ def has_segment(task, data_dir, segment):
     if segment not in task.files:
         return False
     if data_dir is None and not _names_its_files(task):
-        return task.gluonnlp_name is not None  # GluonNLP has all segments of its tasks
+        # GluonNLP has all segments of its tasks
+        return task.gluonnlp_name is not None or _default_dir(task, segment) is not None
     try:
         find_file(task, data_dir, segment)
     except InputError:
@@ -216,6 +220,12 @@ def _are_all(kind, values):
     except ValueError:
         return False
     return True
+
+
+def _default_dir(task, segment):
+    """The folder that the task's environment variable names, where it has the file."""
+    data_dir = os.environ.get(task.data_dir_variable or '')
+    return data_dir if data_dir and has_segment(task, data_dir, segment) else None
 
 
 def _names_its_files(task):

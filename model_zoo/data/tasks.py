@@ -81,6 +81,8 @@ class Task:
         Test segment -> name of the file of predictions (GLUE's own names for its tasks).
     gluonnlp_name : str, optional
         Name of the task in GluonNLP, which downloads its data.
+    data_dir_variable : str, optional
+        Environment variable with the folder of its data, as GluonNLP's README sets it.
     tolerant : bool
         The published files have broken rows: skip and count these instead of refusing the file.
     exact : bool
@@ -98,6 +100,7 @@ class Task:
     files: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
     submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     gluonnlp_name: Optional[str] = None
+    data_dir_variable: Optional[str] = None
     tolerant: bool = False
     exact: bool = False
 
@@ -318,7 +321,7 @@ _TASKS = [
         ),
         _NLI,
         label_aliases={'contradictory': 'contradiction'},  # so spelt in XNLI-MT
-        folders=('XNLI', 'xnli', 'XNLI-1.0'),
+        folders=('XNLI', 'xnli', 'task_data/xnli', 'XNLI-1.0', 'XNLI-MT-1.0/multinli'),
         files={
             'train': ('train.tsv', 'train.txt', 'multinli.train.zh.tsv'),
             'dev': ('dev.tsv', 'dev.txt', 'xnli.dev.tsv'),
@@ -326,6 +329,7 @@ _TASKS = [
         },
         submissions={'test': 'XNLI.tsv'},
         gluonnlp_name='XNLI',
+        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
     Task(
         'LCQMC',
@@ -335,10 +339,11 @@ _TASKS = [
             Layout((0, 1), header=False, width=2),
         ),
         _BINARY,
-        folders=('LCQMC', 'lcqmc'),
+        folders=('LCQMC', 'lcqmc', 'task_data/lcqmc'),
         files=_SEGMENTS,
         submissions={'test': 'LCQMC.tsv'},
         gluonnlp_name=None,  # may not be redistributed
+        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
     Task(
         'ChnSentiCorp',
@@ -349,10 +354,11 @@ _TASKS = [
         ),
         _BINARY,
         label_aliases={'negative': '0', 'positive': '1'},
-        folders=('ChnSentiCorp', 'chnsenticorp'),
+        folders=('ChnSentiCorp', 'chnsenticorp', 'task_data/chnsenticorp'),
         files=_SEGMENTS,
         submissions={'test': 'ChnSentiCorp.tsv'},
         gluonnlp_name='ChnSentiCorp',
+        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
 ]
 _BY_NAME: Dict[str, Task] = {task.name.lower(): task for task in _TASKS}

@@ -111,6 +111,7 @@ class CheckpointStore:
             raise InputError(f'keep is {keep}; at least 1 checkpoint must be kept')
         self.folder = make_writable_dir(folder)
         self.keep = keep
+        self._own = []  # written, or gone on from, by this training; the newest last
 
     def paths(self):
         """Directories of the checkpoints, the newest first, damaged ones among them."""
@@ -120,6 +121,9 @@ class CheckpointStore:
 
     def save(self, block, trainer, state, config):
         """Write a checkpoint, whole or not at all, and remove those that aren't to be kept.
+
+        Those of an earlier training in the same directory are removed too, unless `newest` was
+        called to go on with it.
 
         Parameters
         ----------
@@ -173,8 +177,11 @@ class CheckpointStore:
                     f'cannot write the checkpoint {final!r}: {error.strerror or error}'
                 ) from error
             raise
-        for path in self.paths()[self.keep :]:
-            shutil.rmtree(path, ignore_errors=True)
+        self._own = [path for path in self._own if path != final] + [final]
+        self._own = self._own[-self.keep :]
+        for path in self.paths():  # also those of an earlier training that this one replaces
+            if path not in self._own:
+                shutil.rmtree(path, ignore_errors=True)
         return final
 
     def newest(self):
@@ -190,22 +197,19 @@ class CheckpointStore:
             If there is none.
         """
         paths = self.paths()
-        for path in paths:
+        for number, path in enumerate(paths):
             try:
-                return Checkpoint(path)
+                checkpoint = Checkpoint(path)
             except CheckpointError as error:
                 logger.warning('%s; trying the one before it', error)
+            else:
+                self._own = paths[number:][::-1]  # damaged newer ones go at the next save
+                return checkpoint
         if paths:
             raise CheckpointError(
                 f'all {len(paths)} checkpoints in {self.folder!r} are damaged; start anew'
             )
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
-
-    def clear(self):
-        """Remove all checkpoints: those of a training that another takes the place of."""
-        self._clean()
-        for path in self.paths():
-            shutil.rmtree(path)
 
     def _clean(self):
         """Remove what a killed process has left."""

@@ -37,7 +37,7 @@ def plot_curves(path, state, title='', score_name='score'):
         marker='o',
     )
     right.set(xlabel='epoch', ylabel=score_name)
-    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    right.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     for axes in (left, right):
         axes.grid(alpha=0.3)
     figure.suptitle(title)

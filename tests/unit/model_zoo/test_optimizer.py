@@ -359,3 +359,44 @@ def test_no_warnings_in_use():
         warnings.simplefilter('error', UserWarning)
         one_update(zoo.BERTAdam(max_grad_norm=1.0), [1.0], [1.0])
         one_update(zoo.OpenAIAdam(), [1.0], [1.0])
+
+
+@pytest.mark.parametrize('name', ['bertadam', 'openaiadam'])
+def test_update_never_waits_for_the_device(monkeypatch, name):
+    parameters = make_parameters({'start0': np.ones((4, 4), 'float32')})
+    options = {'max_grad_norm': 1.0, 'wd': 0.1}
+    trainer = gluon.Trainer(parameters, name, options, kvstore=None)
+    parameters[0].grad()[:] = 1
+    parameters[0].data()._fresh_grad = True
+
+    def waits(*args, **kwargs):
+        raise AssertionError('the update waits for the device')
+
+    for method in ('asnumpy', 'asscalar', 'wait_to_read'):
+        monkeypatch.setattr(mx.nd.NDArray, method, waits)
+    zoo.clip_grad_global_norm(parameters, 1.0)
+    trainer.step(1)
+
+
+@pytest.mark.parametrize('update_on_kvstore', [False, True])
+def test_two_devices_equal_one(update_on_kvstore):
+    weights = []
+    for contexts in ([mx.cpu(0)], [mx.cpu(0), mx.cpu(1)]):
+        parameter = gluon.Parameter('w', shape=(3, 2))
+        parameter.initialize(mx.init.One(), ctx=contexts)
+        trainer = gluon.Trainer(
+            [parameter],
+            'bertadam',
+            {'wd': 0.1, 'max_grad_norm': 1.0},
+            update_on_kvstore=update_on_kvstore and len(contexts) > 1,  # one has no kvstore
+        )
+        for step in range(3):
+            for grad in parameter.list_grad():
+                grad[:] = (step + 1) / len(contexts)
+            for data in parameter.list_data():
+                data._fresh_grad = True
+            trainer.step(2)
+        weights += [data.asnumpy() for data in parameter.list_data()]
+    assert len(weights) == 3 and weights[0][0, 0] < 1
+    for weight in weights[1:]:
+        np.testing.assert_allclose(weight, weights[0], rtol=1e-7)

@@ -283,9 +283,18 @@ def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
         os.remove(os.path.join(path, 'state.json'))
     with pytest.raises(CheckpointError, match='all 2 checkpoints'):
         loop._store.newest()
-    loop._store.clear()
     with pytest.raises(CheckpointError, match='nothing to resume'):
-        loop._store.newest()
+        CheckpointStore(str(tmp_path / 'empty')).newest()
+
+
+def test_new_training_replaces_the_checkpoints_of_the_old_one(tmp_path):
+    make_loop(tmp_path).run()
+    new = make_loop(tmp_path, num_steps=6)
+    assert len(new._store.paths()) == 2
+    new.run()
+    assert [os.path.basename(path) for path in new._store.paths()] == [
+        'step-00000006-epoch-1-batch-0'
+    ]
 
 
 def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):

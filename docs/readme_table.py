@@ -1,0 +1,68 @@
+"""Write the table of pretrained weights in README.rst anew from the catalogue.
+
+    python docs/readme_table.py
+
+A test fails when the table is out of date.
+"""
+
+import pathlib
+import sys
+
+from model_zoo import cli
+from model_zoo.files import atomic_write
+from model_zoo.pretrained import list_pretrained
+from model_zoo.pretrained.sources import in_repository
+
+README = pathlib.Path(__file__).resolve().parent.parent / 'README.rst'
+BEGIN = '.. the next table is written by docs/readme_table.py\n\n'
+END = '\n.. end of the table\n'
+HEADER = ('data set', 'other names', 'lacks', 'found in')
+
+
+def row(entry):
+    """The cells of one set of pretrained weights."""
+    places = []
+    if entry.package:
+        places.append(f'package ``{entry.package.requirement}``')
+    if in_repository(entry):
+        places.append("GluonNLP's repository")
+    name = f'``{entry.dataset}``' + (' (default)' if entry.default else '')
+    others = [f'``{name}``' for name in (*entry.dataset_aliases, *entry.names) if '/' not in name]
+    return (
+        name,
+        ', '.join(others) or '-',
+        ', '.join(entry.lacks) or '-',
+        ', '.join(places) or 'files that you supply',
+    )
+
+
+def table():
+    """The tables in reStructuredText, one for each model."""
+    entries = list_pretrained()
+    parts = []
+    for model in sorted({entry.model for entry in entries}):
+        rows = [HEADER, *(row(entry) for entry in entries if entry.model == model)]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        line = '  '.join('=' * width for width in widths)
+        cells = ['  '.join(map(str.ljust, cells, widths)).rstrip() for cells in rows]
+        parts.append('\n'.join([f'``{model}``:\n', line, cells[0], line, *cells[1:], line]) + '\n')
+    return '\n'.join(parts)
+
+
+def updated(text):
+    """`text` of the README with the table of today."""
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return before + BEGIN + table() + END + after
+
+
+def main(argv=None):
+    """Rewrite the README's table."""
+    cli.parser(__doc__.split('\n')[0]).parse_args(argv)
+    text = updated(README.read_text(encoding='utf-8'))
+    with atomic_write(README) as file:
+        file.write(text)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,452 @@
+"""Export a block to symbol.json and parameters, for `SymbolBlock.imports` and other MXNet APIs.
+
+As a command::
+
+    python export/export.py --task classification --model_parameters model.params \
+        --output_dir exported --seq_length 128
+
+The flags are those of GluonNLP's scripts/bert/export.py.
+"""
+
+import contextlib
+import inspect
+import logging
+import os
+import sys
+import tempfile
+import warnings
+
+if __name__ == '__main__':
+    # run as a file: Python put this folder first on the path, where `export` names this file
+    _here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [os.path.dirname(_here)] + [
+        path for path in sys.path if os.path.abspath(path) != _here
+    ]
+
+import mxnet as mx  # noqa: E402
+import numpy as np  # noqa: E402
+
+from bert import (  # noqa: E402
+    BertConfig,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+)
+from bert.catalogue import ARCHITECTURES  # noqa: E402
+from model_zoo import cli  # noqa: E402
+from model_zoo.block import ZooBlock  # noqa: E402
+from model_zoo.checkpoint.params import write_params  # noqa: E402
+from model_zoo.checkpoint.readers import read_tensors  # noqa: E402
+from model_zoo.errors import (  # noqa: E402
+    CheckpointError,
+    InputError,
+    PretrainedNotFoundError,
+    UnknownNameError,
+    ZooError,
+)
+from model_zoo.files import make_writable_dir  # noqa: E402
+from model_zoo.pretrained import find_vocab, get_entry, resolve_alias  # noqa: E402
+from model_zoo.pretrained.sources import files_in_folder  # noqa: E402
+
+__all__ = ['ExportError', 'export_block']
+
+TOLERANCE = 1e-5
+_log = logging.getLogger('export')
+
+
+class ExportError(ZooError):
+    """What was written does not compute what the block does; it has been removed."""
+
+
+# -- the export of a block ----------------------------------------------------------------------
+
+
+def export_block(block, directory, name, example_inputs=None):
+    """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
+
+    The two files are all that MXNet needs::
+
+        net = mx.gluon.SymbolBlock.imports(
+            'dir/name-symbol.json', ['data0', 'data1', 'data2'], 'dir/name-0000.params'
+        )
+        scores = net(words, token_types, valid_length)
+
+    The exported graph takes any batch size and length, as the block does, and returns the block's
+    outputs as they are without labels, lists among them one after the other: the question
+    answering head has two, the scores of starts and of ends, each (batch, length). Before the
+    files get their names they are loaded back, and compared with the block on batches of two
+    sizes. The block stays as it is, hybridized or not.
+
+    Parameters
+    ----------
+    block : ZooBlock
+        Any model of the zoo, with float32 parameters.
+    directory : str
+        Made where it is missing.
+    name : str
+        The files' prefix.
+    example_inputs : sequence of (NDArray or None), optional
+        The block's inputs, by which the graph's inputs are chosen: None, and what is left out at
+        the end, are no inputs of the graph. The others are named data0, data1, ... in their order.
+        By default words, token types and valid length. With arrays of the block's own, these are
+        compared too. Labels can't be inputs.
+
+    Returns
+    -------
+    (str, str)
+        Paths of the symbol and of the parameters.
+
+    Raises
+    ------
+    InputError
+        If the inputs can't be used, the parameters aren't initialized or aren't float32, or the
+        directory can't be written to.
+    ExportError
+        If the loaded graph's outputs differ from the block's by more than 1e-5 (relative to the
+        largest output, where that is above 1). What stood in the directory before stays.
+    """
+    _check_block(block)
+    if not name or os.path.basename(name) != name:
+        raise InputError(f'name must be the start of a file name, but is {name!r}')
+    names, batches = _batches(block, example_inputs)
+    directory = make_writable_dir(directory)
+    symbol = _trace(block, names)
+    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
+        new = [os.path.join(temporary, file) for file in files]
+        _write(symbol, block, *new)
+        for batch in batches:
+            _compare(block, names, batch, *new)
+        final = [os.path.join(directory, file) for file in files]
+        _put_in_place(new, final, temporary)
+    return tuple(final)
+
+
+def _check_block(block):
+    if not isinstance(block, ZooBlock):
+        raise InputError(
+            f'{type(block).__name__} is not a model of this zoo; use its own export() method'
+        )
+    for parameter in block.collect_params().values():
+        try:
+            parameter.list_ctx()
+        except RuntimeError as error:
+            raise InputError(
+                f'{parameter.name} has no value: initialize the block, or load its parameters'
+            ) from error
+        if np.dtype(parameter.dtype) != np.float32:
+            raise InputError(
+                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the export is made and '
+                "checked in float32: call block.cast('float32') first"
+            )
+
+
+def _batches(block, example_inputs):
+    """Names of the graph's inputs, and batches of different size with arrays for each of them."""
+    known = list(inspect.signature(block.__call__).parameters)
+    if example_inputs is None:
+        names, batches = known[:3], []
+    else:
+        if len(example_inputs) > len(known) or not len(example_inputs):
+            raise InputError(
+                f'{type(block).__name__} has the inputs {", ".join(known)}; '
+                f'example_inputs has {len(example_inputs)}'
+            )
+        examples = {
+            name: array for name, array in zip(known, example_inputs) if array is not None
+        }
+        names, batches = list(examples), [examples]
+    if 'words' not in names:
+        raise InputError('example_inputs must begin with the words')
+    random = np.random.RandomState(0)  # not the global one: the user's random numbers stay
+    limit = block.config.max_position_embeddings
+    if not batches:
+        batches = [_make_batch(block, names, 1, min(16, limit), 'float32', random)]
+    length = batches[0]['words'].shape[-1]
+    length += 7 if length + 7 <= limit else -min(7, length - 1)
+    return names, [*batches, _make_batch(block, names, 3, length, 'int32', random)]
+
+
+def _make_batch(block, names, batch_size, length, dtype, random):
+    """Arrays for the inputs `names` of `block`."""
+    rows = (batch_size,) + (2,) * (block.word_axes - 2)
+    config = block.config
+    batch = {}
+    for name in names:
+        if name == 'words':
+            value = random.randint(0, config.vocab_size, (*rows, length))
+        elif name == 'token_types':
+            value = random.randint(0, config.type_vocab_size, (*rows, length))
+        elif name == 'valid_length':
+            value = random.randint(1, length + 1, rows)
+        elif name == 'masked_positions':
+            value = random.randint(0, length, (batch_size, min(4, length)))
+        elif name == 'head_mask':
+            shape = (config.num_hidden_layers, config.num_attention_heads)
+            value = random.randint(0, 2, shape).astype('float32')
+        else:
+            raise InputError(
+                f'{name} of {type(block).__name__} cannot be an input of an exported graph'
+            )
+        batch[name] = mx.nd.array(value, dtype=np.float32 if name == 'head_mask' else dtype)
+    return batch
+
+
+def _trace(block, names):
+    """The graph of `block` for the inputs `names`; what the block has cached isn't touched."""
+    variables = {name: mx.sym.var(f'data{i}') for i, name in enumerate(names)}
+    return mx.sym.Group(_flatten(block(**variables)))
+
+
+def _flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in _flatten(output)]
+
+
+def _write(symbol, block, symbol_path, params_path):
+    try:
+        symbol.save(symbol_path)
+    except mx.MXNetError as error:
+        raise InputError(
+            f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
+        ) from error
+    used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
+    tensors = {
+        f'arg:{parameter.name}': parameter.data(parameter.list_ctx()[0]).asnumpy()
+        for parameter in block.collect_params().values()
+        if parameter.name in used
+    }
+    write_params(params_path, tensors)
+
+
+@contextlib.contextmanager
+def _plain(block):
+    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
+    blocks, saved = [], []
+    block.apply(blocks.append)
+    for each in blocks:
+        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(each, name)]
+        saved.append((each, {name: getattr(each, name) for name in names}))
+    try:
+        for each, values in saved:
+            for name in values:
+                setattr(each, name, False)
+        with mx.autograd.pause(train_mode=False):
+            yield
+    finally:
+        for each, values in saved:
+            for name, value in values.items():
+                setattr(each, name, value)
+
+
+def _compare(block, names, batch, symbol_path, params_path):
+    """Raise ExportError unless the files compute what `block` does."""
+    ctx = next(iter(block.collect_params().values())).list_ctx()[0]
+    batch = {name: array.as_in_context(ctx) for name, array in batch.items()}
+    with _plain(block), warnings.catch_warnings():
+        expected = _flatten(block(**batch))
+        if 'head_mask' in batch:
+            batch['head_mask'] = _backbone(block).full_head_mask(batch['head_mask'])
+        inputs = [f'data{i}' for i in range(len(names))]
+        try:
+            warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
+            loaded = mx.gluon.SymbolBlock.imports(symbol_path, inputs, params_path, ctx=ctx)
+            results = _flatten(loaded(*[batch[name] for name in names]))
+            results = [result.asnumpy() for result in results]
+        except mx.MXNetError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise ExportError(f'the export could not be loaded and run: {reason}') from error
+    for i, (result, wanted) in enumerate(zip(results, expected)):
+        wanted = wanted.asnumpy()
+        same_shape = result.shape == wanted.shape
+        difference = np.abs(result - wanted).max() if same_shape else np.inf
+        if not difference <= TOLERANCE * max(1, np.abs(wanted).max()):  # NaN is not
+            raise ExportError(
+                f'output {i} of the export differs from the block by {difference:.2g} on a batch '
+                f'of shape {batch["words"].shape}; nothing was written'
+            )
+
+
+def _backbone(block):
+    return getattr(block, block.backbone) if block.backbone else block
+
+
+def _put_in_place(new, final, temporary):
+    """Rename the files `new` to `final`, all or none."""
+    renames = []
+    try:
+        for i, (source, target) in enumerate(zip(new, final)):
+            pairs = [(source, target)]
+            if os.path.exists(target):
+                pairs.insert(0, (target, os.path.join(temporary, f'old{i}')))
+            for pair in pairs:
+                renames.append(pair)  # before it is done: an interrupt may come in between
+                os.replace(*pair)
+    except BaseException as error:
+        for source, target in reversed(renames):
+            with contextlib.suppress(OSError):  # the last one may not have happened
+                os.replace(target, source)
+        if isinstance(error, OSError):
+            raise InputError(f'cannot write {target!r}: {error.strerror}') from error
+        raise
+
+
+# -- the command --------------------------------------------------------------------------------
+
+#: task -> its class, and the name of the head's dense layer
+TASKS = {
+    'classification': (BertForSequenceClassification, 'classifier'),
+    'regression': (BertForSequenceClassification, 'classifier'),
+    'question_answering': (BertForQuestionAnswering, 'span_classifier'),
+}
+
+
+def build_block(args):
+    """The block that the command's arguments describe, with parameters.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+
+    Returns
+    -------
+    ZooBlock
+
+    Raises
+    ------
+    ZooError
+        If the model isn't known, nothing says how large its vocabulary is, or the parameters don't
+        fit.
+    """
+    block_class, head = TASKS[args.task]
+    weights, fields = _find_model(args)
+    outputs, options = None, {}
+    if weights:
+        tensors = _read(block_class, fields, weights)
+        if f'^{head}.weight' not in tensors:
+            raise CheckpointError(
+                f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '
+                'task, or of BERT alone'
+            )
+        outputs = tensors[f'^{head}.weight'].shape[0]
+        if 'word_embed.weight' in tensors:
+            fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
+        for part in ('pooler', 'decoder', 'classifier'):  # what the outputs don't need is left out
+            if any(name.startswith(part) for name in tensors):
+                options[f'use_{part}'] = True
+    if 'vocab_size' not in fields:
+        fields['vocab_size'] = _vocab_size(args)
+    if block_class is BertForSequenceClassification:
+        options['num_labels'] = _num_labels(args, outputs, weights)
+        options['dropout'] = args.dropout
+    elif args.num_classes is not None:
+        raise InputError(f'--num_classes is not for {args.task}')
+    block = block_class(BertConfig.from_dict(fields), **options)
+    if weights:
+        block.load_parameters(weights, ctx=mx.cpu())
+    else:
+        _log.warning(
+            '--model_parameters is not given: the parameters of the export are random ones'
+        )
+        block.initialize(ctx=mx.cpu())
+    return block
+
+
+def _find_model(args):
+    """Path of the weights or None, and the model's fields of BertConfig as far as known."""
+    given = {} if args.vocab_size is None else {'vocab_size': args.vocab_size}
+    if os.path.isdir(args.model_name):
+        files = files_in_folder(args.model_name)
+        if files.config is None:
+            raise InputError(f'the directory {args.model_name!r} has no config.json')
+        fields = BertConfig.from_json_file(files.config).to_dict()
+        return args.model_parameters or files.weights, {**fields, **given}
+    _resolve(args)
+    return args.model_parameters, {**ARCHITECTURES[args.model_name], **given}
+
+
+def _resolve(args):
+    """Replace a short name such as bert-base-uncased by the zoo's, and check the data set's."""
+    if args.model_name not in ARCHITECTURES:
+        model, dataset = resolve_alias(args.model_name)
+        if model not in ARCHITECTURES:
+            raise UnknownNameError.of('BERT model', model, ARCHITECTURES)
+        args.model_name, args.dataset_name = model, args.dataset_name or dataset
+    get_entry(args.model_name, args.dataset_name)
+
+
+def _read(block_class, fields, path):
+    """The tensors of the file at `path` by our names; those of the head begin with ``^``."""
+    tensors, metadata = read_tensors(path)
+    any_size = block_class(BertConfig.from_dict({'vocab_size': 1, **fields}))
+    try:
+        return any_size._translate(tensors, metadata)[0]
+    except CheckpointError as error:
+        raise CheckpointError(f'{path!r}: {error}') from error
+
+
+def _vocab_size(args):
+    try:
+        vocab, _ = find_vocab(args.model_name, args.dataset_name)
+    except PretrainedNotFoundError as error:
+        raise PretrainedNotFoundError(
+            f'{error}\n  - or pass --vocab_size, the number of its tokens'
+        ) from error
+    return len(vocab)
+
+
+def _num_labels(args, outputs, weights):
+    """Number of outputs: of the file, of the flag, or the task's usual one."""
+    usual = 1 if args.task == 'regression' else 2
+    wanted = args.num_classes or outputs or usual
+    if outputs not in (None, wanted):
+        raise InputError(f'--num_classes {wanted}: {weights!r} has {outputs}')
+    if (wanted == 1) != (args.task == 'regression'):
+        raise InputError(
+            f'--task {args.task} with {wanted} output(s): regression has 1, classification more'
+        )
+    return wanted
+
+
+def _parse(argv):
+    parser = cli.parser(__doc__.splitlines()[0])
+    add = parser.add_argument
+    add('--task', required=True, choices=sorted(TASKS), help='task of the model')
+    add('--model_parameters', help='file of parameters saved after training; without it, random')
+    add(
+        '--model_name',
+        default='bert_12_768_12',
+        help='model of the zoo, or a directory with config.json and model.params as '
+        'save_pretrained writes them',
+    )
+    add('--dataset_name', help="what the model was pretrained on; by default the model's usual one")
+    add('--output_dir', default='./output_dir', help='where to write TASK-symbol.json and '
+        'TASK-0000.params')  # fmt: skip
+    add('--seq_length', type=int, default=64, help='length of the batch that the export is checked '
+        'with, beside a longer one; the exported model takes any length')  # fmt: skip
+    add('--dropout', type=float, default=0.1, help='dropout rate before the classification or '
+        'regression head, in case the exported model is trained on')  # fmt: skip
+    add('--num_classes', type=int, help='outputs of the classification head; by default those of '
+        'the parameters, or 2')  # fmt: skip
+    add('--vocab_size', type=int, help="size of the vocabulary; by default that of the parameters, "
+        "or of the model's vocabulary")  # fmt: skip
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    """Run the command; returns its exit status."""
+    args = _parse(argv)
+    cli.setup_logging()
+    make_writable_dir(args.output_dir)  # before the work, not after
+    block = build_block(args)
+    limit = block.config.max_position_embeddings
+    if not 1 <= args.seq_length <= limit:
+        raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
+    words = mx.nd.zeros((1, args.seq_length))
+    examples = words, mx.nd.zeros_like(words), mx.nd.array([args.seq_length])
+    paths = export_block(block, args.output_dir, args.task, examples)
+    print('\n'.join(paths))
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,141 @@
+"""See the whole road on real pretrained weights: embed, fine-tune, export, predict.
+
+    python scripts/demo.py
+
+Embeds a few sentences with all-MiniLM-L6-v2 (bert_6_384_12), fine-tunes the same weights on the
+small sentiment data of scripts/demo_data, exports the best model to symbol.json, and predicts with
+the export in a new process. Fails if the fine-tuned model isn't clearly better than always
+answering the commonest label.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from bert_embedding import BertEmbedding
+from model_zoo import cli
+from model_zoo.data import get_task, read_examples
+from model_zoo.errors import ZooError
+from model_zoo.files import make_writable_dir
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent
+DATA = SCRIPTS / 'demo_data'
+MODEL = 'bert_6_384_12'
+MARGIN = 0.15  # over the commonest label's share of the dev set
+
+SENTENCES = [
+    'A man is playing the guitar on the street.',
+    'The bank raised its interest rates again.',
+    'Someone performs music in front of the station.',
+    'Put the dough into the oven for forty minutes.',
+    'The central bank has made borrowing more expensive.',
+    'Bake the bread until its crust is brown.',
+    'The cat sleeps on the warm windowsill.',
+    'A kitten is dozing in the sun.',
+]
+NEW_SENTENCES = [
+    'The soup was cold and the waiter rude.',
+    'These boots kept my feet dry for a whole winter.',
+    'It broke on the second day.',
+    'The guide was funny and knew every corner of the town.',
+]
+
+
+class DemoError(ZooError):
+    """A step of the demo failed, or its result isn't good enough."""
+
+
+def main(argv=None):
+    """Run all steps; returns None or raises DemoError."""
+    args = parse_arguments(argv)
+    started = time.perf_counter()
+    folder = make_writable_dir(args.output_dir)
+
+    headline(1, 'embed sentences, and find for each the nearest other one')
+    embed()
+
+    headline(2, f'fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs')
+    run(
+        'finetune_classifier.py',
+        *('--task_name', 'SST', '--data_dir', DATA, '--bert_model', MODEL),
+        *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_len', 64),
+        *('--output_dir', folder),
+    )
+    with open(os.path.join(folder, 'results.json'), encoding='utf-8') as file:
+        accuracy = json.load(file)['best']['dev']['accuracy']
+
+    headline(3, 'export the best epoch to symbol.json')
+    best = os.path.join(folder, 'best_model')
+    exported = os.path.join(folder, 'exported')
+    run(
+        '../export/export.py',
+        *('--task', 'classification', '--model_name', best),
+        *('--output_dir', exported, '--seq_length', 64),
+    )
+
+    headline(4, 'load the export in a new process, and predict')
+    prefix = os.path.join(exported, 'classification')
+    run('demo_predict.py', prefix, best, *NEW_SENTENCES)
+
+    majority = majority_share()
+    headline(5, f'done in {time.perf_counter() - started:.0f} s')
+    print(f'commonest label alone  {majority:.3f} accuracy on the dev set')
+    print(f'fine-tuned             {accuracy:.3f}')
+    for title, name in [
+        ('learning curve', 'curves.png'),
+        ('figures', 'results.json'),
+        ('model', 'best_model'),
+        ('export', 'exported/classification-symbol.json'),
+    ]:
+        path = os.path.join(folder, *name.split('/'))
+        if not os.path.exists(path):
+            raise DemoError(f'{path!r} is missing')
+        print(f'{title:<22} {path}')
+    if accuracy < majority + MARGIN:
+        raise DemoError(
+            f'the accuracy {accuracy:.3f} is not {MARGIN} above the commonest label: {majority:.3f}'
+        )
+
+
+def parse_arguments(argv):
+    parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_argument('--output_dir', default=os.path.join('output_dir', 'demo'))
+    parser.add_argument('--epochs', type=int, default=4)
+    return parser.parse_args(argv)
+
+
+def headline(number, text):
+    print(f'\n[{number}/5] {text}', flush=True)
+
+
+def embed():
+    embedding = BertEmbedding(model=MODEL)
+    vectors = embedding.sentence_vectors(SENTENCES, pooling='mean', normalize=True)
+    cosine = vectors @ vectors.T
+    np.fill_diagonal(cosine, -1)
+    for sentence, row in zip(SENTENCES, cosine):
+        print(f'{row.max():.2f}  {sentence}\n      {SENTENCES[row.argmax()]}')
+
+
+def run(script, *args):
+    """Run one of the project's scripts with this Python; its output goes where ours goes."""
+    command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
+    status = subprocess.run(command, check=False).returncode
+    if status:
+        raise DemoError(f'{script} ended with status {status}')
+
+
+def majority_share():
+    """Share of the dev set that has its commonest label."""
+    examples = read_examples(get_task('SST'), str(DATA), 'dev')
+    _, counts = np.unique([example.label for example in examples], return_counts=True)
+    return counts.max() / counts.sum()
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

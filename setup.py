@@ -1,0 +1,62 @@
+"""What pip needs to know; the pinned versions that the tests run with are in requirements/."""
+
+import pathlib
+import re
+
+from setuptools import find_packages, setup
+
+HERE = pathlib.Path(__file__).parent
+PACKAGES = ['bert', 'gpt', 'gpt2', 'transfo_xl', 'model_zoo', 'bert_embedding', 'export']
+
+
+def version():
+    """`model_zoo.__version__`, read as text: importing it would need MXNet."""
+    text = (HERE / 'model_zoo' / '__init__.py').read_text(encoding='utf-8')
+    return re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE).group(1)
+
+
+setup(
+    name='gluon-transformer-zoo',
+    version=version(),
+    description='BERT and other transformers as MXNet Gluon HybridBlocks',
+    long_description=(HERE / 'README.rst').read_text(encoding='utf-8'),
+    long_description_content_type='text/x-rst',
+    author='The gluon-transformer-zoo authors',
+    license='Apache-2.0',
+    classifiers=[
+        'Intended Audience :: Developers',
+        'Intended Audience :: Science/Research',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3.8',
+        'Programming Language :: Python :: 3.9',
+        'Programming Language :: Python :: 3.10',
+        'Programming Language :: Python :: 3.11',
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+    ],
+    packages=find_packages(include=[*PACKAGES, *(f'{name}.*' for name in PACKAGES)]),
+    python_requires='>=3.8,<3.12',
+    install_requires=[
+        'mxnet>=1.9.1,<2',
+        'gluonnlp>=0.10,<0.11',
+        'numpy>=1.20,<1.24',  # MXNet 1.9.1 uses np.bool, which NumPy 1.24 dropped
+        'scipy>=1.6,<1.12',  # from here on: the last ones that take such a NumPy
+        'scikit-learn>=1.0,<1.5',
+        'matplotlib>=3.5',
+        "tokenizers>=0.13,<0.21; python_version < '3.9'",  # 0.21 has no wheels for it
+        "tokenizers>=0.13; python_version >= '3.9'",
+        'safetensors>=0.4',
+        'sentencepiece>=0.1.97',
+        'filelock>=3.4',
+        'requests>=2.25',
+        'urllib3>=1.26',
+        'tqdm>=4.60',
+    ],
+    extras_require={
+        'onnx': ['onnx==1.15.0', 'onnxruntime==1.18.1', 'protobuf<5'],
+        'torch': ['torch'],
+        'tensorflow': ['tensorflow-cpu==2.15.1'],
+        'tensorboard': ['tensorboard>=2.10'],
+        'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],
+    },
+    entry_points={'console_scripts': ['bert-embedding = bert_embedding.cli:console']},
+)

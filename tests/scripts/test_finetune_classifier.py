@@ -1,0 +1,438 @@
+"""scripts/finetune_classifier.py end to end, on a small random model and made-up data."""
+
+import importlib.util
+import json
+import logging
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertForSequenceClassification
+from model_zoo import cli
+from model_zoo.checkpoint import read_tensors
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = ROOT / 'scripts' / 'finetune_classifier.py'
+
+GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
+FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=40']
+
+
+@pytest.fixture(autouse=True)
+def root_logger():
+    """The script configures the root logger; put pytest's configuration back."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('finetune_classifier', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """A folder with vocab.txt and train.tsv, dev.tsv, test.tsv of a task that can be learnt."""
+    folder = tmp_path_factory.mktemp('data')
+    words = [*SPECIAL, *GOOD, *BAD, *FILLERS, '.', '0', '1']
+    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
+    rng = random.Random(5)
+
+    def sentence(label):
+        words = rng.choices(FILLERS, k=rng.randint(2, 8))
+        words.insert(rng.randrange(len(words)), rng.choice(GOOD if label else BAD))
+        return ' '.join(words) + ' .'
+
+    for name, count in (('train', 480), ('dev', 60), ('test', 21)):
+        lines = ['label\ttext'] if name != 'test' else ['index\ttext']
+        for number in range(count):
+            label = int(rng.random() < 0.6)
+            first = number + 100 if name == 'test' else ('neg', 'pos')[label]
+            lines.append(f'{first}\t{sentence(label)}')
+        (folder / f'{name}.tsv').write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    return folder
+
+
+def arguments(data, output, *more, task=None, test=True):
+    """The command line for the small model on the made-up task."""
+    if task is None:
+        task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+        for name in ('train', 'dev', 'test') if test else ('train', 'dev'):
+            task += [f'--{name}_file', str(data / f'{name}.tsv')]
+    model = ['--from_scratch', '--vocab_file', str(data / 'vocab.txt'), *SIZE]
+    options = ['--batch_size', '16', '--lr', '3e-3', '--max_len', '24', '--log_interval', '3']
+    return [*task, *model, *options, '--output_dir', str(output), *more]
+
+
+def run(script, argv):
+    return cli.run(script.main, list(map(str, argv)))
+
+
+def parameters(path):
+    return read_tensors(path)[0]
+
+
+def assert_equal(left, right):
+    left, right = parameters(left), parameters(right)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.fixture(scope='module')
+def trained(script, data, tmp_path_factory):
+    """Output folder of one training of three epochs."""
+    output = tmp_path_factory.mktemp('trained')
+    assert run(script, arguments(data, output, '--tensorboard', output / 'events')) == 0
+    return output
+
+
+def test_training_learns_and_writes_its_files(trained, data):
+    results = json.loads((trained / 'results.json').read_text())
+    assert results['best']['dev']['accuracy'] >= 0.9  # the majority has 0.6
+    assert results['best']['epoch'] == results['training']['best_epoch']
+    assert results['training']['steps'] == 90  # 480 / 16 * 3
+    assert len(results['training']['epochs']) == 3
+    assert results['args']['lr'] == 3e-3
+    assert results['training']['samples_per_second'] > 0
+    assert results['predictions'] == ['custom.tsv', 'custom_probabilities.tsv']
+    assert mx.image.imread(str(trained / 'curves.png')).asnumpy().std() > 0
+    log = (trained / 'log_custom.txt').read_text()
+    assert 'loss=' in log and 'dev: accuracy' in log
+    assert os.listdir(trained / 'events')
+
+    kept = {1, 2, results['best']['epoch']}
+    assert {path.name for path in trained.glob('*.params')} == {
+        f'model_bert_custom_{epoch}.params' for epoch in kept
+    }
+    assert len(os.listdir(trained / 'checkpoints')) == 2
+    best = f'model_bert_custom_{results["best"]["epoch"]}.params'
+    assert_equal(trained / 'best_model' / 'model.params', trained / best)
+
+
+def test_predictions_have_glues_form(trained, data):
+    lines = (trained / 'custom.tsv').read_text().splitlines()
+    assert lines[0] == 'index\tprediction'
+    rows = [line.split('\t') for line in lines[1:]]
+    assert [row[0] for row in rows] == [str(number) for number in range(100, 121)]
+    probable = [
+        line.split('\t') for line in (trained / 'custom_probabilities.tsv').read_text().splitlines()
+    ]
+    assert probable[0] == ['index', 'neg', 'pos']
+    for row, (index, *values) in zip(rows, probable[1:]):
+        values = list(map(float, values))
+        assert index == row[0]
+        assert sum(values) == pytest.approx(1, abs=2e-6)
+        assert row[1] == ('neg', 'pos')[int(np.argmax(values))]
+    texts = [line.split('\t')[1] for line in (data / 'test.tsv').read_text().splitlines()[1:]]
+    right = [(row[1] == 'pos') == any(w in text for w in GOOD) for row, text in zip(rows, texts)]
+    assert np.mean(right) >= 0.85
+
+
+def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
+    config = json.loads((trained / 'best_model' / 'config.json').read_text())
+    assert config['id2label'] == {'0': 'neg', '1': 'pos'}
+    model = BertForSequenceClassification.from_pretrained(str(trained / 'best_model'))
+    assert model.num_labels == 2
+    # no labels are given: they come with the model
+    argv = ['--task_name', 'custom', '--only_inference', '--text_columns', 'text']
+    argv += ['--test_file', data / 'test.tsv', '--bert_model', trained / 'best_model']
+    assert run(script, [*argv, '--max_len', 24, '--output_dir', tmp_path]) == 0
+    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
+    assert (tmp_path / 'inference.json').exists() and not (tmp_path / 'results.json').exists()
+
+
+def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
+    results = json.loads((trained / 'results.json').read_text())
+    path = trained / f'model_bert_custom_{results["best"]["epoch"]}.params'
+    more = ['--only_inference', '--model_parameters', path, '--dev_batch_size', '5']
+    argv = arguments(data, tmp_path, *more)
+    argv.remove('--from_scratch')
+    assert run(script, argv) == 0
+    inference = json.loads((tmp_path / 'inference.json').read_text())
+    assert inference['dev']['dev']['accuracy'] == results['best']['dev']['accuracy']
+    assert inference['dev']['dev']['loss'] == pytest.approx(results['best']['dev']['loss'], 1e-4)
+    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
+
+
+def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path):
+    model = BertForSequenceClassification.from_pretrained(str(trained / 'best_model'))
+    model.hybridize()
+    words = mx.nd.ones((2, 5), dtype='int32')
+    model(words, words * 0, mx.nd.array([5, 3]))
+    model.export(str(tmp_path / 'exported'))
+    argv = arguments(data, tmp_path, '--only_inference', '--deploy')
+    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 0
+    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
+    with open(tmp_path / 'exported-0000.params', 'r+b') as file:
+        file.truncate(1000)
+    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 1
+
+
+def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path):
+    for name, seed in (('same', 2), ('other', 3)):
+        argv = arguments(data, tmp_path / name, '--seed', seed, test=False)
+        assert run(script, argv) == 0
+    last = 'model_bert_custom_2.params'
+    assert_equal(trained / last, tmp_path / 'same' / last)
+    left, right = parameters(trained / last), parameters(tmp_path / 'other' / last)
+    assert any((left[name] != right[name]).any() for name in left)
+
+
+def test_interrupted_training_resumes_to_the_same_parameters(script, trained, data, tmp_path):
+    """Ctrl-C in another process: exit status 130, one line, and --resume ends bit-equal."""
+    argv = arguments(data, tmp_path, test=False)
+    code = f"""
+import os, signal, sys, runpy
+from model_zoo.training import ProgressLogger
+on_step = ProgressLogger.on_step
+def interrupt(self, loop):
+    on_step(self, loop)
+    if loop.state.step == 40:
+        os.kill(os.getpid(), signal.SIGINT)
+ProgressLogger.on_step = interrupt
+sys.argv = {['x', *map(str, argv)]!r}
+runpy.run_path({str(SCRIPT)!r}, run_name='__main__')
+"""
+    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+    process = subprocess.run(
+        [sys.executable, '-c', code],
+        env={**os.environ, 'PYTHONPATH': path},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+    assert process.returncode == 130, process.stderr
+    assert 'Traceback' not in process.stderr
+    last = process.stderr.splitlines()[-1]
+    assert last.startswith('interrupted: step 40 of 90 is saved in ') and '--resume' in last
+    assert list((tmp_path / 'checkpoints').glob('step-00000040-epoch-1-batch-*'))
+
+    assert run(script, [*argv, '--resume', '--lr', '2e-2']) == 1
+    assert run(script, [*argv, '--resume']) == 0
+    assert_equal(trained / 'model_bert_custom_2.params', tmp_path / 'model_bert_custom_2.params')
+    epochs = [
+        json.loads((folder / 'results.json').read_text())['training']['epochs']
+        for folder in (trained, tmp_path)
+    ]
+    assert [epoch['score'] for epoch in epochs[0]] == [epoch['score'] for epoch in epochs[1]]
+
+
+def test_sigterm_before_training_leaves_no_checkpoint(data, tmp_path):
+    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), *map(str, arguments(data, tmp_path))],
+        env={**os.environ, 'PYTHONPATH': path},
+        stderr=subprocess.PIPE,
+    )
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not (tmp_path / 'checkpoints').exists()
+
+
+def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
+    more = ['--accumulate', '4', '--training_steps', '40', '--early_stop', '1', '--round_to', '8']
+    assert run(script, arguments(data, tmp_path, *more, '--lr', '0', test=False)) == 0
+    results = json.loads((tmp_path / 'results.json').read_text())
+    # nothing is learnt at rate 0, so the second epoch isn't better than the first
+    assert len(results['training']['epochs']) == 2
+    assert results['best']['epoch'] == 0
+    assert results['training']['steps'] < 40
+    assert 'stopping early' in (tmp_path / 'log_custom.txt').read_text()
+
+
+def write(folder, name, lines):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+
+ENGLISH = ['the film was good', 'a dull story', 'great actor and story', 'the story was poor']
+CHINESE = ['好 电影', '坏 电影', '电影 好', '坏 坏']
+
+
+def make_glue(folder, task):
+    """Small files in the layout of a task's own."""
+    pairs = [f'{a}\t{b}' for a, b in zip(ENGLISH, ENGLISH[::-1])]
+    if task == 'CoLA':
+        rows = [f'src\t{i % 2}\t*\t{text}' for i, text in enumerate(ENGLISH * 3)]
+        write(folder / 'CoLA', 'train.tsv', rows)
+        write(folder / 'CoLA', 'dev.tsv', rows)
+        write(folder / 'CoLA', 'test.tsv', ['index\tsentence', '0\tthe film', '1\ta story'])
+    elif task == 'STS-B':
+        rows = ['index\tsentence1\tsentence2\tscore']
+        rows += [f'{i}\t{pair}\t{i % 5 + 0.5 * (i % 5 < 4)}' for i, pair in enumerate(pairs * 3)]
+        write(folder / 'STS-B', 'train.tsv', rows)
+        write(folder / 'STS-B', 'dev.tsv', rows)
+        test = ['index\tsentence1\tsentence2', *(f'{i}\t{pair}' for i, pair in enumerate(pairs))]
+        write(folder / 'STS-B', 'test.tsv', test)
+    elif task == 'MNLI':
+        labels = ('neutral', 'entailment', 'contradiction')
+        rows = ['index\tsentence1\tsentence2\tgold_label']
+        rows += [f'{i}\t{pair}\t{labels[i % 3]}' for i, pair in enumerate(pairs * 3)]
+        for name in ('train', 'dev_matched', 'dev_mismatched'):
+            write(folder / 'MNLI', f'{name}.tsv', rows)
+        for name in ('test_matched', 'test_mismatched'):
+            write(folder / 'MNLI', f'{name}.tsv', [row.rsplit('\t', 1)[0] for row in rows])
+    else:
+        rows = [f'{text}\t{("positive", "negative")[i % 2]}' for i, text in enumerate(CHINESE * 3)]
+        write(folder / 'ChnSentiCorp', 'train.tsv', rows)
+        write(folder / 'ChnSentiCorp', 'dev.tsv', rows)
+
+
+@pytest.mark.parametrize(
+    ('task', 'metrics', 'submissions'),
+    [
+        ('CoLA', {'matthews'}, ['CoLA.tsv']),
+        ('STS-B', {'pearson', 'spearman'}, ['STS-B.tsv']),
+        ('MNLI', {'accuracy'}, ['MNLI-m.tsv', 'MNLI-mm.tsv']),
+        ('ChnSentiCorp', {'accuracy'}, []),
+    ],
+)
+def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions):
+    make_glue(tmp_path, task)
+    output = tmp_path / 'out'
+    argv = ['--task_name', task, '--data_dir', str(tmp_path)]
+    assert run(script, arguments(data, output, '--training_steps', '2', task=argv)) == 0
+    results = json.loads((output / 'results.json').read_text())
+    segments = {'dev_matched', 'dev_mismatched'} if task == 'MNLI' else {'dev'}
+    assert set(results['best']) == {'epoch'} | segments
+    for segment in segments:
+        assert set(results['best'][segment]) == metrics | {'loss', 'samples_per_second'}
+    written = [name for name in results['predictions'] if 'probabilities' not in name]
+    assert written == submissions
+    for name in results['predictions']:
+        assert (output / name).read_text().startswith('index\t')
+    if task == 'STS-B':
+        rows = (output / written[0]).read_text().splitlines()[1:]
+        values = [float(row.split('\t')[1]) for row in rows]
+        assert len(values) == 4 and all(0 <= value <= 5 for value in values)
+
+
+def change(argv, flag, *values):
+    """`argv` with other values after `flag`, up to the next flag."""
+    place = argv.index(flag)
+    end = next((i for i in range(place + 1, len(argv)) if argv[i].startswith('--')), len(argv))
+    return argv[: place + 1] + list(values) + argv[end:]
+
+
+def load(argv, *more):
+    return [word for word in argv if word != '--from_scratch'] + list(more)
+
+
+@pytest.mark.parametrize(
+    ('edit', 'message'),
+    [
+        (lambda a, t: change(a, '--task_name', 'NoTask'), 'text_columns|train_file'),
+        (lambda a, t: ['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC"),
+        (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown model 'bert_1'; known: bert_12"),
+        (lambda a, t: [*a, '--bert_dataset', 'no_such'], 'no_such'),
+        (lambda a, t: [*a, '--gpu', '0'], '--gpu 0'),
+        (lambda a, t: [*a, '--dtype', 'float16'], '--dtype float16.*pre-training'),
+        (lambda a, t: [*a, '--dtype', 'bfloat16'], '--dtype bfloat16.*pre-training'),
+        (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
+        (lambda a, t: [*a, '--epochs', '0'], '--epochs 0'),
+        (lambda a, t: [*a, '--batch_size', '0'], 'batch_size 0'),
+        (lambda a, t: [*a, '--accumulate', '-1'], 'accumulate is -1'),
+        (lambda a, t: [*a, '--warmup_ratio', '1.5'], 'warmup_ratio is 1.5'),
+        (lambda a, t: [*a, '--lr', '-1'], 'learning_rate is -1'),
+        (lambda a, t: [*a, '--keep_checkpoints', '0'], 'keep'),
+        (lambda a, t: [*a, '--max_len', '41'], '--max_len 41: the model takes 40'),
+        (lambda a, t: [*a, '--max_len', '2'], 'max_len 2 is too small'),
+        (lambda a, t: [*a, '--hparams', 'num_layers'], "--hparams 'num_layers'"),
+        (lambda a, t: [*a, '--hparams', 'layers=2'], "no option 'layers'"),
+        (lambda a, t: [*a, '--hparams', 'units=33,num_heads=2'], 'multiple'),
+        (lambda a, t: [*a, '--resume'], 'nothing to resume'),
+        (lambda a, t: [*a, '--resume', '--only_inference'], '--resume'),
+        (lambda a, t: [*a, '--deploy'], '--deploy needs --only_inference'),
+        (lambda a, t: [*a, '--model_prefix', 'x'], '--model_prefix needs --deploy'),
+        (
+            lambda a, t: [*a, '--deploy', '--only_inference', '--model_prefix', f'{t}/x'],
+            'x-symbol.json',
+        ),
+        (lambda a, t: [*a, '--model_parameters', f'{t}/none.params'], '--from_scratch'),
+        (lambda a, t: load(a, '--model_parameters', f'{t}/none.params'), 'none.params'),
+        (lambda a, t: load(a, '--model_parameters', f'{t}/cut.params'), 'cut.params.*damaged'),
+        (lambda a, t: load(a, '--pretrained_bert_parameters', f'{t}/n.params'), 'n.params'),
+        (lambda a, t: [*a, '--bert_model', f'{t}/no/folder'], 'unknown model'),
+        (lambda a, t: [*a, '--bert_model', str(t)], 'from_scratch'),
+        (lambda a, t: change(a, '--vocab_file', f'{t}/no.txt'), 'no.txt'),
+        (lambda a, t: change(a, '--output_dir', f'{t}/file'), "cannot write to directory '.*file'"),
+        (lambda a, t: change(a, '--train_file', f'{t}/no.tsv'), 'no.tsv'),
+        (lambda a, t: change(a, '--train_file', f'{t}/file'), 'empty'),
+        (lambda a, t: change(a, '--dev_file', f'{t}/file'), 'empty'),
+        (lambda a, t: change(a, '--dev_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
+        (lambda a, t: change(a, '--dev_file', f'{t}/label.tsv'), "line 2: unknown label 'so-so'"),
+        (lambda a, t: change(a, '--text_columns', 'sentence'), 'not the columns.*sentence'),
+        (lambda a, t: [*a, '--regression'], 'not a number'),
+    ],
+)
+def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, edit, message):
+    (tmp_path / 'file').write_text('')
+    (tmp_path / 'latin.tsv').write_bytes('label\ttext\npos\tcaf\xe9\n'.encode('latin-1'))
+    (tmp_path / 'label.tsv').write_text('label\ttext\nso-so\tthe film\n')
+    (tmp_path / 'cut.params').write_bytes(b'\x12\x01' + bytes(6) + bytes(8) + b'\x05' + bytes(7))
+    argv = edit(arguments(data, tmp_path / 'out'), tmp_path)
+    assert run(script, argv) == 1
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
+    assert len(errors) == 1
+    assert re.search(message, errors[0]), errors[0]
+    assert not list((tmp_path / 'out').glob('*.params'))
+
+
+def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, capsys):
+    lines = (data / 'dev.tsv').read_text().replace('pos\t', 'yes\t').replace('neg\t', 'no\t')
+    (tmp_path / 'dev.tsv').write_text(lines)
+    argv = ['--task_name', 'custom', '--only_inference', '--text_columns', 'text']
+    argv += ['--label_column', 'label', '--labels', 'no', 'yes', '--max_len', '24']
+    argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
+    assert run(script, [*argv, '--output_dir', tmp_path]) == 1
+    assert 'tells neg, pos apart, and custom has the labels no, yes' in capsys.readouterr().err
+
+
+def test_diverging_training_says_so(script, data, tmp_path, capsys):
+    argv = arguments(data, tmp_path, '--optimizer', 'sgd', '--lr', '1e30', '--warmup_ratio', '0')
+    assert run(script, argv) == 1
+    assert 'training has diverged at step' in capsys.readouterr().err
+
+
+def test_the_originals_command_lines_are_understood(script):
+    for line in (
+        '--task_name MRPC --batch_size 32 --epochs 3 --gpu 0 --lr 2e-5',
+        '--task_name SST --epochs 4 --batch_size 16 --gpu 0 --lr 2e-5 --log_interval 500',
+        '--task_name MNLI --max_len 80 --log_interval 100 --epsilon 1e-8 --gpu 0',
+        '--seed 6 --task_name XNLI --batch_size 32 --optimizer bertadam --epochs 4 --lr 2e-5 '
+        '--bert_dataset wiki_cn_cased --gpu 0',
+    ):
+        args = script.parse_arguments(line.split())
+        assert args.gpu == 0 and args.max_len in (80, 128) and args.dev_batch_size == 8
+
+
+@pytest.mark.data
+@pytest.mark.weights
+@pytest.mark.parametrize('task', ['MRPC', 'CoLA', 'STS-B'])
+def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path, task):
+    argv = ['--task_name', task, '--data_dir', data_dir / 'glue', '--bert_model', 'bert_6_384_12']
+    argv += ['--training_steps', '2', '--batch_size', '8', '--output_dir', tmp_path]
+    assert run(script, [*argv, '--max_len', '32', '--dev_batch_size', '64']) == 0
+    assert json.loads((tmp_path / 'results.json').read_text())['training']['steps'] == 2

@@ -1,0 +1,541 @@
+"""Tokenizers: the original's tokens, offsets, batches, GluonNLP's transform, bad input."""
+
+import json
+import logging
+import pickle
+import random
+
+import gluonnlp
+import numpy as np
+import pytest
+
+from bert.tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
+from model_zoo.data.vocab import load_vocab, save_vocab
+from model_zoo.errors import InputError, UnknownNameError
+
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+
+
+@pytest.fixture(scope='module')
+def expected(fixtures):
+    return json.loads((fixtures / 'tokenizer_cases.json').read_text())
+
+
+@pytest.fixture(scope='module')
+def vocab_file(expected, tmp_path_factory):
+    path = tmp_path_factory.mktemp('vocab') / 'vocab.txt'
+    path.write_text(''.join(f'{token}\n' for token in expected['vocab']), encoding='utf-8')
+    return path
+
+
+@pytest.fixture(scope='module')
+def tokenizer(vocab_file):
+    return BertTokenizer(vocab_file)
+
+
+@pytest.fixture(scope='module')
+def texts(expected):
+    return [case['text'] for case in expected['cases'] if case['lower']]
+
+
+def without_rust(tokenizer):
+    """The same tokenizer, all of whose words are found in Python."""
+    tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    tokenizer.basic_tokenizer.suits_rust = lambda text: False
+    return tokenizer
+
+
+# the original's tokens
+
+
+def test_tokens_and_ids_are_the_originals(expected, vocab_file):
+    tokenizers = {lower: BertTokenizer(vocab_file, do_lower_case=lower) for lower in (True, False)}
+    for case in expected['cases']:
+        tokenizer = tokenizers[case['lower']]
+        assert tokenizer.tokenize(case['text']) == case['tokens']
+        assert tokenizer.basic_tokenizer.tokenize(case['text']) == case['words']
+        ids = tokenizer.encode(case['text'], add_special_tokens=False).input_ids
+        assert ids.tolist() == case['ids'] == tokenizer.convert_tokens_to_ids(case['tokens'])
+
+
+def test_tokens_without_basic_tokenization_are_the_originals(expected, vocab_file):
+    tokenizer = BertTokenizer(vocab_file, do_basic_tokenize=False)
+    pieces = WordpieceTokenizer(tokenizer.vocab)
+    for case in expected['cases']:
+        assert tokenizer.tokenize(case['text']) == case['tokens_without_basic']
+        assert pieces.tokenize(case['text']) == case['tokens_without_basic']
+
+
+def test_a_batch_gives_what_single_texts_give(texts, tokenizer):
+    batch = tokenizer.encode_batch(texts)
+    for text, row, ids in zip(texts, batch, batch.input_ids):
+        one = tokenizer.encode(text)
+        assert row.tokens == one.tokens == ['[CLS]', *tokenizer.tokenize(text), '[SEP]']
+        assert ids[: row.valid_length].tolist() == one.input_ids.tolist()
+        assert row.offsets == one.offsets and row.word_ids == one.word_ids
+
+
+@pytest.mark.parametrize('lower', [True, False])
+def test_both_roads_agree(texts, vocab_file, lower):
+    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower)
+    slow = without_rust(tokenizer)
+    for text in texts:
+        fast, other = tokenizer.encode(text), slow.encode(text)
+        for field in ('tokens', 'offsets', 'words', 'word_ids'):
+            assert fast[field] == other[field], (text, field)
+
+
+def test_words_that_are_never_split():
+    text = '[A.b] x[A.b] \u00c9.t e.t E.T [SEP] Foo'
+    assert BasicTokenizer(never_split=()).tokenize('[SEP]') == ['[', 'sep', ']']
+    basic = BasicTokenizer(never_split=['[A.b]', 'e.t', 'Foo'])
+    assert basic.tokenize(text) == (
+        # the original leaves a word alone, too, that is one of them in lower case
+        ['[A.b]', 'x', '[', 'a', '.', 'b', ']', 'e.t', 'e.t', 'e.t', '[', 'sep', ']', 'Foo']
+    )
+
+
+def test_wordpiece_vocabularies_and_unknown_words():
+    for vocab in ({'un': 7, '##able': 3}, ['un', '##able'], load_vocab([*SPECIAL, 'un', '##able'])):
+        pieces = WordpieceTokenizer(vocab, unk_token='<unk>', max_input_chars_per_word=8)
+        assert pieces.tokenize(' unable\tunables\n<unk>able un<unk>') == [
+            'un', '##able', '<unk>', '<unk>', '<unk>'
+        ]  # fmt: skip
+        assert pieces.tokenize('ununununu') == ['<unk>']
+        assert pieces.tokenize('') == []
+
+
+def test_lone_surrogates_become_fffd(tokenizer):
+    assert tokenizer.tokenize('the\ud800 \udfff fox') == ['the', 'fox']
+    plain = load_vocab([*SPECIAL, 'a', '##\ufffd'])
+    spaced = BertTokenizer.from_vocab(plain, do_basic_tokenize=False)
+    assert spaced.tokenize('a\udc00 a\ufffd a') == ['a', '##\ufffd', 'a', '##\ufffd', 'a']
+
+
+# offsets and words
+
+
+def test_offsets_lead_back_to_the_text(tokenizer):
+    text = ' The caf\u00e9 cafe\u0301s\u200b\u4e2d\u56fd, \u0130t [SEP] \U0001f600x'
+    encoding = tokenizer.encode(text)
+    found = [text[start:end] for start, end in encoding.offsets[1:-1]]
+    assert encoding.offsets[0] == encoding.offsets[-1] == (0, 0)
+    words = {}
+    for piece, number in zip(found, encoding.word_ids[1:-1]):
+        words[number] = words.get(number, '') + piece
+    assert list(words.values()) == [
+        'The', 'caf\u00e9', 'cafe\u0301s', '\u4e2d', '\u56fd', ',', '\u0130t', '[SEP]',
+        '\U0001f600x',
+    ]  # fmt: skip
+    assert encoding.words == [
+        'the', 'cafe', 'cafes', '\u4e2d', '\u56fd', ',', 'it', '[SEP]', '\U0001f600x'
+    ]  # fmt: skip
+    assert encoding.tokens[-2] == '[UNK]' and found[-1] == '\U0001f600x'
+
+
+def test_offsets_of_pieces_in_one_word():
+    tokenizer = BertTokenizer.from_vocab(load_vocab([*SPECIAL, 'co', '##op', '##erate']))
+    encoding = tokenizer.encode('x\u00a0Co\u0308OP\u00adera\u0301te!', add_special_tokens=False)
+    assert encoding.tokens == ['[UNK]', 'co', '##op', '##erate', '[UNK]']
+    assert encoding.offsets == [(0, 1), (2, 5), (5, 7), (8, 14), (14, 15)]
+    assert encoding.word_ids == [0, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize('lower', [True, False])
+def test_offsets_cover_the_source_of_every_piece(texts, vocab_file, lower):
+    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower)
+    basic = BasicTokenizer(lower)
+    for text in texts:
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        words = basic.tokenize_with_offsets(text.replace('\ud800', '\ufffd'))
+        assert encoding.words == [word for word, _ in words]
+        rows = zip(encoding.tokens, encoding.offsets, encoding.word_ids)
+        for token, (start, end), number in rows:
+            first, last = words[number][1]
+            assert first <= start < end <= last
+            if token == '[UNK]':
+                assert (start, end) == (first, last)
+            elif not set(token) & set('\u03c2\u03c3'):  # sigma depends on what follows
+                piece = token[2:] if len(token) > 2 and token.startswith('##') else token
+                assert piece in ''.join(basic.tokenize(text[start:end]))
+
+
+def test_encoding_of_a_pair(tokenizer):
+    encoding = tokenizer.encode('the fox', 'lazy, dog')
+    assert encoding.tokens == ['[CLS]', 'the', 'fox', '[SEP]', 'lazy', ',', 'dog', '[SEP]']
+    assert encoding.token_types.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert encoding.offsets[4:] == [(0, 4), (4, 5), (6, 9), (0, 0)]
+    assert encoding.words == ['the', 'fox', 'lazy', ',', 'dog']
+    assert encoding.word_ids == [None, 0, 1, None, 2, 3, 4, None]
+    assert encoding.input_ids.dtype == encoding['token_types'].dtype == np.int32
+    assert encoding.valid_length == len(encoding) == 8
+    assert tokenizer.encode('the fox', '').tokens == ['[CLS]', 'the', 'fox', '[SEP]']
+    assert tokenizer.encode('', 'fox').tokens == ['[CLS]', '[SEP]', 'fox', '[SEP]']
+    bare = tokenizer.encode('the', 'dog', add_special_tokens=False)
+    assert bare.tokens == ['the', 'dog'] and bare.token_types.tolist() == [0, 1]
+
+
+# batches and truncation
+
+
+def test_batches_are_padded_and_rounded(tokenizer):
+    texts = ['the quick brown fox', '', 'dog']
+    batch = tokenizer.encode_batch(texts)
+    assert batch.input_ids.shape == batch.token_types.shape == (3, 6)
+    assert batch.input_ids.dtype == batch.token_types.dtype == batch.valid_length.dtype == np.int32
+    assert batch.valid_length.tolist() == [6, 2, 3] and batch.truncated.tolist() == [0, 0, 0]
+    assert (batch.input_ids[2, 3:] == tokenizer.pad_token_id).all()
+    assert batch.offsets[2] == [(0, 0), (0, 3), (0, 0)] and batch['words'][1] == []
+    assert batch.tokens[1] == ['[CLS]', '[SEP]'] and batch.word_ids[1] == [None, None]
+    assert tokenizer.encode_batch(texts, round_to=8).input_ids.shape == (3, 8)
+    assert tokenizer.encode_batch(texts, round_to=4, max_length=7).input_ids.shape == (3, 7)
+    assert tokenizer.encode_batch(['dog'], round_to=9, max_length=9).input_ids.shape == (1, 9)
+    ragged = tokenizer.encode_batch(texts, pad=False)
+    assert [len(ids) for ids in ragged.input_ids] == [6, 2, 3]
+    assert tokenizer.encode_batch([]).input_ids.shape == (0, 0)
+
+
+@pytest.mark.parametrize('max_length', [3, 4, 7, 8, 16])
+def test_pairs_are_cut_as_gluonnlp_cuts_them(tokenizer, max_length):
+    words = ['the', 'fox', 'unaffable', 'caf\u00e9', '.', '\u4e2d']
+    transform = gluonnlp.data.BERTSentenceTransform(tokenizer, max_length, pair=True)
+    texts, pairs = [
+        [' '.join(random.choices(words, k=random.randrange(12))) for _ in range(100)]
+        for _ in range(2)
+    ]
+    batch = tokenizer.encode_batch(texts, pairs, max_length=max_length, round_to=max_length)
+    pieces = [tokenizer.encode_batch(side, add_special_tokens=False) for side in (texts, pairs)]
+    for number, line in enumerate(zip(texts, pairs)):
+        ids, length, types = transform(line)
+        assert batch.input_ids[number].tolist() == ids.tolist()
+        assert batch.token_types[number].tolist() == types.tolist()
+        assert batch.valid_length[number] == length
+        kept = sum(token not in ('[CLS]', '[SEP]') for token in batch.tokens[number])
+        assert batch.truncated[number] == sum(len(side[number]) for side in pieces) - kept
+    assert batch.truncated.any()
+
+
+def test_a_single_text_is_cut_at_its_end(tokenizer):
+    transform = gluonnlp.data.BERTSentenceTransform(tokenizer, 5, pair=False)
+    text = 'the quick brown fox jumps'
+    encoding = tokenizer.encode(text, max_length=5)
+    assert encoding.tokens == ['[CLS]', 'the', 'quick', 'brown', '[SEP]']
+    assert encoding.input_ids.tolist() == transform((text,))[0].tolist()
+    assert encoding.truncated == 2 and encoding.words == text.split()
+    assert encoding.offsets[3] == (10, 15) and len(encoding.word_ids) == 5
+    assert tokenizer.encode(text, max_length=7).truncated == 0
+
+
+def test_words_that_were_cut_are_still_named(tokenizer):
+    encoding = tokenizer.encode('the', 'fox', max_length=3)
+    assert encoding.tokens == ['[CLS]', '[SEP]'] and encoding.truncated == 2
+    assert encoding.words == ['the', 'fox']
+
+
+# the rest of the originals' methods
+
+
+def test_converts_ids_and_tokens(tokenizer):
+    ids = tokenizer.convert_tokens_to_ids(['the', '[MASK]', 'fox'])
+    assert tokenizer.convert_ids_to_tokens(np.array(ids)) == ['the', '[MASK]', 'fox']
+    assert tokenizer.convert_tokens_to_ids('fox') == ids[2]
+    assert tokenizer.convert_ids_to_tokens(np.int32(ids[2])) == 'fox'
+    assert tokenizer.mask_token_id == ids[1] == tokenizer.vocab['[MASK]']
+    assert tokenizer.is_first_subword('fox') and not tokenizer.is_first_subword('##s')
+    assert tokenizer.ids_to_tokens[ids[0]] == 'the' and len(tokenizer) == len(tokenizer.vocab)
+    with pytest.raises(InputError, match="token 'nowhere' is not in the vocabulary"):
+        tokenizer.convert_tokens_to_ids(['the', 'nowhere'])
+    for wrong in (-1, len(tokenizer)):
+        with pytest.raises(InputError, match=f'id {wrong} is not in the vocabulary'):
+            tokenizer.convert_ids_to_tokens([wrong])
+
+
+def test_too_long_sequences_warn(vocab_file, caplog):
+    tokenizer = BertTokenizer(vocab_file, max_len=4)
+    with caplog.at_level(logging.WARNING):
+        tokenizer.convert_tokens_to_ids(['the'] * 4)
+        tokenizer.encode('the fox')
+        tokenizer.encode('the fox fox', max_length=4)
+    assert not caplog.records
+    tokenizer.convert_tokens_to_ids(['the'] * 5)
+    tokenizer.encode_batch(['the', 'the fox fox'])
+    assert len(caplog.records) == 2
+    assert all('5 ids is longer than the 4' in record.message for record in caplog.records)
+
+
+def test_pickled_tokenizers_work(tokenizer, texts):
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert [again.tokenize(text) for text in texts] == [tokenizer.tokenize(text) for text in texts]
+
+
+def test_the_cache_is_bounded(vocab_file, texts, monkeypatch):
+    monkeypatch.setattr('bert.tokenizer._CACHED_CHARS', 100)
+    tokenizer = BertTokenizer(vocab_file)
+    want = [tokenizer.tokenize(text) for text in texts]
+    for _ in range(3):
+        assert [tokenizer.tokenize(text) for text in texts] == want
+    assert tokenizer.tokenize('fox') == ['fox'] and len(tokenizer._cache) < 20
+
+
+# vocabularies
+
+
+def test_a_vocabulary_keeps_its_order(vocab_file, expected, tmp_path):
+    vocab = load_vocab(vocab_file)
+    assert isinstance(vocab, gluonnlp.vocab.BERTVocab)
+    assert vocab.idx_to_token == expected['vocab']
+    assert vocab[expected['vocab']] == list(range(len(vocab)))
+    assert vocab['nowhere'] == vocab['[UNK]'] and vocab.padding_token == '[PAD]'
+    path = save_vocab(vocab, tmp_path)
+    assert path == str(tmp_path / 'vocab.txt')
+    assert (tmp_path / 'vocab.txt').read_bytes() == vocab_file.read_bytes()
+    assert load_vocab(expected['vocab']).idx_to_token == vocab.idx_to_token
+
+
+def test_odd_lines_of_vocabularies(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    text = '\ufeff' + '\r\n'.join([*SPECIAL, 'a ', '\u2028', '##\u2028', '\u00a0a']) + '\r\n\r\n'
+    path.write_text(text, encoding='utf-8', newline='')
+    vocab = load_vocab(path)
+    assert vocab.idx_to_token == [*SPECIAL, 'a', '\u2028', '##', '\u00a0a']
+    assert load_vocab(save_vocab(vocab, tmp_path / 'again.txt')).idx_to_token == vocab.idx_to_token
+
+
+@pytest.mark.parametrize(
+    'content,message',
+    [
+        (b'', 'is empty'),
+        (b'\n\n', 'is empty'),
+        ('\n'.join(['a', *SPECIAL, 'a']).encode(), "token 'a' is on line 1 and again on line 7"),
+        ('\n'.join(['a', '', *SPECIAL]).encode(), "line 2 is ''"),
+        (b'[PAD]\n[UNK]\n[CLS]\na\n', r'has 4 tokens but not \[SEP\], \[MASK\]'),
+        ('\n'.join([*SPECIAL, 'a']).encode() + b'\n\xff\xfe\n', 'line 7 is not UTF-8'),
+    ],
+)
+def test_bad_vocabularies(tmp_path, content, message):
+    path = tmp_path / 'v.txt'
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        BertTokenizer(path)
+    assert 'v.txt' in str(caught.value)
+
+
+def test_vocabularies_that_cannot_be_read_or_written(tmp_path):
+    with pytest.raises(InputError, match='cannot read vocabulary file .*nowhere.txt'):
+        load_vocab(tmp_path / 'nowhere.txt')
+    with pytest.raises(InputError, match='cannot read'):
+        load_vocab(tmp_path)
+    with pytest.raises(InputError, match='line 6 is 5'):
+        load_vocab([*SPECIAL, 5])
+    with pytest.raises(InputError, match='does not fit on a line'):
+        save_vocab(load_vocab([*SPECIAL, 'a\nb']), tmp_path)
+    with pytest.raises(InputError, match='cannot write'):
+        save_vocab(load_vocab(SPECIAL), tmp_path / 'nowhere' / 'vocab.txt')
+    assert not list(tmp_path.iterdir())
+
+
+def test_from_vocab_takes_gluonnlps_order_and_special_tokens(expected):
+    counter = gluonnlp.data.count_tokens(expected['vocab'])
+    vocab = gluonnlp.vocab.BERTVocab(counter)
+    assert vocab.idx_to_token != expected['vocab']
+    tokenizer = BertTokenizer.from_vocab(vocab)
+    tokens = ['[CLS]', 'the', 'fox', '[SEP]']
+    assert tokenizer.encode('The fox').input_ids.tolist() == vocab[tokens]
+    assert tokenizer.vocab is vocab
+    bos = gluonnlp.Vocab(counter, unknown_token='[UNK]')
+    other = BertTokenizer.from_vocab(bos)
+    assert other.encode('fox').tokens == ['<bos>', 'fox', '<eos>'] and other.mask_token_id is None
+    with pytest.raises(InputError, match='names no unk token'):
+        BertTokenizer.from_vocab(gluonnlp.Vocab(counter, unknown_token=None))
+    with pytest.raises(InputError, match='names no cls token'):
+        BertTokenizer.from_vocab(gluonnlp.Vocab(counter, bos_token=None))
+
+
+@pytest.mark.parametrize('lower,max_len', [(True, None), (False, 77)])
+def test_saved_tokenizers_are_the_same(vocab_file, texts, tmp_path, lower, max_len):
+    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower, max_len=max_len)
+    tokenizer.save_pretrained(tmp_path / 'saved')
+    again = BertTokenizer.from_pretrained(tmp_path / 'saved')
+    assert again.vocab.idx_to_token == tokenizer.vocab.idx_to_token
+    assert again.max_len == tokenizer.max_len and again.do_lower_case == lower
+    assert [again.tokenize(text) for text in texts] == [tokenizer.tokenize(text) for text in texts]
+    other = BertTokenizer.from_pretrained(tmp_path / 'saved', do_lower_case=not lower, max_len=9)
+    assert other.do_lower_case != lower and other.max_len == 9
+
+
+def test_from_pretrained_reads_files(vocab_file, tmp_path):
+    assert BertTokenizer.from_pretrained(vocab_file).do_lower_case
+    cased = tmp_path / 'vocab.txt'
+    cased.write_text('\n'.join([*SPECIAL, 'The', 'fox']))
+    assert BertTokenizer.from_pretrained(tmp_path).tokenize('The fox') == ['The', 'fox']
+    (tmp_path / 'tokenizer_config.json').write_text('{"do_lower_case": tru')
+    with pytest.raises(InputError, match='tokenizer_config.json'):
+        BertTokenizer.from_pretrained(tmp_path)
+    (tmp_path / 'tokenizer_config.json').write_text('{"model_max_length": 128}')
+    assert BertTokenizer.from_pretrained(tmp_path).max_len == 128
+    with pytest.raises(InputError, match='nowhere'):
+        BertTokenizer.from_pretrained(tmp_path / 'nowhere')
+    with pytest.raises(UnknownNameError, match='no-such-bert'):
+        BertTokenizer.from_pretrained('no-such-bert')
+
+
+def test_a_name_decides_lower_casing(tmp_path, caplog):
+    folder = tmp_path / 'bert_12_768_12_book_corpus_wiki_en_cased'
+    folder.mkdir()
+    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, 'The', 'fox']))
+    tokenizer = BertTokenizer.from_pretrained('bert-base-cased', root=tmp_path)
+    assert tokenizer.tokenize('The fox') == ['The', 'fox'] and not caplog.records
+    tokenizer = BertTokenizer.from_pretrained('bert-base-cased', root=tmp_path, do_lower_case=True)
+    assert not tokenizer.do_lower_case and 'do_lower_case is set to False' in caplog.text
+
+
+@pytest.mark.weights
+def test_tokenizer_of_minilm(minilm_dir):
+    tokenizer = BertTokenizer.from_pretrained(minilm_dir)
+    assert tokenizer.do_lower_case and len(tokenizer) == 30522
+    assert tokenizer.encode('Hello, world!').input_ids.tolist() == [
+        101, 7592, 1010, 2088, 999, 102
+    ]  # fmt: skip
+
+
+# bad input
+
+
+@pytest.mark.parametrize('text', [None, b'the fox', 3, ['the']])
+def test_texts_must_be_strings(tokenizer, text):
+    for call in (
+        tokenizer.tokenize,
+        tokenizer.encode,
+        lambda text: tokenizer.encode_batch(['the', text]),
+        lambda text: tokenizer.encode_batch(['the'], [text]),
+        tokenizer.basic_tokenizer.tokenize,
+        tokenizer.wordpiece_tokenizer.tokenize,
+    ):
+        with pytest.raises(InputError, match='must be a str'):
+            call(text)
+
+
+def test_bad_arguments(tokenizer):
+    with pytest.raises(InputError, match='max_length is 1; a text needs at least 2'):
+        tokenizer.encode('the', max_length=1)
+    with pytest.raises(InputError, match='max_length is 2; a pair needs at least 3'):
+        tokenizer.encode_batch(['the'], ['fox'], max_length=2)
+    with pytest.raises(InputError, match='2 texts but 1 pairs'):
+        tokenizer.encode_batch(['the', 'fox'], ['dog'])
+    with pytest.raises(InputError, match='texts must be a list of str, not one str'):
+        tokenizer.encode_batch('the fox')
+    with pytest.raises(InputError, match='round_to is 0'):
+        tokenizer.encode_batch(['the'], round_to=0)
+
+
+# SentencePiece
+
+
+@pytest.fixture(scope='module')
+def spiece(tmp_path_factory):
+    sentencepiece = pytest.importorskip('sentencepiece')
+    folder = tmp_path_factory.mktemp('spiece')
+    words = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'lazy', 'dog', 'unaffable', 'cafe']
+    lines = [' '.join(random.Random(n).choices(words, k=8)) + '.' for n in range(200)]
+    (folder / 'text').write_text('\n'.join(lines))
+    sentencepiece.SentencePieceTrainer.Train(
+        f'--input={folder}/text --model_prefix={folder}/m --vocab_size=60 '
+        '--hard_vocab_limit=false --minloglevel=2'
+    )
+    return str(folder / 'm.model')
+
+
+def gluonnlp_sp_tokens(path, vocab, lower, texts, monkeypatch):
+    """GluonNLP's tokens; newer sentencepiece libraries refuse its call with num_best=0."""
+    monkeypatch.setattr(
+        gluonnlp.data.SentencepieceTokenizer,
+        '__call__',
+        lambda self, sample: self._processor.EncodeAsPieces(sample),
+    )
+    peer = gluonnlp.data.BERTSPTokenizer(path, vocab, lower=lower)
+    return [peer(text) for text in texts]
+
+
+@pytest.mark.parametrize('lower', [True, False])
+def test_sentencepiece_tokens_are_gluonnlps(spiece, texts, lower, monkeypatch):
+    vocab = gluonnlp.vocab.BERTVocab.from_sentencepiece(spiece)
+    tokenizer = BertSPTokenizer(spiece, vocab, lower=lower)
+    encodable = [text for text in texts if not any('\ud800' <= char <= '\udfff' for char in text)]
+    encodable += ['The \ud55c fox\ufb01 \u00c9t\u00e9 quick\u0301', '\u0301', '[SEP]']
+    want = gluonnlp_sp_tokens(spiece, vocab, lower, encodable, monkeypatch)
+    assert [tokenizer(text) for text in encodable] == want
+    for text, tokens in zip(encodable, want):
+        ids = tokenizer.encode(text, add_special_tokens=False).input_ids
+        assert ids.tolist() == vocab[tokens] == tokenizer.convert_tokens_to_ids(tokens)
+    assert tokenizer.tokenize('the \udc00 fox\ud800') == tokenizer.tokenize('the fox')
+
+
+def test_sentencepiece_batches_and_offsets(spiece):
+    tokenizer = pickle.loads(pickle.dumps(BertSPTokenizer(spiece)))
+    text = 'The  caf\u00e9, \u4e2d fo\u0301x'
+    batch = tokenizer.encode_batch(['', text], ['fox', ''])
+    assert batch.input_ids[0, batch.valid_length[0] :].tolist() == [
+        tokenizer.pad_token_id
+    ] * int(batch.valid_length[1] - batch.valid_length[0])
+    assert tokenizer.pad_token == '[PAD]'
+    row = batch[1]
+    assert row.words == ['the', 'cafe', ',', '\u4e2d', 'fox']
+    source = {}
+    for token, (start, end), number in zip(row.tokens, row.offsets, row.word_ids):
+        if number is not None:
+            source[number] = source.get(number, '') + text[start:end]
+            assert end > start or token == '\u2581'
+            assert tokenizer.is_first_subword(token) == token.startswith('\u2581')
+    assert list(source.values()) == ['The', 'caf\u00e9', ',', '\u4e2d', 'fo\u0301x']
+    transform = gluonnlp.data.BERTSentenceTransform(tokenizer, 8, pair=False)
+    assert transform((text,))[0].tolist() == tokenizer.encode(text, max_length=8).input_ids.tolist()
+    unpadded = BertSPTokenizer(spiece, gluonnlp.vocab.BERTVocab.from_sentencepiece(spiece))
+    assert len(unpadded.encode_batch(['fox', text], pad=False).input_ids) == 2
+    with pytest.raises(InputError, match='no padding token'):
+        unpadded.encode_batch(['fox', text])
+
+
+def test_sentencepiece_ligatures(spiece):
+    tokenizer = BertSPTokenizer(spiece)
+    encoding = tokenizer.encode('ca\ufb00e', add_special_tokens=False)  # NFKC gives two letters f
+    text = 'ca\ufb00e'
+    assert ''.join(encoding.tokens).replace('\u2581', '') == 'caffe'
+    assert all(
+        text[start:end] and (token.strip('\u2581') in text[start:end].replace('\ufb00', 'ff'))
+        for token, (start, end) in zip(encoding.tokens, encoding.offsets)
+        if token != '\u2581'
+    )
+
+
+def test_sentencepiece_draws_segmentations(spiece):
+    tokenizer = BertSPTokenizer(spiece, num_best=-1, alpha=0.0)
+    text = 'unaffable ' * 20
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    drawn = {}
+    for token, number in zip(encoding.tokens, encoding.word_ids):
+        drawn[number] = (*drawn.get(number, ()), token)
+    assert len(set(drawn.values())) > 1  # each occurrence has its own
+    assert all(''.join(tokens) == '\u2581unaffable' for tokens in drawn.values())
+    assert len(encoding.input_ids) == len(encoding.offsets) == len(encoding.tokens)
+
+
+@pytest.mark.parametrize('content', [None, b'', b'not a model at all'])
+def test_bad_sentencepiece_models(tmp_path, content):
+    pytest.importorskip('sentencepiece')
+    path = tmp_path / 'm.model'
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match='not a readable SentencePiece model'):
+        BertSPTokenizer(path)
+
+
+@pytest.mark.data
+def test_sentencepiece_tokens_on_real_text(data_dir, monkeypatch):
+    pytest.importorskip('sentencepiece')
+    path = str(data_dir / 'vocab' / 'sentencepiece' / 'test.model')
+    lines = (data_dir / 'text' / 'wiki_00.txt').read_text(encoding='utf-8').splitlines()
+    vocab = gluonnlp.vocab.BERTVocab.from_sentencepiece(path)
+    want = gluonnlp_sp_tokens(path, vocab, True, lines, monkeypatch)
+    assert BertSPTokenizer(path, vocab).encode_batch(
+        lines, pad=False, add_special_tokens=False
+    ).tokens == want

@@ -1,0 +1,309 @@
+"""export_block: for every block, loaded back by plain MXNet, whole or not at all."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import export
+import export.export as module
+from model_zoo.errors import InputError
+
+CONFIG = {
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'intermediate_size': 32,
+    'max_position_embeddings': 24,
+    'initializer_range': 0.3,
+}
+HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
+
+
+def make(name='BertModel', **options):
+    block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
+    block.initialize()
+    return block
+
+
+def make_inputs(batch=3, length=9, choices=False, dtype='int32'):
+    shape = (batch, 2) if choices else (batch,)
+    words = np.random.randint(0, 40, (*shape, length))
+    types = np.random.randint(0, 2, (*shape, length))
+    valid = np.random.randint(1, length + 1, shape)
+    return [mx.nd.array(x, dtype=dtype) for x in (words, types, valid)]
+
+
+def flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+def load(paths, count=3):
+    return mx.gluon.SymbolBlock.imports(paths[0], [f'data{i}' for i in range(count)], paths[1])
+
+
+def assert_same(loaded, block, inputs):
+    results, wanted = flatten(loaded(*[x for x in inputs if x is not None])), block(*inputs)
+    wanted = flatten(wanted)
+    assert len(results) == len(wanted)
+    for result, expected in zip(results, wanted):
+        np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize('name', HEADS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_every_head(tmp_path, name, hybridized):
+    block = make(name)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    paths = export.export_block(block, str(tmp_path / 'out'), 'head')
+    assert paths == (
+        str(tmp_path / 'out' / 'head-symbol.json'),
+        str(tmp_path / 'out' / 'head-0000.params'),
+    )
+    assert sorted(os.listdir(tmp_path / 'out')) == ['head-0000.params', 'head-symbol.json']
+    loaded = load(paths)
+    for batch, length in [(1, 5), (4, 24)]:
+        inputs = make_inputs(batch, length, name == 'BertForMultipleChoice')
+        assert_same(loaded, block, inputs)
+
+
+def test_question_answering_has_two_outputs(tmp_path):
+    block = make('BertForQuestionAnswering')
+    outputs = load(export.export_block(block, str(tmp_path), 'qa'))(*make_inputs(3, 9))
+    assert [output.shape for output in outputs] == [(3, 9), (3, 9)]
+
+
+@pytest.mark.parametrize('use_pooler', [False, True])
+@pytest.mark.parametrize('use_decoder', [False, True])
+@pytest.mark.parametrize('lists', [False, True])
+def test_model_with_options(tmp_path, use_pooler, use_decoder, lists):
+    block = make(
+        use_pooler=use_pooler,
+        use_decoder=use_decoder,
+        use_classifier=use_pooler and lists,
+        output_attentions=lists,
+        output_all_encodings=lists,
+        keep_multihead_output=lists,
+    )
+    loaded = load(export.export_block(block, str(tmp_path), 'model'))
+    assert_same(loaded, block, make_inputs(2, 7))
+
+
+@pytest.mark.parametrize(
+    'chosen',
+    [(0,), (0, 1), (0, 2), (0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 2, 3, 4)],
+)
+def test_inputs_that_are_none_are_no_inputs_of_the_graph(tmp_path, chosen):
+    block = make(use_decoder=True)
+    positions = mx.nd.array([[1, 3], [0, 2]], dtype='int32')
+    mask = mx.nd.array([[1, 0, 1, 1], [0, 1, 1, 1]])
+    inputs = [*make_inputs(2, 7), positions, mask]
+    inputs = [x if i in chosen else None for i, x in enumerate(inputs)]
+    paths = export.export_block(block, str(tmp_path), 'model', inputs)
+    names = mx.sym.load(paths[0]).list_arguments()
+    data = [name for name in names if name.startswith('data')]
+    assert sorted(data) == [f'data{i}' for i in range(len(chosen))]
+    assert_same(load(paths, len(chosen)), block, inputs)
+
+
+def test_head_mask_of_one_row(tmp_path):
+    inputs = [*make_inputs(), None, mx.nd.array([1, 0, 1, 1])]
+    paths = export.export_block(make(), str(tmp_path), 'model', inputs)
+    names = mx.sym.load(paths[0]).list_arguments()
+    assert 'data3' in names and 'data4' not in names
+
+
+def test_pruned_block(tmp_path):
+    block = make('BertForSequenceClassification', num_labels=3)
+    block.prune_heads({0: [1, 2], 1: [3]})
+    loaded = load(export.export_block(block, str(tmp_path), 'pruned'))
+    assert_same(loaded, block, make_inputs())
+
+
+def test_block_is_not_disturbed(tmp_path):
+    block = make('BertForSequenceClassification', num_labels=3)
+    block.hybridize(static_alloc=True)
+    inputs = make_inputs()
+    block(*inputs)
+    graphs, op, flags = dict(block._graphs), block._cached_op, list(block._flags)
+    with mx.autograd.record():
+        export.export_block(block, str(tmp_path), 'block')
+        assert mx.autograd.is_recording() and mx.autograd.is_training()
+    assert block._active and block.bert._active and block._flags == flags
+    assert block._graphs == graphs and block._cached_op is op
+
+    np.random.seed(3)
+    mx.random.seed(3)
+    export.export_block(block, str(tmp_path), 'block')
+    after = np.random.rand(), mx.nd.random.uniform().asscalar()
+    np.random.seed(3)
+    mx.random.seed(3)
+    assert after == (np.random.rand(), mx.nd.random.uniform().asscalar())
+
+
+def test_kept_multihead_outputs_stay(tmp_path):
+    block = make(keep_multihead_output=True)
+    block(*make_inputs(2, 5))
+    before = [array.asnumpy() for array in block.get_multihead_outputs()]
+    export.export_block(block, str(tmp_path), 'block')
+    after = [array.asnumpy() for array in block.get_multihead_outputs()]
+    assert block.keep_multihead_output
+    np.testing.assert_array_equal(before, after)
+
+
+def test_dropout_is_off_in_the_export(tmp_path):
+    block = make('BertForSequenceClassification', dropout=0.9)
+    with mx.autograd.record():
+        paths = export.export_block(block, str(tmp_path), 'block')
+    inputs = make_inputs()
+    loaded = load(paths)
+    first, second = loaded(*inputs).asnumpy(), loaded(*inputs).asnumpy()
+    np.testing.assert_array_equal(first, second)
+
+
+def test_plain_mxnet_in_a_new_process(tmp_path):
+    block = make('BertForSequenceClassification', num_labels=3)
+    export.export_block(block, str(tmp_path), 'net')
+    inputs = make_inputs(3, 11, dtype='float32')
+    np.savez(tmp_path / 'inputs.npz', *[x.asnumpy() for x in inputs])
+    program = (
+        'import sys, json, numpy as np, mxnet as mx\n'
+        "arrays = np.load('inputs.npz')\n"
+        "net = mx.gluon.SymbolBlock.imports('net-symbol.json', ['data0', 'data1', 'data2'],\n"
+        "                                   'net-0000.params')\n"
+        "result = net(*[mx.nd.array(arrays[f'arr_{i}']) for i in range(3)])\n"
+        'print(json.dumps([result.asnumpy().tolist(), sorted(sys.modules)]))\n'
+    )
+    run = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', program],
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != 'PYTHONPATH'},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    result, modules = json.loads(run.stdout)
+    assert not {'bert', 'model_zoo', 'export', 'gluonnlp'}.intersection(modules)
+    np.testing.assert_allclose(result, block(*inputs).asnumpy(), atol=1e-5)
+
+
+# -- what can go wrong --------------------------------------------------------------------------
+
+
+def test_difference_is_found_and_nothing_is_left(tmp_path, monkeypatch):
+    block = make('BertForSequenceClassification')
+    write = module.write_params
+
+    def write_wrong(path, tensors):
+        name = next(name for name in tensors if name.endswith('classifier_bias'))
+        write(path, {**tensors, name: tensors[name] + np.float32(3e-5)})
+
+    monkeypatch.setattr(module, 'write_params', write_wrong)
+    with pytest.raises(export.ExportError, match='differs from the block'):
+        export.export_block(block, str(tmp_path), 'block')
+    assert os.listdir(tmp_path) == []
+
+
+def test_nan_is_found(tmp_path):
+    block = make('BertForSequenceClassification')
+    block.classifier.bias.set_data(mx.nd.array([np.nan, 0]))
+    with pytest.raises(export.ExportError):
+        export.export_block(block, str(tmp_path), 'block')
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize('error', [KeyboardInterrupt, OSError(28, 'No space left on device')])
+@pytest.mark.parametrize('at', [1, 2, 3, 4])
+def test_both_files_or_none(tmp_path, monkeypatch, error, at):
+    """Whichever rename fails, the old files stay."""
+    export.export_block(make(), str(tmp_path), 'block')
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    count, replace = [0], os.replace
+
+    def failing(source, target):
+        if target.endswith('.params') and '-0000.params.' in source:
+            return replace(source, target)  # the writer's own temporary file
+        count[0] += 1
+        if count[0] == at:
+            raise error
+        return replace(source, target)
+
+    monkeypatch.setattr(os, 'replace', failing)
+    with pytest.raises((KeyboardInterrupt, InputError)):
+        export.export_block(make(), str(tmp_path), 'block')
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    monkeypatch.undo()
+    export.export_block(make(), str(tmp_path), 'block')
+    assert {path.name for path in tmp_path.iterdir()} == set(before)
+
+
+def test_directory_cannot_be_written(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError, match='cannot write to directory'):
+        export.export_block(make(), str(tmp_path / 'file' / 'out'), 'block')
+
+
+@pytest.mark.parametrize('name', ['', 'a/b', '..' + os.sep])
+def test_bad_names(tmp_path, name):
+    with pytest.raises(InputError, match='name'):
+        export.export_block(make(), str(tmp_path), name)
+
+
+def test_bad_blocks(tmp_path):
+    with pytest.raises(InputError, match='has no value'):
+        export.export_block(bert.BertModel(bert.BertConfig(**CONFIG)), str(tmp_path), 'block')
+    block = make()
+    block.cast('float16')
+    with pytest.raises(InputError, match='float16'):
+        export.export_block(block, str(tmp_path), 'block')
+    with pytest.raises(InputError, match='Dense is not a model of this zoo'):
+        export.export_block(mx.gluon.nn.Dense(2), str(tmp_path), 'block')
+
+
+def test_bad_inputs(tmp_path):
+    words, types, valid = make_inputs()
+    wrong = {
+        'must begin with the words': [None, types],
+        'has the inputs words, token_types': [words] * 20,
+        'valid_length must have shape': [words, types, words],
+        'masked_positions needs a model with use_decoder': [words, types, valid, words],
+        'words holds 41': [mx.nd.array([[41]])],
+    }
+    for message, inputs in wrong.items():
+        with pytest.raises(InputError, match=message):
+            export.export_block(make(), str(tmp_path), 'block', inputs)
+    head = make('BertForSequenceClassification')
+    with pytest.raises(InputError, match='labels of BertForSequenceClassification cannot be an in'):
+        inputs = [words, types, valid, mx.nd.array([0, 1, 1])]
+        export.export_block(head, str(tmp_path), 'block', inputs)
+    assert os.listdir(tmp_path) == []
+
+
+def test_short_position_table(tmp_path):
+    config = bert.BertConfig(**{**CONFIG, 'max_position_embeddings': 1})
+    block = bert.BertModel(config)
+    block.initialize()
+    assert_same(load(export.export_block(block, str(tmp_path), 'm')), block, make_inputs(4, 1))
+
+
+def test_two_exports_at_once(tmp_path):
+    blocks = [make(), make()]
+    threads = [
+        threading.Thread(target=export.export_block, args=(block, str(tmp_path), f'net{i}'))
+        for i, block in enumerate(blocks)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(pathlib.Path(tmp_path).iterdir())) == 4

@@ -1,0 +1,141 @@
+"""Batches: contents, order, and that neither depends on more than the seed and the epoch."""
+
+import warnings
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from model_zoo.data import BucketedLoader, Feature
+from model_zoo.errors import InputError
+
+
+def make(lengths, label=lambda n: n % 2):
+    return [
+        Feature(
+            np.full(length, n + 1, np.int32),
+            np.arange(length, dtype=np.int32) % 2,
+            length,
+            label(n),
+        )
+        for n, length in enumerate(lengths)
+    ]
+
+
+LENGTHS = np.random.RandomState(0).randint(3, 100, 403).tolist()
+
+
+def order(loader, epoch):
+    return [indices.tolist() for indices in loader.batch_indices(epoch)]
+
+
+def test_a_batch():
+    features = make([3, 2])
+    (batch,) = BucketedLoader(features, 4, round_to=8, pad_val=9)
+    assert batch.indices.tolist() == [0, 1]
+    assert batch.input_ids.asnumpy().tolist() == [[1, 1, 1] + [9] * 5, [2, 2] + [9] * 6]
+    assert batch.token_types.asnumpy().tolist() == [[0, 1, 0] + [0] * 5, [0, 1] + [0] * 6]
+    assert batch.valid_length.asnumpy().tolist() == [3, 2]
+    assert batch.labels.asnumpy().tolist() == [0, 1]
+    kinds = [array.dtype for array in batch[:4]]
+    assert kinds == [np.int32, np.int32, np.float32, np.int32]
+    assert all(array.context == mx.cpu() for array in batch[:4])
+
+
+def test_labels_of_a_regression_and_of_a_test_set():
+    (batch,) = BucketedLoader(make([3, 2], lambda n: n + 0.5), 4, pad_val=0)
+    assert batch.labels.dtype == np.float32
+    assert batch.labels.asnumpy().tolist() == [0.5, 1.5]
+    (batch,) = BucketedLoader(make([3, 2], lambda n: None), 4, pad_val=0)
+    assert batch.labels is None
+
+
+@pytest.mark.parametrize('shuffle', [False, True])
+def test_every_sample_once_in_batches_of_like_length(shuffle):
+    loader = BucketedLoader(make(LENGTHS), 8, shuffle=shuffle, seed=1, pad_val=0)
+    batches = list(loader)
+    assert len(batches) == len(loader)
+    assert loader.num_samples == len(LENGTHS)
+    assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(len(LENGTHS)))
+    assert max(len(batch.indices) for batch in batches) == 8
+    padded = sum(batch.input_ids.size for batch in batches)
+    assert padded < 1.15 * sum(LENGTHS)  # 1.8 in an order without regard to length
+    for batch in batches:
+        assert batch.input_ids[:, 0].asnumpy().tolist() == (batch.indices + 1).tolist()
+        assert batch.labels.asnumpy().tolist() == (batch.indices % 2).tolist()
+
+
+def test_evaluation_is_in_the_same_order_always_longest_first():
+    loader = BucketedLoader(make(LENGTHS), 8, pad_val=0)
+    assert order(loader, 0) == order(loader, 3)
+    lengths = [LENGTHS[index] for batch in order(loader, 0) for index in batch]
+    assert lengths == sorted(LENGTHS, reverse=True)
+    assert len(loader) == -(-len(LENGTHS) // 8)
+
+
+def test_order_depends_on_the_seed_and_the_epoch_only():
+    def loader(seed=7):
+        return BucketedLoader(make(LENGTHS), 8, shuffle=True, seed=seed, pad_val=0)
+
+    first = loader()
+    epochs = [order(first, epoch) for epoch in range(3)]
+    np.random.seed(99)  # another state of the global generator
+    again = loader()
+    assert order(again, 2) == epochs[2]  # a resumed run that saw no other epoch
+    assert order(again, 0) == epochs[0]
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    assert order(loader(8), 0) != epochs[0]
+    assert order(loader(-1), 0) != epochs[0]
+    assert {len(epoch) for epoch in epochs} == {len(first)}
+
+
+def test_set_epoch_and_epoch_agree():
+    loader = BucketedLoader(make(LENGTHS), 8, shuffle=True, seed=7, pad_val=0)
+    loader.set_epoch(1)
+    batches = [batch.indices.tolist() for batch in loader]
+    assert batches == [batch.indices.tolist() for batch in loader.epoch(1)] == order(loader, 1)
+
+
+def test_the_global_generator_is_left_alone():
+    loader = BucketedLoader(make(LENGTHS), 8, shuffle=True, pad_val=0)
+    np.random.seed(5)
+    expected = np.random.rand(3).tolist()
+    np.random.seed(5)
+    for _ in loader:
+        break
+    assert np.random.rand(3).tolist() == expected
+
+
+def test_different_epochs_pair_different_samples():
+    loader = BucketedLoader(make([5] * 64), 8, shuffle=True, pad_val=0)
+    first, second = ({tuple(sorted(batch)) for batch in order(loader, e)} for e in (0, 1))
+    assert not first & second
+
+
+@pytest.mark.parametrize('lengths', [[4], [7] * 9, [3, 90], [3, 4, 5]])
+@pytest.mark.parametrize('shuffle', [False, True])
+def test_small_and_uniform_data(lengths, shuffle):
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', UserWarning)
+        loader = BucketedLoader(make(lengths), 4, shuffle=shuffle, pad_val=0)
+    indices = sorted(index for batch in loader for index in batch.indices)
+    assert indices == list(range(len(lengths)))
+
+
+def test_small_data_is_not_split_into_many_unfilled_batches():
+    loader = BucketedLoader(make(LENGTHS[:300]), 32, shuffle=True, pad_val=0)
+    assert len(loader) <= 300 // 32 + 2
+
+
+@pytest.mark.parametrize(
+    ('count', 'arguments', 'message'),
+    [
+        (0, {'batch_size': 8}, 'no samples'),
+        (2, {'batch_size': 0}, 'batch_size 0'),
+        (2, {'batch_size': 8, 'round_to': 0}, 'round_to 0'),
+        (2, {'batch_size': 8, 'num_buckets': -1}, 'num_buckets -1'),
+    ],
+)
+def test_errors(count, arguments, message):
+    with pytest.raises(InputError, match=message):
+        BucketedLoader(make([3] * count), pad_val=0, **arguments)

@@ -1,0 +1,90 @@
+"""Examples to token ids."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from bert.tokenizer import BertTokenizer
+from model_zoo.data import ClassifierFeatures, Example, features, get_task
+from model_zoo.errors import InputError
+
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b', 'c', 'd', 'e']
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('\n'.join(TOKENS) + '\n')
+    return BertTokenizer(str(path))
+
+
+def tokens(feature):
+    return ' '.join(TOKENS[index] for index in feature.input_ids)
+
+
+def test_single_texts(tokenizer):
+    examples = [Example('0', 'a b', None, '1'), Example('1', 'c', None, '0')]
+    first, second = ClassifierFeatures(tokenizer, get_task('SST'), 8)(examples)
+    assert tokens(first) == '[CLS] a b [SEP]'
+    assert first.input_ids.dtype == first.token_types.dtype == np.int32
+    assert first.token_types.tolist() == [0, 0, 0, 0]
+    assert (first.valid_length, first.label) == (4, 1)
+    assert tokens(second) == '[CLS] c [SEP]'  # not padded
+    assert (second.valid_length, second.label) == (3, 0)
+
+
+def test_pairs_and_regression(tokenizer):
+    features = ClassifierFeatures(tokenizer, get_task('STS-B'), 8)
+    (feature,) = features([Example('0', 'a b', 'c', 2.5)])
+    assert tokens(feature) == '[CLS] a b [SEP] c [SEP]'
+    assert feature.token_types.tolist() == [0, 0, 0, 0, 1, 1]
+    assert feature.label == 2.5
+    (feature,) = features([Example('0', 'a', 'c', None)])
+    assert feature.label is None
+
+
+def test_label_names_become_ids(tokenizer):
+    features = ClassifierFeatures(tokenizer, get_task('MNLI'), 8)
+    labels = [features([Example('0', 'a', 'b', name)])[0].label for name in get_task('MNLI').labels]
+    assert labels == [0, 1, 2]
+
+
+def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, caplog):
+    examples = [
+        Example('0', 'a b c d', None, '1'),
+        Example('1', 'a b c', None, '1'),
+        Example('2', 'a b c d e', None, '1'),
+    ]
+    with caplog.at_level(logging.WARNING):
+        result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
+    assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
+    assert [record.getMessage() for record in caplog.records] == [
+        '2 of 3 examples of SST have more than max_len=5 tokens and were cut'
+    ]
+
+
+def test_pairs_are_cut_at_both_texts(tokenizer):
+    examples = [Example('0', 'a b c d', 'e d c b', '1')]
+    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)(examples)
+    assert tokens(feature) == '[CLS] a b [SEP] e d [SEP]'
+
+
+def test_nothing_is_logged_where_nothing_is_cut(tokenizer, caplog):
+    with caplog.at_level(logging.DEBUG, logger=features.__name__):
+        ClassifierFeatures(tokenizer, get_task('SST'), 5)([Example('0', 'a b c', None, '1')])
+    assert not caplog.records
+
+
+def test_chunks_keep_the_order(tokenizer, monkeypatch):
+    monkeypatch.setattr(features, 'CHUNK', 2)
+    examples = [Example(str(n), text, None, None) for n, text in enumerate('abcde')]
+    result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
+    assert [tokens(feature)[6] for feature in result] == list('abcde')
+
+
+@pytest.mark.parametrize(('task', 'least'), [('SST', 3), ('MRPC', 5)])
+def test_max_len_too_small(tokenizer, task, least):
+    ClassifierFeatures(tokenizer, get_task(task), least)
+    with pytest.raises(InputError, match=f'max_len {least - 1} .* at least {least}'):
+        ClassifierFeatures(tokenizer, get_task(task), least - 1)

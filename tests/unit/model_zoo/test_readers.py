@@ -1,0 +1,409 @@
+"""TSV files of all layouts to examples, and what is said of files that can't be used."""
+
+import logging
+import pathlib
+
+import pytest
+from gluonnlp.data import classification
+
+from model_zoo.data import (
+    Example,
+    custom_task,
+    find_file,
+    get_task,
+    has_segment,
+    infer_labels,
+    list_tasks,
+    load_gluonnlp,
+    read_examples,
+)
+from model_zoo.errors import InputError, UnknownNameError
+
+DEMO = pathlib.Path(__file__).parents[3] / 'scripts' / 'demo_data'
+MNLI = (
+    'index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse '
+    'sentence2_parse sentence1 sentence2'
+)
+STSB = 'index genre filename year old_index source1 source2 sentence1 sentence2'
+XNLI = 'language gold_label sentence1_binary_parse sentence1 sentence2 promptID'
+
+
+def tsv(*rows):
+    """Rows given as fields separated by ' | ', or as a header's names separated by spaces."""
+    return ''.join(
+        '\t'.join(row.split(' | ') if ' | ' in row else row.split(' ')) + '\n' for row in rows
+    )
+
+
+def read(folder, task, content, segment='train', name=None):
+    task = get_task(task) if isinstance(task, str) else task
+    content = content if isinstance(content, bytes) else content.encode('utf-8')
+    (folder / (name or f'{segment}.tsv')).write_bytes(content)
+    return read_examples(task, folder, segment)
+
+
+@pytest.mark.parametrize(
+    ('task', 'segment', 'content', 'expected'),
+    [
+        (
+            'MRPC',
+            'train',
+            '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\t" a b\tc "d\n',
+            ('0', '" a b', 'c "d', '1'),  # the byte-order mark is no part of the name; no quoting
+        ),
+        (
+            'MRPC',
+            'test',
+            'index\t#1 ID\t#2 ID\t#1 String\t#2 String\n12\t7\t8\ta\tb\n',
+            ('12', 'a', 'b', None),
+        ),
+        (
+            'QQP',
+            'dev',
+            tsv('id qid1 qid2 question1 question2 is_duplicate', '9 | 3 | 4 | a ? | b ? | 0'),
+            ('0', 'a ?', 'b ?', '0'),
+        ),
+        ('QQP', 'test', tsv('id question1 question2', '7 | a | b'), ('7', 'a', 'b', None)),
+        (
+            'QNLI',
+            'train',
+            tsv('index question sentence label', '5 | a | b | entailment'),
+            ('0', 'a', 'b', 'entailment'),
+        ),
+        ('QNLI', 'test', tsv('index question sentence', '5 | a | b'), ('5', 'a', 'b', None)),
+        (
+            'RTE',
+            'dev',
+            tsv('index sentence1 sentence2 label', '0 | a | b | not_entailment'),
+            ('0', 'a', 'b', 'not_entailment'),
+        ),
+        (
+            'STS-B',
+            'train',
+            tsv(f'{STSB} score', '0 | g | f | y | i | n | n | a | b | 3.800'),
+            ('0', 'a', 'b', 3.8),
+        ),
+        (
+            'STS-B',
+            'test',
+            tsv(STSB, '4 | g | f | y | i | n | n | a | b'),
+            ('4', 'a', 'b', None),
+        ),
+        (
+            'CoLA',
+            'dev',
+            tsv('gj04 | 0 | * | They drank the pub.'),
+            ('0', 'They drank the pub.', None, '0'),
+        ),
+        ('CoLA', 'test', tsv('index sentence', '3 | Bill left.'), ('3', 'Bill left.', None, None)),
+        (
+            'MNLI',
+            'train',
+            tsv(f'{MNLI} label1 gold_label', '0 | 1 | 2 | g | x | x | x | x | a | b | l | neutral'),
+            ('0', 'a', 'b', 'neutral'),
+        ),
+        (
+            'MNLI',
+            'dev_mismatched',
+            tsv(
+                f'{MNLI} label1 label2 label3 label4 label5 gold_label',
+                '0 | 1 | 2 | g | x | x | x | x | a | b | 1 | 2 | 3 | 4 | 5 | contradiction',
+            ),
+            ('0', 'a', 'b', 'contradiction'),
+        ),
+        (
+            'MNLI',
+            'test_matched',
+            tsv(MNLI, '31 | 1 | 2 | g | x | x | x | x | a | b'),
+            ('31', 'a', 'b', None),
+        ),
+        (
+            'WNLI',
+            'train',
+            tsv('index sentence1 sentence2 label', '0 | a | b | 1'),
+            ('0', 'a', 'b', '1'),
+        ),
+        ('SST-2', 'train', tsv('sentence label', 'fine film  | 1'), ('0', 'fine film', None, '1')),
+        ('SST', 'test', tsv('index sentence', '8 | fine film'), ('8', 'fine film', None, None)),
+        (
+            'XNLI',
+            'dev',
+            tsv('text_a text_b label', '他说 | 他没说 | contradictory'),
+            ('0', '他说', '他没说', 'contradiction'),
+        ),
+        (
+            'XNLI',
+            'dev',
+            tsv(XNLI, 'ar | neutral | x | c | d | 0', 'zh | entailment | x | a | b | 1'),
+            ('0', 'a', 'b', 'entailment'),
+        ),
+        (
+            'XNLI',
+            'train',
+            tsv('premise hypo label', 'a | b | contradictory'),
+            ('0', 'a', 'b', 'contradiction'),
+        ),
+        ('LCQMC', 'dev', tsv('a | b | 1'), ('0', 'a', 'b', '1')),
+        ('LCQMC', 'dev', tsv('text_a text_b label', 'a | b | 1'), ('0', 'a', 'b', '1')),
+        ('LCQMC', 'test', tsv('a | b | 0'), ('0', 'a', 'b', '0')),
+        ('LCQMC', 'test', tsv('a | b'), ('0', 'a', 'b', None)),
+        ('ChnSentiCorp', 'train', tsv('很好 | positive'), ('0', '很好', None, '1')),
+        ('ChnSentiCorp', 'train', tsv('label text_a', '0 | 不好'), ('0', '不好', None, '0')),
+        ('ChnSentiCorp', 'test', tsv('qid label text_a', '0 | 1 | 很好'), ('0', '很好', None, '1')),
+        ('ChnSentiCorp', 'test', '很好\n', ('0', '很好', None, None)),
+    ],
+)
+def test_layouts(tmp_path, task, segment, content, expected):
+    assert read(tmp_path, task, content, segment) == [Example(*expected)]
+
+
+def test_folder_of_the_task_or_above_it(tmp_path):
+    folder = tmp_path / 'SST-2'
+    folder.mkdir()
+    (folder / 'dev.tsv').write_text(tsv('sentence label', 'good | 1'))
+    task = get_task('SST')
+    assert read_examples(task, tmp_path, 'dev') == read_examples(task, folder, 'dev')
+    assert find_file(task, str(tmp_path), 'dev') == str(folder / 'dev.tsv')
+    assert has_segment(task, tmp_path, 'dev')
+    assert not has_segment(task, tmp_path, 'test')
+    assert not has_segment(task, tmp_path, 'dev_matched')
+
+
+def test_missing_file_names_the_layouts(tmp_path):
+    with pytest.raises(
+        InputError, match=r'has no such file; expected DIR/train.tsv or .* DIR/MRPC'
+    ):
+        read_examples(get_task('MRPC'), tmp_path)
+    with pytest.raises(InputError, match='nowhere.* is no directory'):
+        read_examples(get_task('MRPC'), tmp_path / 'nowhere')
+    with pytest.raises(UnknownNameError, match="segment of MNLI 'dev'; known: dev_matched"):
+        read_examples(get_task('MNLI'), tmp_path, 'dev')
+
+
+def test_lines_end_at_newlines_only(tmp_path):
+    content = 'sentence\tlabel\r\na\u2028b\x85c\x0bd\t1\r\nlast\t0'
+    examples = read(tmp_path, 'SST', content)
+    assert [example.text_a for example in examples] == ['a\u2028b\x85c\x0bd', 'last']
+
+
+def test_blank_lines_at_the_end_are_no_rows(tmp_path):
+    assert len(read(tmp_path, 'SST', 'sentence\tlabel\ngood\t1\n\n\r\n\n')) == 1
+
+
+@pytest.mark.parametrize(
+    ('task', 'content', 'message'),
+    [
+        ('SST', b'', 'is empty; expected a header with'),
+        ('SST', 'sentence\tlabel\n', "has no rows; expected a header with 'sentence', 'label'"),
+        (
+            'SST',
+            'text\tlabel\na\t1\n',
+            r"line 1: not the columns of SST; expected a header .*'text",
+        ),
+        ('SST', 'sentence\ttarget\na\t1\n', r"expected a header with 'sentence', 'label'; found 2"),
+        ('SST', 'sentence\tlabel\na\t1\nb 0\n', "line 3: 1 columns instead of 2: 'b 0'; fields"),
+        ('SST', 'sentence\tlabel\na\t1\n\nb\t0\n', 'line 3: 1 columns instead of 2'),
+        ('SST', 'sentence\tlabel\na\t2\n', "line 2: unknown label '2'; expected one of: 0, 1"),
+        ('SST', 'sentence\tlabel\n \t1\n', r'line 2: the text in column 0 .* is empty'),
+        (
+            'SST',
+            b'sentence\tlabel\nok\t1\ncaf\xe9\t1\n',
+            'line 3: byte 0xe9 at position 3 is not UTF',
+        ),
+        ('SST', 'sentence\tlabel\na\t1\n'.encode('utf-16'), 'line 1: the file seems to be UTF-16'),
+        ('CoLA', 'gj04\t1\tThe sailors\n', r'expected a header .*, or 4 columns without a header'),
+        ('CoLA', 'gj04\t1\t\tA\ngj04\t1\tB\n', 'line 2: 3 columns instead of 4'),
+        (
+            'STS-B',
+            tsv(f'{STSB} score', '0 | g | f | y | i | n | n | a | b | 6'),
+            "label '6' is not",
+        ),
+        ('XNLI', tsv(XNLI, 'ar | neutral | x | c | d | 0'), "no rows whose language is 'zh'"),
+    ],
+)
+def test_bad_files(tmp_path, task, content, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, task, content)
+    assert str(tmp_path / 'train.tsv') in str(caught.value)
+    assert '\n' not in str(caught.value)
+
+
+def test_a_training_file_without_labels_is_refused(tmp_path):
+    with pytest.raises(InputError, match='not the columns of CoLA'):
+        read(tmp_path, 'CoLA', tsv('index sentence', '0 | Bill left.'))
+
+
+def test_broken_rows_of_qqp_are_skipped_and_counted(tmp_path, caplog):
+    header = 'id qid1 qid2 question1 question2 is_duplicate'
+    content = tsv(
+        header, '1 | 1 | 2 | a | b | 0', '2 | 1', '3 | 1 | 2 | c | d | e', '4 | 1 | 2 | a |  | 1'
+    )
+    with caplog.at_level(logging.WARNING):
+        examples = read(tmp_path, 'QQP', content)
+    assert [example.label for example in examples] == ['0', '1']
+    assert examples[1].text_b == ''  # GLUE has such questions, and everybody keeps them
+    assert 'skipped 2 broken rows of 4, the first at line 3' in caplog.text
+
+
+def custom(folder, content, *columns, files=None, **kwargs):
+    path = folder / 'mine.tsv'
+    path.write_text(content)
+    return custom_task(*columns, files=files or {'train': path}, **kwargs)
+
+
+def test_custom_files_by_name_and_by_position(tmp_path):
+    content = 'id\ty\twords\n1\tyes\ta\n2\tno\tb\n3\tyes\tc\n'
+    named = infer_labels(custom(tmp_path, content, ['words'], 'y'))
+    placed = infer_labels(custom(tmp_path, content, [2], 1, header=True))
+    assert named.labels == placed.labels == ('no', 'yes')
+    assert named.metrics == ('accuracy', 'f1')
+    assert read_examples(named) == read_examples(placed)
+    assert read_examples(named)[1] == Example('1', 'b', None, 'no')
+    assert named.label_id('yes') == 1
+
+
+def test_custom_test_file_needs_no_label(tmp_path):
+    path = tmp_path / 'test.tsv'
+    path.write_text('index\twords\n7\ta\n')
+    task = custom(tmp_path, 'words\ty\na\t1\nb\t0\n', ['words'], 'y', files={'test': path})
+    assert read_examples(task, segment='test') == [Example('7', 'a', None, None)]
+    path.write_text('a\nb\n')
+    task = custom_task([0], 1, labels=['x', 'y'], files={'test': path})
+    assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
+
+
+def test_inferred_labels_are_sorted_by_number(tmp_path):
+    content = 't\ty\n' + ''.join(f'text {label}\t{label}\n' for label in (10, 9, -1, 10))
+    assert infer_labels(custom(tmp_path, content, ['t'], 'y')).labels == ('-1', '9', '10')
+
+
+@pytest.mark.parametrize(
+    ('content', 'columns', 'message'),
+    [
+        (
+            't\ty\na\t1\nb\t1\n',
+            (['t'], 'y'),
+            "label column 'y' of .*mine.tsv has the one label '1'",
+        ),
+        ('t\ty\na\t1.5\nb\t2.5\n', (['t'], 'y'), r"numbers, such as '1.5': ask for a regression"),
+        (
+            't\ty\n' + ''.join(f'a\tword{number}\n' for number in range(60)),
+            (['t'], 'y'),
+            "60 different values in 60 rows, such as 'word0': are these labels",
+        ),
+        ('t\ty\na\t1\nb\t0\nc\t1\n', ([0], 1), "label 'y' occurs in the first line only"),
+        ('t\ty\na\t1\nb\t\n', (['t'], 'z'), "expected a header with 't', 'z'; found 2 columns"),
+        ('a b\t1\tx\nc\t0\n', ([0], 1), 'line 2: 2 columns instead of 3'),
+        ('a\t1\nc\td\t0\n', ([0], 1), 'line 2: 3 columns instead of 2.*must not hold a TAB'),
+        ('a\t1\n', ([0], 5), 'line 1: 2 columns instead of 6'),
+    ],
+)
+def test_custom_files_that_cannot_be_used(tmp_path, content, columns, message):
+    with pytest.raises(InputError, match=message):
+        infer_labels(custom(tmp_path, content, *columns))
+
+
+def test_custom_file_missing(tmp_path):
+    task = custom_task(['t'], 'y', labels=['a', 'b'], files={'dev': tmp_path / 'dev.tsv'})
+    with pytest.raises(InputError, match=r"no such file: '.*dev.tsv' \(the dev set\)"):
+        read_examples(task, segment='dev')
+    with pytest.raises(UnknownNameError, match="segment of custom 'train'; known: dev"):
+        read_examples(task)
+    with pytest.raises(InputError, match='not known'):
+        infer_labels(custom_task(['t'], 'y', files={'dev': 'dev.tsv'}))
+
+
+def test_custom_regression(tmp_path):
+    task = custom(tmp_path, 't\ty\na\t-1e2\nb\t0.5\n', ['t'], 'y', regression=True)
+    assert infer_labels(task) is task
+    assert [example.label for example in read_examples(task)] == [-100.0, 0.5]
+
+
+def fake_download(monkeypatch, name, result):
+    """Let GluonNLP's task `name` give `result` for all segments, or raise it."""
+
+    def get_dataset(self, segment='train'):
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(type(classification.get_task(name)), 'get_dataset', get_dataset)
+
+
+def test_gluonnlp_rows(monkeypatch):
+    fake_download(monkeypatch, 'XNLI', [['a', 'b', 'contradictory'], ['c', 'd', 'neutral']])
+    assert read_examples(get_task('XNLI'), None, 'train') == [
+        Example('0', 'a', 'b', 'contradiction'),
+        Example('1', 'c', 'd', 'neutral'),
+    ]
+    fake_download(monkeypatch, 'SST', [['good']])
+    assert load_gluonnlp(get_task('SST'), 'test') == [Example('0', 'good', None, None)]
+    fake_download(monkeypatch, 'SST', [['good', '7']])
+    with pytest.raises(InputError, match="SST's train set, row 0: unknown label '7'"):
+        load_gluonnlp(get_task('SST'))
+
+
+@pytest.mark.parametrize('error', [ConnectionError('no route'), RuntimeError('Failed downloading')])
+def test_failed_download_says_how_to_do_without(monkeypatch, error):
+    fake_download(monkeypatch, 'RTE', error)
+    with pytest.raises(InputError, match=f'train set of RTE: {error}; .*--data_dir .*DIR/RTE'):
+        read_examples(get_task('RTE'))
+
+
+def test_lcqmc_has_no_download():
+    with pytest.raises(InputError, match='LCQMC has no public download; .*--data_dir'):
+        read_examples(get_task('LCQMC'))
+
+
+def test_folder_from_the_environment(tmp_path, monkeypatch):
+    folder = tmp_path / 'task_data' / 'xnli'
+    folder.mkdir(parents=True)
+    (folder / 'dev.tsv').write_text(tsv('text_a text_b label', 'a | b | neutral'))
+    monkeypatch.setenv('BAIDU_ERNIE_DATA_DIR', str(tmp_path))
+    assert read_examples(get_task('XNLI'), None, 'dev') == [Example('0', 'a', 'b', 'neutral')]
+
+
+def test_demo_data():
+    task = get_task('SST')
+    train, dev = (read_examples(task, DEMO, segment) for segment in ('train', 'dev'))
+    assert (len(train), len(dev)) == (309, 80)
+    assert sum(example.label == '1' for example in dev) == 44
+    texts = [example.text_a.lower() for example in train + dev]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.data
+def test_real_files(data_dir):
+    counts = {}
+    for name in list_tasks():
+        task = get_task(name)
+        for segment in task.segments:
+            for root in (data_dir, data_dir / 'glue'):
+                if has_segment(task, root, segment):
+                    examples = read_examples(task, root, segment)
+                    labels = {example.label for example in examples}
+                    if segment.startswith('test'):
+                        assert labels == {None}
+                    elif not task.regression:
+                        assert labels == set(task.labels)
+                    counts[name, segment] = len(examples)
+    assert counts == {
+        ('MRPC', 'train'): 3667,
+        ('MRPC', 'dev'): 408,
+        ('MRPC', 'test'): 1725,
+        ('CoLA', 'train'): 8551,
+        ('CoLA', 'dev'): 1043,
+        ('CoLA', 'test'): 100,
+        ('STS-B', 'train'): 5749,
+        ('STS-B', 'dev'): 1500,
+        ('QNLI', 'dev'): 200,
+        ('QNLI', 'test'): 100,
+        **{(name, part): 200 for name in ('RTE', 'SST') for part in ('train', 'dev')},
+        **{(name, 'test'): 100 for name in ('RTE', 'SST', 'WNLI')},
+        ('WNLI', 'train'): 200,
+        ('WNLI', 'dev'): 71,
+        ('XNLI', 'dev'): 2490,
+        ('LCQMC', 'dev'): 8802,
+        ('ChnSentiCorp', 'train'): 9600,
+        ('ChnSentiCorp', 'dev'): 1200,
+    }
