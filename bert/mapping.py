@@ -108,6 +108,7 @@ _HUGGINGFACE = Mapping(
     _huggingface_rules(),
     'bert.',
     mark_heads=False,
+    outside=('cls.', 'classifier.', 'qa_outputs.'),
     ignore=(r'embeddings\.position_ids$',),
     rename=((r'LayerNorm\.gamma$', 'LayerNorm.weight'), (r'LayerNorm\.beta$', 'LayerNorm.bias')),
 )

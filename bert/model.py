@@ -6,7 +6,7 @@ from mxnet.gluon import HybridBlock, nn
 from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
-from model_zoo.layers.attention import attention_length
+from model_zoo.layers.attention import attention_mask
 from model_zoo.layers.cells import EncoderCell
 
 from .catalogue import ARCHITECTURES
@@ -81,15 +81,15 @@ class BertEncoder(HybridBlock):
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         x = self.dropout(self.norm(x))
-        lengths = {}  # by number of heads, which differs between layers after pruning
+        masks = {}  # by number of heads, which differs between layers after pruning
         states, attentions, heads = [], [], []
         for layer, cell in enumerate(self.layers):
             count = cell.attention.num_heads
-            if valid_length is not None and count not in lengths:
-                lengths[count] = attention_length(F, valid_length, x, count)
-            mask = None if head_mask is None else self._layer_mask(F, head_mask, layer)
+            if valid_length is not None and count not in masks:
+                masks[count] = attention_mask(F, valid_length, x, count)
+            layer_mask = None if head_mask is None else self._layer_mask(F, head_mask, layer)
             probe = None if probes is None else probes[layer]
-            x, attention, head = cell(x, lengths.get(count), mask, probe)
+            x, attention, head = cell(x, masks.get(count), layer_mask, probe)
             states.append(self._finish(F, x, valid_length))
             attentions.append(attention)
             heads.append(head)

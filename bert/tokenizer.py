@@ -57,11 +57,14 @@ _IDEOGRAPHS = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
-_RANGES = ''.join(f'{chr(low)}-{chr(high)}' for low, high in _IDEOGRAPHS)
 
-# Chunks of which none influences another's words. The controls are white space for \s (and for
-# str.split), but the original has dropped them by then, which joins what stands beside them.
-_CHUNK = re.compile(rf'[{_RANGES}]|(?:[^\s{_RANGES}]+|[\x0b\x0c\x1c-\x1f\x85]+)+')
+# Chunks of which none influences another's words. The ideographs are those that all versions of
+# Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
+# which would be white space for \s and str.split had the original not dropped them before.
+_CHUNK = re.compile(
+    '[\u3400-\u4db5\u4e00-\u9fa5]'
+    r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
+)
 _SPACED = re.compile(r'\S+')  # what str.split finds, with places
 
 _CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
@@ -1021,7 +1024,11 @@ class BertTokenizer(_SubwordTokenizer):
             suits = self.basic_tokenizer.suits_rust
             quick = [n for n, chunk in enumerate(chunks) if suits(chunk)]
             for n, encoding in zip(quick, _encode(self._rust, [chunks[n] for n in quick])):
-                words = self.basic_tokenizer.rust_words(chunks[n])
+                tokens = encoding.tokens
+                if self.unk_token in tokens:
+                    words = self.basic_tokenizer.rust_words(chunks[n])
+                else:
+                    words = _joined(tokens, encoding.word_ids)
                 learned[n] = _chunk_of(encoding, encoding.offsets, words)
         left = [n for n, made in enumerate(learned) if made is None]
         aligned = [self._align(chunks[n]) for n in left]
@@ -1038,6 +1045,17 @@ class BertTokenizer(_SubwordTokenizer):
         if self.do_basic_tokenize:
             return self.basic_tokenizer.align(chunk)
         return [(chunk, [(place, place + 1) for place in range(len(chunk))])]
+
+
+def _joined(tokens, numbers):
+    """Words that the tokens are pieces of."""
+    words = []
+    for token, number in zip(tokens, numbers):
+        if number == len(words):
+            words.append(token)
+        else:
+            words[number] += token[2:]  # without ##
+    return words
 
 
 def _chunk_of(encoding, offsets, words):

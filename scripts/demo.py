@@ -56,7 +56,7 @@ def main(argv=None):
     started = time.perf_counter()
     folder = make_writable_dir(args.output_dir)
 
-    headline(1, 'embed sentences, and find for each the nearest other one')
+    headline(1, 'embed sentences, and find for each the nearest other one (by cosine)')
     embed()
 
     headline(2, f'fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs')
@@ -78,7 +78,7 @@ def main(argv=None):
         *('--output_dir', exported, '--seq_length', 64),
     )
 
-    headline(4, 'load the export in a new process, and predict')
+    headline(4, 'load the export in a new process, and predict (1: content, 0: not)')
     prefix = os.path.join(exported, 'classification')
     run('demo_predict.py', prefix, best, *NEW_SENTENCES)
 
@@ -116,10 +116,11 @@ def headline(number, text):
 def embed():
     embedding = BertEmbedding(model=MODEL)
     vectors = embedding.sentence_vectors(SENTENCES, pooling='mean', normalize=True)
-    cosine = vectors @ vectors.T
+    cosine = vectors @ vectors.T  # the vectors have length 1
     np.fill_diagonal(cosine, -1)
-    for sentence, row in zip(SENTENCES, cosine):
-        print(f'{row.max():.2f}  {sentence}\n      {SENTENCES[row.argmax()]}')
+    pairs = {tuple(sorted(pair)) for pair in enumerate(cosine.argmax(axis=1))}
+    for first, second in sorted(pairs, key=lambda pair: -cosine[pair]):
+        print(f'{cosine[first, second]:.2f}  {SENTENCES[first]}\n      {SENTENCES[second]}')
 
 
 def run(script, *args):

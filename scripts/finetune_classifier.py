@@ -18,7 +18,6 @@ import os
 import shutil
 import sys
 import time
-import warnings
 import zlib
 
 import mxnet as mx
@@ -167,13 +166,14 @@ def make_task(args):
     """The task, with the labels of a custom one as far as they are known."""
     if args.task_name != 'custom':
         return get_task(args.task_name)
+    files = {'train': args.train_file, 'dev': args.dev_file, 'test': args.test_file}
     task = custom_task(
         args.text_columns,
         args.label_column,
         labels=args.labels or labels_of_folder(args.bert_model),
         regression=args.regression,
         header=True if args.header else None,
-        files={'train': args.train_file, 'dev': args.dev_file, 'test': args.test_file},
+        files={segment: path for segment, path in files.items() if path},
     )
     return task if task.labels or not args.train_file else infer_labels(task)
 
@@ -574,7 +574,7 @@ def main(argv=None):
         if args.only_inference:
             check_labels(task, args.bert_model)
             if not args.model_parameters and not os.path.isdir(args.bert_model):
-                warnings.warn('--model_parameters is not set: the classifier is a random one')
+                logger.warning('--model_parameters is not set: the classifier is a random one')
         model, tokenizer, vocab_path = make_model(args, task, ctx)
         forward = model
     sets = Sets(args, task, tokenizer, ctx)

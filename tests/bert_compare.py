@@ -79,7 +79,7 @@ def make_block(name, state, folder, config=CONFIG, **options):
 
 
 def run(block, inputs, labels=False):
-    """Call `block` on what `make_inputs` made; None for the valid length where nothing is padded."""
+    """Call `block` on what `make_inputs` made, without a valid length where nothing is padded."""
     words, valid = inputs['words'], inputs['valid']
     arrays = [words, inputs['types'], None if (valid == words.shape[-1]).all() else valid]
     if labels:
@@ -110,14 +110,14 @@ def gradients(block):
 def assert_gradients(ours, theirs, tolerance=1e-4):
     """Each of `theirs` is among `ours`, with a relative difference of at most `tolerance`.
 
-    The gradient of the key's bias is 0 but for rounding, as softmax doesn't change when all scores
-    grow by the same; so what is small beside all gradients is compared with these.
+    Some gradients, such as that of the key's bias, are 0 but for rounding, as a softmax doesn't
+    change when all scores grow by the same; what is small is compared with the largest.
     """
     assert set(theirs) <= set(ours), sorted(set(theirs) - set(ours))
     largest = max(np.linalg.norm(value) for value in theirs.values())
     for name, value in theirs.items():
         error = np.linalg.norm(ours[name] - value)
-        limit = tolerance * max(np.linalg.norm(value), 1e-3 * largest)
+        limit = tolerance * max(np.linalg.norm(value), 1e-2 * largest)
         assert error <= limit, (name, error, np.linalg.norm(value))
 
 

@@ -68,7 +68,8 @@ class Rule:
     convert : object
         Has ``load(arrays, config)`` -> array and ``save(array, config)`` -> arrays.
     tied : tuple of str
-        Their further names of the same tensor: written on saving, left out on loading.
+        Their further names of the same tensor, without ``{i}``: written on saving, left out on
+        loading.
     tied_to : str
         Write `tied` only where we have the parameter of this name.
     """
@@ -102,16 +103,19 @@ class Mapping:
     mark_heads : bool
         Whether names without that prefix belong to the task's head if others have it. The
         Hugging Face files keep parts of the backbone outside: there it is False.
+    outside : tuple of str
+        How those of their names begin that never get the prefix, where they aren't marked.
     ignore : tuple of str
         Regular expressions of their names that carry nothing, such as stored position ids.
     rename : tuple of (str, str)
         Regular expressions and replacements that bring older names to today's.
     """
 
-    def __init__(self, rules, backbone, mark_heads=True, ignore=(), rename=()):
+    def __init__(self, rules, backbone, mark_heads=True, outside=(), ignore=(), rename=()):
         self.rules = list(rules)
         self.backbone = backbone
         self.mark_heads = mark_heads
+        self.outside = tuple(outside)
         self._ignore = [re.compile(expression) for expression in ignore]
         self._rename = [(re.compile(expression), to) for expression, to in rename]
         self._ours = [(rule, _pattern(rule.ours)) for rule in self.rules]
@@ -120,15 +124,16 @@ class Mapping:
             for rule in self.rules
             for part, name in enumerate(rule.theirs)
         ]
-        self._tied = [_pattern(name) for rule in self.rules for name in rule.tied]
+        self._tied = {name: rule.theirs[0] for rule in self.rules for name in rule.tied}
 
     def canonical(self, names):
         """Their name -> the name that the rules use, for all `names` of a file.
 
-        Names to ignore, and second names of tied tensors, are left out.
+        Names to ignore are left out, and so are further names of tied tensors, unless the first
+        one is missing: a writer that stores such a tensor once may choose any of its names.
         """
         has_prefix = any(name.startswith(self.backbone) for name in names)
-        result = {}
+        result, tied = {}, {}
         for name in names:
             new = name
             for expression, to in self._rename:
@@ -137,8 +142,12 @@ class Mapping:
                 new = new[len(self.backbone) :]
             elif has_prefix and self.mark_heads:
                 new = '^' + new
-            skipped = self._ignore + self._tied
-            if not any(expression.match(new) for expression in skipped):
+            if new in self._tied:
+                tied[self._tied[new]] = name
+            elif not any(expression.match(new) for expression in self._ignore):
+                result[name] = new
+        for new, name in tied.items():
+            if new not in result.values():
                 result[name] = new
         return result
 
@@ -177,8 +186,9 @@ class Mapping:
         result = {}
         for (ours, rule), parts in found.items():
             if len(parts) == len(rule.theirs):
-                arrays = [tensors[parts[part]] for part in range(len(parts))]
-                result[ours] = self._convert(rule, arrays, list(parts.values()), config)
+                names = [parts[part] for part in range(len(parts))]
+                arrays = [tensors[name] for name in names]
+                result[ours] = self._convert(rule, arrays, names, config)
             else:
                 unknown += parts.values()
         return result, unknown
@@ -225,7 +235,7 @@ class Mapping:
                 name = name.replace('{i}', layer)
                 if name.startswith('^'):
                     name = name[1:]
-                elif with_prefix:
+                elif with_prefix and not name.startswith(self.outside):
                     name = self.backbone + name
                 result[name] = np.ascontiguousarray(value)
         return result

@@ -3,11 +3,14 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-__all__ = ['SelfAttention', 'attention_length']
+__all__ = ['SelfAttention', 'attention_mask']
 
 
-def attention_length(F, valid_length, steps, num_heads):
-    """The number of positions that each row of the attention scores may look at.
+def attention_mask(F, valid_length, steps, num_heads):
+    """What to add to the attention scores, so that no position looks at padding.
+
+    An addition and a plain softmax take a fifth of the time of ``softmax(use_length=True)``, for
+    which MXNet has no vectorized kernel on the CPU (1.4 against 7.1 ms for 8 x 12 x 128 x 128).
 
     Parameters
     ----------
@@ -20,13 +23,14 @@ def attention_length(F, valid_length, steps, num_heads):
 
     Returns
     -------
-    (batch * num_heads, length) int32
-        For ``softmax(use_length=True)`` over scores of (batch * num_heads, length, length).
+    (batch * num_heads, 1, length)
+        0 at valid positions and -10000 at padding, to which softmax then gives exactly 0.
     """
-    zeros = F.zeros_like(F.contrib.arange_like(steps, axis=0))  # (length,)
-    rows = F.broadcast_add(F.expand_dims(valid_length, 1), F.expand_dims(zeros, 0))
-    rows = F.cast(rows, 'int32')  # (batch, length)
-    return F.repeat(rows, repeats=num_heads, axis=0)
+    positions = F.expand_dims(F.contrib.arange_like(steps, axis=0), 0)  # (1, L)
+    valid_length = F.expand_dims(valid_length, 1)  # (B, 1)
+    padding = F.broadcast_greater_equal(positions, F.cast(valid_length, 'float32'))  # (B, L)
+    mask = F.repeat(-10000 * padding, repeats=num_heads, axis=0)
+    return F.BlockGrad(F.expand_dims(mask, 1))
 
 
 class SelfAttention(HybridBlock):
@@ -50,8 +54,8 @@ class SelfAttention(HybridBlock):
     Inputs
     ------
     x : (length, batch, units)
-    length : (batch * num_heads, length) int32 or None
-        See `attention_length`.
+    mask : (batch * num_heads, 1, length) or None
+        See `attention_mask`.
     head_mask : (num_heads,) or None
         Factor of each head's attention probabilities.
     probe : (length, batch, num_heads * head_size) or None
@@ -123,15 +127,13 @@ class SelfAttention(HybridBlock):
         self.proj.weight.set_data(proj_weight.take(index, axis=1).reshape((units, -1)))
         self.proj.bias.set_data(proj_bias)
 
-    def hybrid_forward(self, F, x, length=None, head_mask=None, probe=None):
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=heads)  # (B * heads, L, L)
-        if length is None:
-            probabilities = F.softmax(scores, axis=-1)
-        else:
-            probabilities = F.softmax(scores, length=length, use_length=True, axis=-1)
-        probabilities = self.dropout(probabilities)
+        if mask is not None:
+            scores = F.broadcast_add(scores, mask)
+        probabilities = self.dropout(F.softmax(scores, axis=-1))
         by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
         if head_mask is not None:
             by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))

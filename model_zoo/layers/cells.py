@@ -49,8 +49,8 @@ class EncoderCell(HybridBlock):
             self.ffn_norm = nn.LayerNorm(epsilon=layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(dropout)
 
-    def hybrid_forward(self, F, x, length=None, head_mask=None, probe=None):
-        attended, probabilities, heads = self.attention(x, length, head_mask, probe)
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
+        attended, probabilities, heads = self.attention(x, mask, head_mask, probe)
         x = self.attention_norm(x + self.dropout(attended))
         x = self.ffn_norm(x + self.dropout(self.ffn(x)))
         return x, probabilities, heads

@@ -8,6 +8,7 @@ import pytest
 from bert_compare import (
     CONFIG,
     HEADS,
+    NUM_LABELS,
     assert_gradients,
     assert_outputs,
     loss_and_gradients,
@@ -21,6 +22,8 @@ from model_zoo.errors import InputError
 
 
 def make(name, **options):
+    if name in ('BertForSequenceClassification', 'BertForTokenClassification'):
+        options.setdefault('num_labels', NUM_LABELS)
     block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
     block.initialize()
     return block

@@ -474,9 +474,8 @@ def test_sentencepiece_batches_and_offsets(spiece):
     tokenizer = pickle.loads(pickle.dumps(BertSPTokenizer(spiece)))
     text = 'The  caf\u00e9, \u4e2d fo\u0301x'
     batch = tokenizer.encode_batch(['', text], ['fox', ''])
-    assert batch.input_ids[0, batch.valid_length[0] :].tolist() == [
-        tokenizer.pad_token_id
-    ] * int(batch.valid_length[1] - batch.valid_length[0])
+    assert batch.valid_length[0] < batch.valid_length[1]
+    assert set(batch.input_ids[0, batch.valid_length[0] :]) == {tokenizer.pad_token_id}
     assert tokenizer.pad_token == '[PAD]'
     row = batch[1]
     assert row.words == ['the', 'cafe', ',', '\u4e2d', 'fox']
@@ -536,6 +535,6 @@ def test_sentencepiece_tokens_on_real_text(data_dir, monkeypatch):
     lines = (data_dir / 'text' / 'wiki_00.txt').read_text(encoding='utf-8').splitlines()
     vocab = gluonnlp.vocab.BERTVocab.from_sentencepiece(path)
     want = gluonnlp_sp_tokens(path, vocab, True, lines, monkeypatch)
-    assert BertSPTokenizer(path, vocab).encode_batch(
-        lines, pad=False, add_special_tokens=False
-    ).tokens == want
+    tokenizer = BertSPTokenizer(path, vocab)
+    assert len(lines) > 100
+    assert [tokenizer(line) for line in lines] == want

@@ -1,0 +1,165 @@
+"""The command ``bert-embedding``: print or write the vectors of words or sentences.
+
+The output format on the terminal is that of the originals.
+"""
+
+import collections
+import os
+import sys
+
+import numpy as np
+from tqdm import tqdm
+
+from model_zoo.cli import get_ctx, parser, run, setup_logging
+from model_zoo.errors import InputError
+
+from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
+from .writers import open_writer
+
+__all__ = ['console', 'main']
+
+
+def _parse(argv):
+    arguments = parser('Embed words or sentences with BERT.')
+    add = arguments.add_argument
+    source = arguments.add_mutually_exclusive_group(required=True)
+    source.add_argument('--sentences', nargs='+', help='sentences to embed')
+    source.add_argument('--file', help='file with one sentence a line, in UTF-8')
+    add('--model', default='bert_12_768_12', help='name of a model, or directory of a saved one')
+    add('--dataset_name', help="what it was trained on; default: the model's usual data set")
+    add('--params_path', help='file of weights to take in place of the pretrained ones')
+    add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
+    add(
+        '--max_seq_length',
+        type=int,
+        help='cut sentences to so many pieces; default: nothing is cut, sentences over the '
+        "model's length are embedded in overlapping windows",
+    )
+    add('--batch_size', type=int, default=256, help='most sentences a batch')
+    add(
+        '--oov_way',
+        choices=OOV_WAYS,
+        default='avg',
+        help='how the vector of a word is made of those of its pieces',
+    )
+    add(
+        '--pooling',
+        choices=POOLINGS,
+        help='embed sentences, not words: how their vectors are made of those of the pieces',
+    )
+    add('--normalize', action='store_true', help='scale sentence vectors to length 1')
+    add('--output', help='write to this file, .npz or .jsonl, instead of printing')
+    add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
+    add('--dtype', default='float32', help='data type of the model')
+    add('--verbose', action='store_true', help='log more')
+    return arguments.parse_args(argv)
+
+
+def _read_lines(path):
+    """Yield the lines of a file, stripped; InputError if it's empty or not UTF-8."""
+    number = 0
+    try:
+        with open(path, 'rb') as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield line.decode('utf-8-sig' if number == 1 else 'utf-8').strip()
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f'{path!r}, line {number}: not UTF-8 ({error.reason} at byte '
+                        f'{error.start} of the line); save the file as UTF-8'
+                    ) from error
+    except OSError as error:
+        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
+    if not number:
+        raise InputError(f'{path!r} is empty: give a file with one sentence a line')
+
+
+def _count(args):
+    """Number of sentences, or None if that can't be known beforehand.
+
+    A file is read through, so that a line that is not UTF-8 is found before the work begins.
+    """
+    if args.sentences:
+        return len(args.sentences)
+    if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
+        return None
+    return sum(1 for _ in _read_lines(args.file))
+
+
+def _remembered(sentences, memory):
+    """Yield the sentences, and put each into `memory`."""
+    for sentence in sentences:
+        memory.append(sentence)
+        yield sentence
+
+
+def _print_words(embedding, sentences, args):
+    for tokens, vectors in embedding.iter_embedding(sentences, args.oov_way):
+        print(f'Text: {" ".join(tokens)}')
+        print(f'Tokens embedding: {vectors}')
+
+
+def _print_sentences(embedding, sentences, args):
+    texts = collections.deque()
+    sentences = _remembered(sentences, texts)
+    for vector in embedding.iter_sentence_vectors(sentences, args.pooling, args.normalize):
+        text = texts.popleft().encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
+        print(f'Text: {text}')
+        print(f'Sentence embedding: {vector!r}')
+
+
+def _write(writer, embedding, sentences, args, total):
+    if args.pooling:
+        results = embedding.iter_sentence_vectors(sentences, args.pooling, args.normalize)
+    else:
+        results = embedding.iter_embedding(sentences, args.oov_way)
+    # disable=None: no bar where standard error isn't a terminal
+    for result in tqdm(results, total=total, unit=' sentences', disable=None):
+        if args.pooling:
+            writer.sentence(result)
+        else:
+            writer.words(*result)
+
+
+def _embedding(args):
+    return BertEmbedding(
+        ctx=get_ctx(args.gpu),
+        dtype=args.dtype,
+        model=args.model,
+        dataset_name=args.dataset_name,
+        params_path=args.params_path,
+        max_seq_length=args.max_seq_length,
+        batch_size=args.batch_size,
+        sentencepiece=args.sentencepiece,
+    )
+
+
+def main(argv=None):
+    """Parse the arguments `argv` (None: the process's own) and do what they say.
+
+    Raises
+    ------
+    ZooError
+        On bad input; `model_zoo.cli.run` makes one line of it.
+    """
+    args = _parse(argv)
+    setup_logging(verbose=args.verbose)
+    if args.normalize and not args.pooling:
+        raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
+    total = _count(args)
+    sentences = args.sentences or _read_lines(args.file)
+    if args.output:
+        with open_writer(args.output) as writer:  # first, to fail before the model is loaded
+            _write(writer, _embedding(args), sentences, args, total)
+        return
+    embedding = _embedding(args)
+    with np.printoptions(threshold=5):
+        if args.pooling:
+            _print_sentences(embedding, sentences, args)
+        else:
+            _print_words(embedding, sentences, args)
+
+
+def console():
+    """The console command: run `main` and exit with its status."""
+    sys.exit(run(main))

@@ -1,0 +1,492 @@
+"""Vectors of words and of sentences, from the last layer of BERT.
+
+Sources: the package bert-embedding (imgarylai) and ``scripts/bert/embedding.py`` of GluonNLP 0.10,
+whose class has the name and the arguments of this one. They cut every sentence, by default to 25
+pieces, and pad all to that length; here nothing is cut unless it's asked for, and batches are made
+of sentences of like length.
+"""
+
+import itertools
+import logging
+import os
+from typing import NamedTuple
+
+import mxnet as mx
+import numpy as np
+
+import model_zoo
+from bert.model import BertModel
+from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from model_zoo.errors import InputError
+from model_zoo.pretrained import find_vocab, find_weights, resolve_alias
+
+__all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
+
+logger = logging.getLogger(__name__)
+
+OOV_WAYS = ('avg', 'sum', 'last')
+POOLINGS = ('mean', 'cls', 'max')
+
+# Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
+# 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 8 %, and
+# static_alloc, which plans the memory again for every new shape, gained nothing.
+BATCH_PIECES = 2048
+# Sentences are sorted by length among about so many pieces; what lies in memory is their vectors.
+POOL_PIECES = 32768
+_ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
+
+_SP_PREFIX = '\u2581'  # SentencePiece's sign for the space before a word
+
+
+class _Window(NamedTuple):
+    """Part of a sentence that the model sees at once; pieces are counted without [CLS]."""
+
+    start: int  # the pieces that it sees
+    stop: int
+    first: int  # the pieces that take their vectors from it
+    last: int
+
+
+class _Job(NamedTuple):
+    """A window of the sentence `number` of a pool; `ids` with [CLS] and [SEP]."""
+
+    number: int
+    window: _Window
+    ids: np.ndarray
+
+
+def _windows(count, room):
+    """Windows of at most `room` pieces over `count` pieces.
+
+    Neighbours overlap by half of their length or more, and the middle of what they share is where
+    one takes over from the other, so that each piece has its vector from the window in which the
+    nearer edge is farthest away ("maximum context" in BERT's run_squad.py).
+
+    Returns
+    -------
+    list of _Window
+    """
+    if count <= room:
+        return [_Window(0, count, 0, count)]
+    step = room - room // 2
+    number = -(-(count - room) // step) + 1
+    starts = [place * (count - room) // (number - 1) for place in range(number)]
+    turns = [(left + right + room) // 2 for left, right in zip(starts, starts[1:])]
+    return [
+        _Window(start, start + room, first, last)
+        for start, first, last in zip(starts, [0, *turns], [*turns, count])
+    ]
+
+
+def _batches(jobs, batch_size):
+    """Lists of jobs of like length, the longest first."""
+    jobs = sorted(jobs, key=lambda job: len(job.ids), reverse=True)
+    while jobs:
+        size = max(1, min(batch_size, BATCH_PIECES // len(jobs[0].ids)))
+        yield jobs[:size]
+        jobs = jobs[size:]
+
+
+def _checked(sentences):
+    """Yield the sentences, each of which must be a str."""
+    for number, sentence in enumerate(sentences):
+        if not isinstance(sentence, str):
+            hint = '; decode it first' if isinstance(sentence, bytes) else ''
+            raise InputError(
+                f'sentence {number} (counted from 0) is a {type(sentence).__name__}, not a str: '
+                f'{sentence!r:.80}{hint}'
+            )
+        yield sentence
+
+
+def _check_option(name, value, known):
+    if value not in known:
+        raise InputError(f'{name} is {value!r}; it must be one of: {", ".join(known)}')
+
+
+class BertEmbedding:
+    """Vectors of words and of sentences.
+
+    Parameters
+    ----------
+    ctx : mx.Context, optional
+        Where the model runs; the CPU by default.
+    dtype : str
+        'float32'.
+    model : str
+        A model of the zoo ('bert_12_768_12', 'bert_6_384_12', ...), another name of one
+        ('bert-base-cased'), or a directory that ``save_pretrained`` wrote.
+    dataset_name : str, optional
+        What the weights were trained on; by default the model's usual one, which is
+        'book_corpus_wiki_en_uncased' for 'bert_12_768_12' and 'all_minilm_l6_v2' for
+        'bert_6_384_12'.
+    params_path : str, optional
+        A file of weights of that model, taken in place of the pretrained ones: our or GluonNLP's
+        ``.params``, of a task's model too, or safetensors. The vocabulary is the one in the same
+        folder, else the data set's.
+    max_seq_length : int, optional
+        Cut sentences to so many pieces, [CLS] and [SEP] included; how many were cut is logged as
+        a warning. By default nothing is cut: a sentence over the model's length is seen in
+        overlapping windows, and each piece has its vector from the one in which it has most
+        context; [CLS] and [SEP] have the mean over the windows.
+    batch_size : int
+        Most sentences a batch. Batches of long sentences are smaller, to save memory.
+    sentencepiece : str, optional
+        A SentencePiece model, taken for both tokens and vocabulary. Give `params_path` with it.
+    root : str, optional
+        Cache of the weights, by default ``$MXNET_HOME/models``.
+
+    Attributes
+    ----------
+    bert : bert.BertModel
+    tokenizer : bert.tokenizer.BertTokenizer or bert.tokenizer.BertSPTokenizer
+    vocab : gluonnlp.vocab.BERTVocab
+
+    Raises
+    ------
+    InputError
+        If an argument can't be right.
+    UnknownNameError, PretrainedNotFoundError, CheckpointError
+        See `model_zoo.get_model`.
+
+    Examples
+    --------
+    >>> embedding = BertEmbedding(model='bert_6_384_12')
+    >>> tokens, vectors = embedding(['We introduce BERT.'])[0]
+    >>> tokens
+    ['we', 'introduce', 'bert', '.']
+    >>> len(vectors), vectors[0].shape
+    (4, (384,))
+    """
+
+    def __init__(
+        self,
+        ctx=None,
+        dtype='float32',
+        model='bert_12_768_12',
+        dataset_name=None,
+        params_path=None,
+        max_seq_length=None,
+        batch_size=256,
+        sentencepiece=None,
+        root=None,
+    ):
+        if dtype not in ('float32', np.float32):
+            raise InputError(
+                f'dtype is {dtype!r}, and the models run in float32 so far: other types will come '
+                'with the support for pre-training'
+            )
+        if batch_size < 1:
+            raise InputError(f'batch_size is {batch_size}; it must be at least 1')
+        self.ctx = ctx or mx.cpu()
+        self.dtype = 'float32'
+        self.batch_size = batch_size
+        self.bert, self.tokenizer = _load(
+            os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
+        )
+        self.vocab = self.tokenizer.vocab
+        longest = self.bert.config.max_position_embeddings
+        if max_seq_length is not None and not 3 <= max_seq_length <= longest:
+            raise InputError(
+                f'max_seq_length is {max_seq_length}; it must be from 3 ([CLS], a piece and [SEP]) '
+                f'to {longest} (the positions of this model), or left out: then longer sentences '
+                'are embedded in overlapping windows'
+            )
+        self.max_seq_length = max_seq_length
+        self.bert.hybridize()
+
+    @property
+    def units(self):
+        """Length of the vectors."""
+        return self.bert.config.hidden_size
+
+    def __call__(self, sentences, oov_way='avg', filter_spec_tokens=True):
+        """The same as :meth:`embedding`."""
+        return self.embedding(sentences, oov_way, filter_spec_tokens)
+
+    def embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
+        """Words of each sentence and their vectors.
+
+        Parameters
+        ----------
+        sentences : iterable of str
+            A list, say; not one str.
+        oov_way : {'avg', 'sum', 'last'}
+            How the vector of a word is made of those of its pieces.
+        filter_spec_tokens : bool
+            Whether to leave out the [CLS] and [SEP] that are put around each sentence.
+
+        Returns
+        -------
+        list of (list of str, list of np.ndarray)
+            For each sentence, in order: its words, put together from their pieces (a word that
+            the vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,).
+            Both are empty for a sentence without words.
+
+        Raises
+        ------
+        InputError
+            If `sentences` is one str, one of them isn't a str, or `oov_way` isn't known.
+        """
+        return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
+
+    def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
+        """:meth:`embedding`, one sentence after the other.
+
+        The sentences are read as they are needed, at most ``16 * batch_size`` ahead (fewer where
+        they are long), so that any number of them takes the same memory.
+
+        Parameters
+        ----------
+        sentences, oov_way, filter_spec_tokens
+            As of :meth:`embedding`.
+
+        Returns
+        -------
+        iterator of (list of str, list of np.ndarray)
+        """
+        _check_option('oov_way', oov_way, OOV_WAYS)
+
+        def finish(encoding, states):
+            return self._words(encoding, states, oov_way, filter_spec_tokens)
+
+        return self._results(self._iterator(sentences), finish)
+
+    def sentence_vectors(self, sentences, pooling='mean', normalize=False):
+        """One vector a sentence.
+
+        ``sentence_vectors(sentences, 'mean', normalize=True)`` of 'bert_6_384_12' gives what
+        sentence-transformers gives with all-MiniLM-L6-v2, but for sentences over 256 pieces: there
+        they are cut (give the class ``max_seq_length=256`` for the same), here they aren't.
+
+        Parameters
+        ----------
+        sentences : iterable of str
+        pooling : {'mean', 'cls', 'max'}
+            'mean' and 'max' of the vectors of all pieces, [CLS] and [SEP] included; 'cls': that
+            of [CLS]. For sentences over the model's length see `max_seq_length`.
+        normalize : bool
+            Whether to scale the vectors to Euclidean length 1.
+
+        Returns
+        -------
+        np.ndarray
+            float32, shape (sentences, units), in the order of the sentences.
+
+        Raises
+        ------
+        InputError
+            If `sentences` is one str, one of them isn't a str, or `pooling` isn't known.
+        """
+        vectors = list(self.iter_sentence_vectors(sentences, pooling, normalize))
+        return np.array(vectors, dtype=np.float32).reshape(-1, self.units)
+
+    def iter_sentence_vectors(self, sentences, pooling='mean', normalize=False):
+        """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
+
+        Parameters
+        ----------
+        sentences, pooling, normalize
+            As of :meth:`sentence_vectors`.
+
+        Returns
+        -------
+        iterator of np.ndarray
+            float32, shape (units,).
+        """
+        _check_option('pooling', pooling, POOLINGS)
+
+        def finish(encoding, states):
+            if pooling == 'cls':
+                vector = states[0].copy()
+            else:
+                vector = states.mean(axis=0) if pooling == 'mean' else states.max(axis=0)
+            if normalize:
+                vector /= max(np.linalg.norm(vector), 1e-12)
+            return vector
+
+        return self._results(self._iterator(sentences), finish)
+
+    # -- from sentences to the vectors of their pieces ------------------------------------------
+
+    @staticmethod
+    def _iterator(sentences):
+        if isinstance(sentences, (str, bytes)):
+            raise InputError(
+                f'the sentences are one {type(sentences).__name__} ({sentences!r:.60}); '
+                'give a list of str, such as [sentence]'
+            )
+        try:
+            return _checked(iter(sentences))
+        except TypeError:
+            raise InputError(
+                f'the sentences must be a list of str, not {type(sentences).__name__}'
+            ) from None
+
+    def _results(self, sentences, finish):
+        """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
+        read = cut = lost = 0
+        try:
+            for encodings in self._pools(sentences):
+                read += len(encodings)
+                cut += sum(encoding.truncated > 0 for encoding in encodings)
+                lost += sum(encoding.truncated for encoding in encodings)
+                results = [None] * len(encodings)
+                for number, states in self._states(encodings):
+                    results[number] = finish(encodings[number], states)
+                yield from results
+        finally:
+            if cut:
+                logger.warning(
+                    '%d of %d sentences were cut to max_seq_length %d and lost %d pieces; without '
+                    'max_seq_length nothing is cut',
+                    cut,
+                    read,
+                    self.max_seq_length,
+                    lost,
+                )
+
+    def _pools(self, sentences):
+        """Yield lists of encodings, among which batches are formed."""
+        pool, pieces = [], 0
+        together = min(_ENCODED_TOGETHER, 16 * self.batch_size)
+        for group in iter(lambda: list(itertools.islice(sentences, together)), []):
+            rows = self.tokenizer.encode_batch(
+                group, max_length=self.max_seq_length, pad=False
+            ).rows
+            pool += rows
+            pieces += sum(row.valid_length for row in rows)
+            if pieces >= POOL_PIECES or len(pool) + together > 16 * self.batch_size:
+                yield pool
+                pool, pieces = [], 0
+        if pool:
+            yield pool
+
+    def _states(self, encodings):
+        """Yield (number, vectors) of the encodings, in any order; the vectors are (length, units).
+
+        The vectors are those of all ids, [CLS] and [SEP] included.
+        """
+        room = self.bert.config.max_position_embeddings - 2
+        jobs, parts = [], {}
+        for number, encoding in enumerate(encodings):
+            ids = encoding.input_ids
+            windows = _windows(len(ids) - 2, room)
+            if len(windows) > 1:
+                empty = np.zeros((len(ids), self.units), dtype=np.float32)
+                parts[number] = [len(windows), len(windows), empty]
+            for window in windows:
+                seen = ids[window.start : window.stop + 2].copy()
+                seen[0], seen[-1] = ids[0], ids[-1]
+                jobs.append(_Job(number, window, seen))
+        for batch in _batches(jobs, self.batch_size):
+            for job, states in zip(batch, self._forward([job.ids for job in batch])):
+                if job.number not in parts:
+                    yield job.number, states
+                    continue
+                count, missing, whole = parts[job.number]
+                _put(whole, job.window, states, count)
+                parts[job.number][1] -= 1
+                if missing == 1:
+                    yield job.number, whole
+                    del parts[job.number]
+
+    def _forward(self, rows):
+        """Vectors of lists of ids, each (length, units)."""
+        lengths = np.array([len(row) for row in rows], dtype=np.float32)
+        # the padding is masked: where a vocabulary has no token for it any id will do
+        words = np.full((len(rows), len(rows[0])), self.tokenizer.pad_token_id or 0, dtype=np.int32)
+        for place, row in enumerate(rows):
+            words[place, : len(row)] = row
+        states = self.bert(
+            mx.nd.array(words, ctx=self.ctx, dtype='int32'),
+            None,
+            mx.nd.array(lengths, ctx=self.ctx),
+        ).asnumpy()  # (B, L, C)
+        return [states[place, : len(row)] for place, row in enumerate(rows)]
+
+    # -- from pieces to words -------------------------------------------------------------------
+
+    def _words(self, encoding, states, oov_way, filter_spec_tokens):
+        """The words of a sentence and their vectors, from those of the pieces."""
+        pieces, numbers = encoding.tokens, encoding.word_ids
+        # where words begin; a number differs from the one before it, and that of [CLS] is None
+        starts = [n for n in range(1, len(pieces) - 1) if numbers[n] != numbers[n - 1]]
+        stops = [*starts[1:], len(pieces) - 1]
+        tokens = [self._join(pieces[start:stop]) for start, stop in zip(starts, stops)]
+        vectors = []
+        if tokens and oov_way == 'last':
+            vectors = list(states[np.subtract(stops, 1)])
+        elif tokens:
+            sums = np.add.reduceat(states[:-1], starts, axis=0)  # (words, units)
+            if oov_way == 'avg':
+                sums /= np.subtract(stops, starts)[:, None]
+            vectors = list(sums)
+        if filter_spec_tokens:
+            return tokens, vectors
+        return (
+            [pieces[0], *tokens, pieces[-1]],
+            [states[0].copy(), *vectors, states[-1].copy()],
+        )
+
+    def _join(self, pieces):
+        """The word that `pieces` are of."""
+        if isinstance(self.tokenizer, BertSPTokenizer):
+            word = ''.join(pieces)
+            return word[1:] if word.startswith(_SP_PREFIX) else word
+        return pieces[0] + ''.join(piece[2:] for piece in pieces[1:])  # without their ##
+
+
+def _put(whole, window, states, count):
+    """Put the vectors of one of `count` windows into those of the whole sentence."""
+    whole[0] += states[0] / count
+    whole[-1] += states[-1] / count
+    shift = window.start
+    whole[window.first + 1 : window.last + 1] = states[
+        window.first + 1 - shift : window.last + 1 - shift
+    ]
+
+
+def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
+    """The encoder and its tokenizer."""
+    sp_tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
+    sp_vocab = sp_tokenizer.vocab if sentencepiece else None
+    if os.path.isdir(model):
+        if dataset_name or params_path:
+            raise InputError(
+                f'model is the directory {model!r}, which has its own weights and vocabulary: '
+                'leave dataset_name and params_path out'
+            )
+        bert = BertModel.from_pretrained(model, ctx=ctx, use_pooler=False)
+        vocab, lower = sp_vocab, None
+        if vocab is None:
+            vocab, lower = find_vocab(None, path=model)
+        if len(vocab) > bert.config.vocab_size:
+            raise InputError(
+                f'the vocabulary does not fit: it has {len(vocab)} tokens, and the weights in '
+                f'{model!r} have {bert.config.vocab_size}'
+            )
+    else:
+        if sentencepiece and params_path is None:
+            raise InputError(
+                f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
+                'weights do not have: name the weights that belong to it in params_path'
+            )
+        if dataset_name is None and params_path is None:
+            model, dataset_name = resolve_alias(model)
+        found = find_weights(model, dataset_name, root, path=params_path, vocab=sp_vocab)
+        bert, vocab = model_zoo.get_model(
+            model,
+            dataset_name=dataset_name,
+            vocab=found.vocab,
+            pretrained=found.weights_path,
+            ctx=ctx,
+            root=root,
+            use_pooler=False,
+            use_decoder=False,
+            use_classifier=False,
+        )
+        lower = found.do_lower_case
+    if sentencepiece:
+        return bert, sp_tokenizer
+    return bert, BertTokenizer.from_vocab(vocab, do_lower_case=lower)

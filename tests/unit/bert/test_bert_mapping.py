@@ -1,0 +1,331 @@
+"""The tables of BERT's names in other programs: reversible, and complete in what they report."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import bert
+from bert.mapping import bert_mappings
+from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import CheckpointError, InputError
+
+CONFIG = {
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 3,
+    'num_attention_heads': 4,
+    'intermediate_size': 512,
+    'max_position_embeddings': 20,
+}
+DEEP = {'num_hidden_layers': 11}  # a number of two digits
+HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
+FORMATS = ['gluonnlp', 'huggingface']
+
+
+def make(name='BertModel', changes=(), **options):
+    block = getattr(bert, name)(bert.BertConfig(**{**CONFIG, **dict(changes)}), **options)
+    block.initialize(mx.init.Normal(1))
+    for parameter in block.collect_params().values():  # norms and biases too
+        if parameter.name.endswith(('gamma', 'beta', 'bias')) and 'ffn_1' not in parameter.name:
+            parameter.set_data(mx.nd.random.normal(shape=parameter.shape))
+    return block
+
+
+def tensors_of(block):
+    return block._own_tensors()
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, two[name])
+
+
+ALL_PARTS = {'use_decoder': True, 'use_classifier': True}
+BLOCKS = [
+    ('BertModel', {}),
+    ('BertModel', {'use_pooler': False}),
+    ('BertModel', {'use_decoder': True, 'use_pooler': False}),
+    ('BertModel', ALL_PARTS),
+    *[(name, {}) for name in HEADS],
+    *[(name, {'use_pooler': True, **ALL_PARTS}) for name in HEADS],
+    ('BertForSequenceClassification', {'dropout': 0.0}),
+    ('BertForSequenceClassification', {'dropout': 0.5, 'num_labels': 1}),
+]
+
+
+@pytest.mark.parametrize('name, options', BLOCKS)
+@pytest.mark.parametrize('form', FORMATS)
+def test_round_trip_is_the_identity(name, options, form):
+    block = make(name, **options)
+    mapping = block.mappings()[form]
+    ours = tensors_of(block)
+    for with_prefix in {True, block.backbone is not None}:
+        theirs = mapping.save(ours, block.config, with_prefix)
+        back, unknown = mapping.load(theirs, block.config)
+        assert unknown == []
+        assert_equal(back, ours)
+        again = mapping.save(back, block.config, with_prefix)
+        assert_equal(again, theirs)
+
+
+@pytest.mark.parametrize('form', [*FORMATS, 'native'])
+@pytest.mark.parametrize('name, options', BLOCKS)
+def test_round_trip_by_file(tmp_path, name, options, form):
+    block, other = make(name, **options), make(name, **options)
+    path = str(tmp_path / 'block.params')
+    block.save_parameters(path, format=form)
+    other.load_parameters(path)
+    assert_equal(tensors_of(other), tensors_of(block))
+    if form == 'huggingface':  # as it comes from there
+        path = str(tmp_path / 'block.safetensors')
+        theirs = block.mappings()[form].save(
+            tensors_of(block), block.config, block.backbone is not None
+        )
+        safetensors.numpy.save_file(theirs, path)
+        other = make(name, **options)
+        other.load_parameters(path)
+        assert_equal(tensors_of(other), tensors_of(block))
+
+
+@pytest.mark.parametrize('form', [*FORMATS, 'native'])
+def test_pruned_round_trip(tmp_path, form):
+    blocks = [make(changes={'pruned_heads': {1: [0, 2], 2: [3]}}) for _ in range(2)]
+    path = str(tmp_path / 'block.params')
+    blocks[0].save_parameters(path, format=form)
+    blocks[1].load_parameters(path)
+    assert_equal(*map(tensors_of, blocks))
+    with pytest.raises(CheckpointError, match='wrong shape: encoder.layers.1.attention.qkv.weight'):
+        make().load_parameters(path)
+
+
+def test_names_of_gluonnlp(tmp_path):
+    """Some by heart, so that both ways can't be wrong alike."""
+    block = make('BertForSequenceClassification', DEEP, dropout=0.1)
+    config = block.config
+    theirs = block.mappings()['gluonnlp'].save(tensors_of(block), config, True)
+    cell = 'bert.encoder.transformer_cells.10'
+    for name, shape in {
+        'bert.word_embed.0.weight': (40, 16),
+        'bert.encoder.position_weight': (20, 16),
+        f'{cell}.attention_cell.proj_key.weight': (16, 16),
+        f'{cell}.ffn.ffn_1.weight': (512, 16),
+        f'{cell}.ffn.ffn_2.weight': (16, 512),
+        'bert.pooler.bias': (16,),
+        'classifier.1.weight': (2, 16),
+    }.items():
+        assert theirs[name].shape == shape
+    key = block.bert.encoder.layers[10].attention.qkv.weight.data().asnumpy()
+    key = key.reshape(4, 3, 4, 16)[:, 1].reshape(16, 16)  # (heads, q/k/v, head size, units)
+    np.testing.assert_array_equal(theirs[f'{cell}.attention_cell.proj_key.weight'], key)
+
+
+def test_names_of_hugging_face():
+    block = make('BertForPreTraining', DEEP)
+    theirs = block.mappings()['huggingface'].save(tensors_of(block), block.config, True)
+    for name, shape in {
+        'bert.embeddings.word_embeddings.weight': (40, 16),
+        'bert.embeddings.LayerNorm.weight': (16,),
+        'bert.encoder.layer.10.attention.self.value.bias': (16,),
+        'bert.encoder.layer.10.attention.output.dense.weight': (16, 16),
+        'bert.encoder.layer.10.intermediate.dense.bias': (512,),
+        'bert.encoder.layer.10.output.dense.weight': (16, 512),
+        'bert.pooler.dense.weight': (16, 16),
+        'cls.predictions.transform.LayerNorm.bias': (16,),
+        'cls.predictions.bias': (40,),
+        'cls.predictions.decoder.weight': (40, 16),
+        'cls.seq_relationship.weight': (2, 16),
+    }.items():
+        assert theirs[name].shape == shape
+    value = block.bert.encoder.layers[10].attention.qkv.bias.data().asnumpy()
+    value = value.reshape(4, 3, 4)[:, 2].reshape(16)
+    name = 'bert.encoder.layer.10.attention.self.value.bias'
+    np.testing.assert_array_equal(theirs[name], value)
+
+
+def test_older_names_of_hugging_face():
+    block = make()
+    mapping = block.mappings()['huggingface']
+    theirs = mapping.save(tensors_of(block), block.config, False)
+    old = {
+        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace(
+            'LayerNorm.bias', 'LayerNorm.beta'
+        ): value
+        for name, value in theirs.items()
+    }
+    assert len(set(old) - set(theirs)) == 2 * (1 + 2 * 3)
+    old['embeddings.position_ids'] = np.arange(20)[None]
+    back, unknown = mapping.load(old, block.config)
+    assert unknown == []
+    assert_equal(back, tensors_of(block))
+
+
+@pytest.mark.parametrize('form', FORMATS)
+def test_tied_decoder_may_bear_either_name(form):
+    block = make('BertForMaskedLM')
+    mapping = block.mappings()[form]
+    theirs = mapping.save(tensors_of(block), block.config, True)
+    names = [name for name, value in theirs.items() if value.shape == (40, 16)]
+    assert len(names) == 2
+    np.testing.assert_array_equal(theirs[names[0]], theirs[names[1]])
+    for name in names:
+        rest = {key: value for key, value in theirs.items() if key != name}
+        back, unknown = mapping.load(rest, block.config)
+        assert unknown == []
+        assert_equal(back, tensors_of(block))
+
+
+@pytest.mark.parametrize('form', FORMATS)
+def test_tied_name_is_only_written_with_the_decoder(form):
+    plain, with_decoder = make(use_pooler=False), make(use_pooler=False, use_decoder=True)
+    names = [
+        set(block.mappings()[form].save(tensors_of(block), block.config, False))
+        for block in (plain, with_decoder)
+    ]
+    assert not [name for name in names[0] if 'decoder' in name or name.startswith('cls')]
+    assert len([name for name in names[1] if name.endswith(('decoder.weight', 'decoder.3.weight'))
+                ]) == 1  # fmt: skip
+
+
+@pytest.mark.parametrize('form', FORMATS)
+@pytest.mark.parametrize('name', ['BertModel', 'BertForTokenClassification'])
+def test_names_that_are_missing_left_over_or_wrong_are_listed(tmp_path, form, name):
+    block = make(name)
+    path = str(tmp_path / 'block.safetensors')
+    theirs = block.mappings()[form].save(tensors_of(block), block.config, name != 'BertModel')
+    layer_norm = next(key for key in theirs if '.2.' in key and 'orm' in key)
+    key_bias = next(key for key in theirs if '.1.' in key and 'key.bias' in key)
+
+    def load(tensors, **options):
+        safetensors.numpy.save_file(tensors, path)
+        make(name).load_parameters(path, **options)
+
+    load(theirs)
+    less = {key: value for key, value in theirs.items() if key not in (layer_norm, key_bias)}
+    with pytest.raises(CheckpointError) as caught:
+        load(less)
+    message = str(caught.value)
+    assert path in message and name in message
+    assert 'missing: encoder.layers.1.attention.qkv.bias, encoder.layers.2.' in message
+    assert key_bias.replace('key', 'query') in message  # of no use without the key
+    with pytest.raises(CheckpointError, match='not in the model: .*query.bias'):
+        load(less, allow_missing=True)
+    load(less, allow_missing=True, ignore_extra=True)
+
+    more = {**theirs, 'mystery.weight': np.zeros(3, 'float32')}
+    with pytest.raises(CheckpointError, match='not in the model: mystery.weight$'):
+        load(more)
+    load(more, ignore_extra=True)
+
+    word = next(key for key in theirs if theirs[key].shape == (40, 16))
+    wrong = {**theirs, word: np.zeros((41, 16), 'float32')}
+    with pytest.raises(CheckpointError) as caught:
+        load(wrong, ignore_extra=True, allow_missing=True)
+    assert 'word_embed.weight has shape (41, 16), the model wants (40, 16)' in str(caught.value)
+    assert 'vocabulary does not fit' in str(caught.value)
+
+    odd = {**theirs, key_bias: np.zeros(7, 'float32')}
+    with pytest.raises(CheckpointError, match=r'tensors of the wrong shape: .*key.bias \(7,\)'):
+        load(odd)
+
+
+def test_what_fails_leaves_the_block_as_it_was(tmp_path):
+    path = str(tmp_path / 'block.params')
+    make(changes={'max_position_embeddings': 19}).save_parameters(path)
+    block = make()
+    before = tensors_of(block)
+    with pytest.raises(CheckpointError, match='encoder.position_weight'):
+        block.load_parameters(path)
+    assert_equal(tensors_of(block), before)
+
+
+def test_long_lists_are_cut(tmp_path):
+    path = str(tmp_path / 'block.params')
+    make(changes={'num_hidden_layers': 1}).save_parameters(path)
+    with pytest.raises(CheckpointError, match=r'missing: .*, and \d+ more') as caught:
+        make('BertModel', DEEP).load_parameters(path)
+    assert len(str(caught.value)) < 1500
+
+
+def test_deeper_file_is_not_cut_silently(tmp_path):
+    path = str(tmp_path / 'block.params')
+    for form in ('native', *FORMATS):
+        make().save_parameters(path, format=form)
+        with pytest.raises(CheckpointError, match=r'not in the model: .*\.2\.'):
+            make(changes={'num_hidden_layers': 2}).load_parameters(path)
+
+
+def test_other_families_file(tmp_path):
+    path = str(tmp_path / 'other.safetensors')
+    safetensors.numpy.save_file({'h.0.attn.c_attn.weight': np.zeros((2, 2), 'float32')}, path)
+    with pytest.raises(CheckpointError, match=r'none of its names belongs to a BertModel \(h.0'):
+        make().load_parameters(path)
+
+
+def test_values_that_are_not_numbers(tmp_path):
+    block = make()
+    block.pooler.bias.data()[3] = np.nan
+    path = str(tmp_path / 'block.params')
+    block.save_parameters(path)
+    with pytest.raises(CheckpointError, match='NaN or infinite values: pooler.bias'):
+        make().load_parameters(path)
+
+
+def test_dtypes(tmp_path):
+    path = str(tmp_path / 'block.params')
+    block = make()
+    block.cast('float64')
+    block.save_parameters(path)
+    other = make()
+    with pytest.raises(CheckpointError, match='pass cast_dtype=True: .* is float64'):
+        other.load_parameters(path)
+    other.load_parameters(path, cast_dtype=True)
+    assert other.pooler.bias.data().dtype == np.float32
+    other.load_parameters(path, cast_dtype=True, dtype_source='saved')
+    assert other.pooler.bias.data().dtype == np.float64
+
+
+def test_half_precision_safetensors(tmp_path):
+    block = make()
+    theirs = block.mappings()['huggingface'].save(tensors_of(block), block.config, False)
+    path = str(tmp_path / 'block.safetensors')
+    halves = {name: value.astype('float16') for name, value in theirs.items()}
+    safetensors.numpy.save_file(halves, path)
+    other = make()
+    other.load_parameters(path)
+    for name, value in tensors_of(other).items():
+        np.testing.assert_allclose(value, tensors_of(block)[name], rtol=1e-3, atol=1e-4)
+
+
+def test_unknown_format(tmp_path):
+    with pytest.raises(InputError, match="unknown format 'onnx'; known: native, gluonnlp, hugg"):
+        make().save_parameters(str(tmp_path / 'x'), format='onnx')
+
+
+def test_a_name_that_a_format_has_no_place_for():
+    mapping = bert_mappings()['gluonnlp']
+    with pytest.raises(CheckpointError, match='no place for the parameter new.weight'):
+        mapping.save({'new.weight': np.zeros(1)}, bert.BertConfig(**CONFIG), False)
+
+
+def test_native_file_of_a_task_and_its_backbone(tmp_path):
+    path = str(tmp_path / 'block.params')
+    head = make('BertForTokenClassification', num_labels=5)
+    head.save_parameters(path)
+    names = set(read_tensors(path)[0])
+    assert 'classifier.weight' in names and 'bert.word_embed.weight' in names
+    model = make(use_pooler=False)
+    with pytest.raises(CheckpointError, match='not in the model: classifier.weight'):
+        model.load_parameters(path)
+    model.load_parameters(path, ignore_extra=True)
+    assert_equal(tensors_of(model), tensors_of(head.bert))
+    other = make('BertForQuestionAnswering')
+    model.save_parameters(path)
+    other.load_parameters(path, allow_missing=True)
+    assert_equal(tensors_of(other.bert), tensors_of(model))
+    # a next sentence classifier is no task's classifier
+    make(use_classifier=True).save_parameters(path)
+    with pytest.raises(CheckpointError, match='missing: classifier.weight, classifier.bias; not in '
+                       'the model: '):  # fmt: skip
+        make('BertForSequenceClassification').load_parameters(path)

@@ -1,0 +1,532 @@
+"""BertModel: its options and inputs, heads masked, kept and pruned, and the originals' vectors."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+from model_zoo.errors import InputError, UnknownNameError, ZooError
+from model_zoo.layers.feed_forward import padded_units
+
+CONFIG = {
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 3,
+    'num_attention_heads': 4,
+    'intermediate_size': 512,  # so that the feed-forward layers are padded
+    'max_position_embeddings': 20,
+    'initializer_range': 0.3,
+}
+
+
+def make(seed=1, **options):
+    mx.random.seed(seed)
+    model = bert.BertModel(bert.BertConfig(**CONFIG), **options)
+    model.initialize()
+    return model
+
+
+def make_inputs(batch=3, length=9, dtype='int32', seed=0):
+    random = np.random.RandomState(seed)
+    words = random.randint(0, 40, (batch, length))
+    types = random.randint(0, 2, (batch, length))
+    valid = random.randint(1, length + 1, batch)
+    positions = random.randint(0, length, (batch, 4))
+    return [mx.nd.array(each, dtype=dtype) for each in (words, types, valid, positions)]
+
+
+def flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+def assert_same(one, two, tolerance=1e-5):
+    one, two = flatten(one), flatten(two)
+    assert len(one) == len(two)
+    for first, second in zip(one, two):
+        np.testing.assert_allclose(first.asnumpy(), second.asnumpy(), atol=tolerance, rtol=0)
+
+
+ALL = {
+    'use_decoder': True,
+    'use_classifier': True,
+    'output_attentions': True,
+    'output_all_encodings': True,
+}
+
+
+# -- options and outputs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('use_pooler', [False, True])
+@pytest.mark.parametrize('use_decoder', [False, True])
+@pytest.mark.parametrize('use_classifier', [False, True])
+def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
+    flags = {'use_pooler': use_pooler, 'use_classifier': use_classifier}
+    if use_classifier and not use_pooler:
+        with pytest.raises(InputError, match='use_classifier=True needs use_pooler=True'):
+            make(use_decoder=use_decoder, **flags)
+        return
+    words, types, valid, positions = make_inputs()
+    outputs = make(use_decoder=use_decoder, **flags)(
+        words, types, valid, positions if use_decoder else None
+    )
+    shapes = [(3, 9, 16)]
+    shapes += [(3, 16)] if use_pooler else []
+    shapes += [(3, 2)] if use_classifier else []
+    shapes += [(3, 4, 40)] if use_decoder else []
+    if len(shapes) == 1:
+        assert isinstance(outputs, mx.nd.NDArray)
+    assert [output.shape for output in flatten(outputs)] == shapes
+
+
+def test_all_layers_and_attentions():
+    words, types, valid, _ = make_inputs()
+    model = make(output_attentions=True, output_all_encodings=True)
+    layers, attentions, pooled = model(words, types, valid)
+    assert [layer.shape for layer in layers] == [(3, 9, 16)] * 3
+    assert [attention.shape for attention in attentions] == [(3, 4, 9, 9)] * 3
+    sequence, pooled_alone = make()(words, types, valid)
+    assert_same([layers[-1], pooled], [sequence, pooled_alone])
+    for attention in attentions:
+        values, lengths = attention.asnumpy(), valid.asnumpy()
+        np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
+        for row, length in zip(values, lengths):
+            assert not row[:, :, length:].any()
+
+
+def test_optional_inputs():
+    words, types, _, positions = make_inputs()
+    model = make(use_decoder=True)
+    zeros, full = mx.nd.zeros_like(words), mx.nd.full((3,), 9)
+    assert_same(model(words), model(words, zeros, full))
+    assert_same(model(words, types), model(words, types, full))
+    everywhere = mx.nd.array(np.tile(np.arange(9), (3, 1)))
+    assert_same(model(words, types), model(words, types, None, everywhere))
+    scores = model(words, types)[-1].asnumpy()
+    chosen = model(words, types, None, positions)[-1].asnumpy()
+    index = positions.asnumpy()[:, :, None]
+    np.testing.assert_allclose(chosen, np.take_along_axis(scores, index, 1), atol=1e-5)
+
+
+@pytest.mark.parametrize('dtype', ['int32', 'int64', 'float32', 'uint8'])
+def test_dtype_of_the_inputs_does_not_matter(dtype):
+    model = make(**ALL)
+    assert_same(model(*make_inputs(dtype='float32')), model(*make_inputs(dtype=dtype)), 1e-6)
+
+
+@pytest.mark.parametrize('flags', [{}, {'static_alloc': True, 'static_shape': True}])
+def test_hybridized_is_the_same_for_all_shapes_and_inputs(flags):
+    model = make(**ALL)
+    calls = []
+    for batch, length in [(3, 9), (1, 20), (5, 1), (3, 9)]:
+        words, types, valid, positions = make_inputs(batch, length)
+        mask = mx.nd.array([1, 0, 1, 1])
+        for chosen in [
+            (words,),
+            (words, types),
+            (words, types, valid),
+            (words, None, valid),
+            (words, types, valid, positions),
+            (words, types, None, positions),
+            (words, types, valid, None, mask),
+            (words, types, valid, positions, mask),
+        ]:
+            calls.append(chosen)
+    plain = [model(*call) for call in calls]
+    model.hybridize(**flags)
+    for call, expected in zip(calls, plain):
+        assert_same(model(*call), expected)
+    for call, expected in zip(reversed(calls), reversed(plain)):  # now that all graphs are there
+        assert_same(model(*call), expected)
+
+
+def test_hybridized_gradients_for_mixed_inputs():
+    """Training goes on in one graph after another was used in between."""
+    model = make(use_pooler=False)
+    words, types, valid, _ = make_inputs()
+    gradients = []
+    for active in (False, True):
+        model.hybridize(active, static_alloc=True)
+        for _ in range(2):
+            with mx.autograd.record(train_mode=False):
+                loss = (model(words, types, valid) ** 2).sum() + model(words).sum() ** 2
+            loss.backward()
+        names = sorted(model.collect_params())
+        gradients.append([model.collect_params()[name].grad() for name in names])
+    for one, two in zip(*gradients):
+        scale = max(1, np.abs(one.asnumpy()).max())
+        assert_same(one / scale, two / scale)
+
+
+def test_several_contexts():
+    model = bert.BertModel(bert.BertConfig(**CONFIG))
+    model.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    words, types, valid, _ = make_inputs()
+    model.hybridize()
+    outputs = [
+        model(*[each.as_in_context(ctx) for each in (words, types, valid)])
+        for ctx in (mx.cpu(0), mx.cpu(1))
+    ]
+    assert_same(*outputs)
+
+
+@pytest.mark.parametrize('name', ['gelu', 'gelu_new', 'relu', 'swish', 'tanh'])
+def test_activations(name):
+    config = bert.BertConfig(**{**CONFIG, 'hidden_act': name})
+    model = bert.BertModel(config, use_decoder=True)
+    model.initialize()
+    assert np.isfinite(model(*make_inputs())[-1].asnumpy()).all()
+
+
+# -- padding ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_padding_never_changes_the_valid_part(hybridized):
+    model = make(**ALL)
+    model.hybridize(hybridized, static_alloc=True, static_shape=True)
+    words, types, _, _ = make_inputs(length=5)
+    expected = model(words, types)
+    for more in (1, 4, 15):
+        for filler in (0, 39):
+            extra = mx.nd.full((3, more), filler, dtype='int32')
+            padded = [mx.nd.concat(words, extra), mx.nd.concat(types, extra % 2)]
+            layers, attentions, pooled, nsp, mlm = model(*padded, mx.nd.full((3,), 5))
+            result = [
+                [layer[:, :5] for layer in layers],
+                [attention[:, :, :5, :5] for attention in attentions],
+                pooled,
+                nsp,
+                mlm[:, :5],
+            ]
+            assert_same(result, expected)
+            assert not any(layer[:, 5:].asnumpy().any() for layer in layers)
+
+
+def test_rows_do_not_see_each_other():
+    model = make(**ALL)
+    words, types, valid, positions = make_inputs(4, 9)
+    together = flatten(model(words, types, valid, positions))
+    for row in range(4):
+        alone = model(*[each[row : row + 1] for each in (words, types, valid, positions)])
+        assert_same(alone, [array[row : row + 1] for array in together])
+
+
+def test_padding_gets_no_gradient():
+    model = make()
+    words, types, _, _ = make_inputs(2, 9)
+    words[:, 5:] = 7
+    words[:, :5] = 3
+    with mx.autograd.record():
+        loss = sum((output**2).sum() for output in model(words, types, mx.nd.full((2,), 5)))
+    loss.backward()
+    gradient = model.word_embed.weight.grad().asnumpy()
+    assert gradient[3].any() and not np.delete(gradient, 3, axis=0).any()
+    assert not model.encoder.position_weight.grad().asnumpy()[5:].any()
+
+
+def test_empty_rows():
+    outputs = make(**ALL)(*make_inputs()[:2], mx.nd.array([0, 9, 3]))
+    assert all(np.isfinite(array.asnumpy()).all() for array in flatten(outputs))
+
+
+# -- head mask, kept outputs, pruning -----------------------------------------------------------
+
+
+def test_head_mask_shapes():
+    model = make(output_attentions=True)
+    words, types, valid, _ = make_inputs()
+    row = mx.nd.array([1, 0, 0.5, 1])
+    both = [
+        model(words, types, valid, head_mask=mask) for mask in (row, mx.nd.stack(row, row, row))
+    ]
+    assert_same(*both)
+    for attention in both[0][1]:
+        assert not attention[:, 1].asnumpy().any()
+        np.testing.assert_allclose(
+            attention[:, 2].asnumpy()[0, 0].sum(), 0.5, atol=1e-6
+        )
+    ones = model(words, types, valid, head_mask=mx.nd.ones((3, 4)))
+    assert_same(ones, model(words, types, valid))
+
+
+def test_head_mask_has_gradients():
+    """As the originals compute the importance of heads."""
+    model = make(use_pooler=False)
+    mask = mx.nd.ones((3, 4))
+    mask.attach_grad()
+    with mx.autograd.record():
+        loss = (model(make_inputs()[0], head_mask=mask) ** 3).sum()
+    loss.backward()
+    assert mask.grad.asnumpy().all()
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_multihead_outputs_and_gradients(hybridized):
+    plain, model = make(), make(keep_multihead_output=True)
+    model.hybridize(hybridized, static_alloc=True)
+    words, types, valid, _ = make_inputs()
+    with mx.autograd.record(train_mode=False):
+        outputs = model(words, types, valid)
+        loss = (outputs[1] ** 2).sum()
+    loss.backward()
+    assert_same(outputs, plain(words, types, valid))
+    kept, gradients = model.get_multihead_outputs(), model.get_multihead_gradients()
+    assert [array.shape for array in kept + gradients] == [(3, 4, 9, 4)] * 6
+    # by difference: the loss's change when the outputs of a layer's heads are moved
+    probes = plain.make_probes(words)
+    for layer in range(3):
+        step = mx.nd.random.normal(shape=gradients[layer].shape) * 1e-3
+        moved = [
+            probe + (step.transpose((2, 0, 1, 3)).reshape(probe.shape) if i == layer else 0)
+            for i, probe in enumerate(probes)
+        ]
+        back = [2 * probe - each for probe, each in zip(probes, moved)]
+        losses = [
+            (plain(words, types, valid, probes=each)[0][1].astype('float64') ** 2).sum().asscalar()
+            for each in (moved, back)
+        ]
+        expected = (gradients[layer] * step).sum().asscalar()
+        assert abs((losses[0] - losses[1]) / 2 - expected) < 1e-2 * abs(expected) + 1e-5
+
+
+def test_multihead_outputs_need_the_option_and_a_call():
+    with pytest.raises(InputError, match='keep_multihead_output=True'):
+        make().get_multihead_outputs()
+    with pytest.raises(InputError, match='call it first'):
+        make(keep_multihead_output=True).get_multihead_gradients()
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('called', [False, True])
+def test_pruned_heads_equal_masked_heads(hybridized, called):
+    model = make(use_decoder=True)
+    model.hybridize(hybridized, static_alloc=True, static_shape=True)
+    words, types, valid, positions = make_inputs()
+    inputs = words, types, valid, positions
+    mask = np.ones((3, 4))
+    mask[0, [1, 3]] = mask[2, 0] = 0
+    expected = make(use_decoder=True)(*inputs, mx.nd.array(mask))
+    if called:
+        model(*inputs)
+    model.prune_heads({0: [1], 2: [0]})
+    model.prune_heads({0: [3, 1]})  # by their first numbers; 1 is gone already
+    assert_same(model(*inputs), expected)
+    assert model.config.pruned_heads == {0: [1, 3], 2: [0]}
+    assert [cell.attention.num_heads for cell in model.encoder.layers] == [2, 4, 3]
+    assert model.encoder.layers[0].attention.qkv.weight.shape == (3 * 2 * 4, 16)
+    # a head mask still has a place for each of the first heads
+    masked = model(*inputs, mx.nd.array([1, 1, 0, 1]))
+    mask[:, 2] = 0
+    assert_same(masked, make(use_decoder=True)(*inputs, mx.nd.array(mask)))
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_pruned_model_trains_saves_and_keeps_outputs(tmp_path, hybridized):
+    model = make(keep_multihead_output=True)
+    model.hybridize(hybridized)
+    words, types, valid, _ = make_inputs()
+    model(words, types, valid)
+    model.prune_heads({1: [0, 2]})
+    trainer = mx.gluon.Trainer(model.collect_params(), 'sgd', {'learning_rate': 0.1})
+    before = model.encoder.layers[1].attention.qkv.weight.data().asnumpy()
+    with mx.autograd.record():
+        loss = (model(words, types, valid)[1] ** 2).sum()
+    loss.backward()
+    assert [kept.shape[1] for kept in model.get_multihead_outputs()] == [4, 2, 4]
+    trainer.step(1)
+    assert np.abs(before - model.encoder.layers[1].attention.qkv.weight.data().asnumpy()).any()
+    model.save_pretrained(str(tmp_path))
+    loaded = bert.BertModel.from_pretrained(str(tmp_path))
+    assert loaded.config.pruned_heads == {1: [0, 2]}
+    assert_same(loaded(words, types, valid), model(words, types, valid))
+
+
+def test_prune_heads_of_a_task(tmp_path):
+    block = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG))
+    block.initialize()
+    block.hybridize(static_alloc=True, static_shape=True)
+    words, types, valid, _ = make_inputs()
+    expected = block(words, types, valid, head_mask=mx.nd.array([0, 1, 1, 1]))
+    block(words, types, valid)
+    block.prune_heads({0: [0], 1: [0], 2: [0]})
+    assert_same(block(words, types, valid), expected)
+    assert block._active and dict(block._flags)['static_alloc']
+
+
+def test_prune_what_is_not_there():
+    model = make()
+    for heads, message in [
+        ({3: [0]}, 'there is no layer 3: the model has 3'),
+        ({0: [4]}, 'layer 0 has no head 4: it has 4'),
+        ({0: [-1]}, 'layer 0 has no head -1'),
+        ({1: [0, 1, 2, 3]}, 'layer 1 would be left without heads'),
+    ]:
+        with pytest.raises(InputError, match=message):
+            model.prune_heads(heads)
+    assert model.config.pruned_heads == {}
+    with pytest.raises(InputError, match='without heads'):
+        model.prune_heads({0: [0], 1: [0, 1, 2, 3]})
+    assert [cell.attention.num_heads for cell in model.encoder.layers] == [4, 4, 4]
+    model.prune_heads({})
+    model(*make_inputs()[:3])
+
+
+# -- bad inputs ---------------------------------------------------------------------------------
+
+
+def array(values, dtype='int32'):
+    return mx.nd.array(values, dtype=dtype)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize(
+    'message, arguments',
+    [
+        (r'words must have shape \(any, any\), but has \(3,\)', [array([1, 2, 3])]),
+        ('words must be an NDArray, but is a list', [[[1, 2]]]),
+        ('words must be an NDArray, but is a ndarray', [np.zeros((1, 2))]),
+        (r'words has length 21, and the position table of this model ends at 20',
+         [mx.nd.zeros((1, 21))]),
+        (r'words holds 40, and its values must be in \[0, 40\)', [array([[1, 40]])]),
+        ('words holds -1', [array([[1, -1]])]),
+        ('words holds nan', [array([[1, np.nan]], 'float32')]),
+        ('vocabulary of these weights', [array([[1, 30000]])]),
+        ('token_types holds 2', [array([[1, 2]]), array([[0, 2]])]),
+        ('token_types must have shape', [array([[1, 2]]), array([[0, 1, 1]])]),
+        ('valid_length must have shape', [array([[1, 2]]), None, array([[2]])]),
+        ('valid_length holds 3', [array([[1, 2]]), None, array([3])]),
+        ('valid_length holds -1', [array([[1, 2]]), None, array([-1])]),
+        ('masked_positions holds 2', [array([[1, 2]]), None, None, array([[2]])]),
+        ('masked_positions must have shape', [array([[1, 2]]), None, None, array([0])]),
+        ('head_mask must have shape', [array([[1, 2]]), None, None, None, mx.nd.ones((3,))]),
+        ('head_mask must have shape', [array([[1, 2]]), None, None, None, mx.nd.ones((4, 3))]),
+    ],
+)  # fmt: skip
+def test_wrong_inputs(message, arguments, hybridized):
+    model = make(use_decoder=True)
+    model.hybridize(hybridized)
+    with pytest.raises(InputError, match=message):
+        model(*arguments)
+
+
+def test_masked_positions_need_the_decoder():
+    with pytest.raises(InputError, match='use_decoder=True'):
+        make()(array([[1, 2]]), None, None, array([[0]]))
+
+
+@pytest.mark.parametrize(
+    'changes, message',
+    [
+        ({'vocab_size': 0}, 'vocab_size must be a positive integer, but is 0'),
+        ({'num_hidden_layers': -2}, 'num_hidden_layers'),
+        ({'hidden_size': 16.0}, 'hidden_size'),
+        ({'num_labels': True}, 'num_labels'),
+        ({'num_attention_heads': 3}, 'hidden_size 16 is not a multiple of num_attention_heads 3'),
+        ({'hidden_dropout_prob': 1}, r'hidden_dropout_prob must be a rate in \[0, 1\)'),
+        ({'attention_probs_dropout_prob': '0.1'}, 'attention_probs_dropout_prob'),
+        ({'hidden_act': 'gelus'}, "unknown activation 'gelus'; known: gelu, gelu_new"),
+    ],
+)
+def test_wrong_configurations(changes, message):
+    with pytest.raises((InputError, UnknownNameError), match=message) as caught:
+        bert.BertConfig(**{**CONFIG, **changes})
+    assert isinstance(caught.value, ZooError)
+
+
+# -- the padding of the feed-forward layers -----------------------------------------------------
+
+
+def padding_of(model):
+    for cell in model.encoder.layers:
+        yield cell.ffn.ffn_1.weight, 0
+        yield cell.ffn.ffn_1.bias, 0
+        yield cell.ffn.ffn_2.weight, 1
+
+
+def assert_padding_is_zero(model):
+    for parameter, axis in padding_of(model):
+        assert parameter.shape[axis] == padded_units(512) > 512
+        values = np.moveaxis(parameter.data().asnumpy(), axis, 0)
+        assert not values[512:].any() and (values[:512].any() or 'bias' in parameter.name)
+
+
+@pytest.mark.parametrize('activation', ['gelu', 'gelu_new', 'relu', 'swish', 'tanh'])
+@pytest.mark.parametrize('optimizer', ['bertadam', 'adam', 'sgd'])
+def test_padding_stays_zero_in_training(activation, optimizer):
+    import model_zoo.optimizer  # noqa: F401  registers bertadam
+
+    config = bert.BertConfig(**{**CONFIG, 'hidden_act': activation})
+    model = bert.BertModel(config)
+    model.initialize()
+    assert_padding_is_zero(model)
+    model.initialize(mx.init.Xavier(), force_reinit=True)
+    assert_padding_is_zero(model)
+    options = {'learning_rate': 1e-2, 'wd': 0.1}
+    trainer = mx.gluon.Trainer(model.collect_params(), optimizer, options)
+    words, types, valid, _ = make_inputs()
+    weight = model.encoder.layers[0].ffn.ffn_1.weight
+    before = weight.data().asnumpy()
+    for _ in range(5):
+        with mx.autograd.record():
+            loss = sum((output**2).mean() for output in model(words, types, valid))
+        loss.backward()
+        trainer.step(1)
+    assert np.abs(before - weight.data().asnumpy()).max() > 1e-5
+    assert_padding_is_zero(model)
+
+
+def test_padding_is_not_in_the_files_of_others(tmp_path):
+    import safetensors.numpy
+
+    from model_zoo.checkpoint import read_tensors
+
+    model = make()
+    words, types, valid, _ = make_inputs()
+    for name in ('gluonnlp', 'huggingface'):
+        path = str(tmp_path / f'{name}.params')
+        model.save_parameters(path, format=name)
+        tensors, metadata = read_tensors(path)
+        assert not metadata
+        assert not any(padded_units(512) in value.shape for value in tensors.values())
+        assert sum(512 in value.shape for value in tensors.values()) == 9
+        loaded = make(seed=2)
+        loaded.load_parameters(path)
+        assert_padding_is_zero(loaded)
+        assert_same(loaded(words, types, valid), model(words, types, valid), 1e-6)
+    path = str(tmp_path / 'model.safetensors')
+    safetensors.numpy.save_file(dict(tensors), path)
+    loaded.load_parameters(path)
+    assert_padding_is_zero(loaded)
+
+
+# -- all-MiniLM-L6-v2 ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def minilm(minilm_dir):
+    return bert.BertModel.from_pretrained(str(minilm_dir), output_all_encodings=True)
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_minilm_equals_the_original(minilm, fixtures, hybridized):
+    """All layers and the pooled output, by what pytorch-pretrained-bert gave on 64 sentences."""
+    minilm.hybridize(hybridized, static_alloc=True, static_shape=True)
+    with np.load(fixtures / 'bert_minilm.npz') as file:
+        expected = dict(file)
+    words, valid = expected['words'], expected['valid']
+    order = np.argsort(valid)
+    layers = np.zeros((6, *words.shape), 'float32')
+    for rows in order.reshape(4, 16):
+        longest = valid[rows].max()
+        states, pooled = minilm(
+            array(words[rows, :longest]), None, array(valid[rows])
+        )
+        for layer, state in enumerate(states):
+            layers[layer, rows, :longest] = state.asnumpy() @ expected['direction']
+        np.testing.assert_allclose(pooled.asnumpy(), expected['pooled'][rows], atol=1e-5)
+    kept = np.arange(words.shape[1]) < valid[:, None]
+    np.testing.assert_allclose(layers[:, kept], expected['layers'], atol=1e-5)

@@ -1,0 +1,323 @@
+"""GluonNLP's blocks and ours: parameters go both ways, and its code runs on our blocks."""
+
+import itertools
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import model_zoo
+from model_zoo.data.vocab import load_vocab
+from model_zoo.errors import CheckpointError
+
+SIZES = {'vocab_size': 40, 'units': 16, 'hidden_size': 512, 'num_layers': 2, 'num_heads': 4}
+CONFIG = {
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'intermediate_size': 512,
+    'max_position_embeddings': 20,
+}
+PARTS = [  # pooler, decoder, classifier
+    flags
+    for flags in itertools.product([False, True], repeat=3)
+    if flags[0] or not flags[2]
+]
+WORDS = ['the', 'cat', 'sat', 'on', 'mat', '.', 'hello', 'world', '!', '##s', 'play', '##ing']
+VOCAB = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
+
+
+def their_model(pooler=True, decoder=False, classifier=False):
+    encoder = nlp.model.BERTEncoder(
+        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1
+    )
+    return nlp.model.BERTModel(
+        encoder,
+        vocab_size=40,
+        token_type_vocab_size=2,
+        units=16,
+        embed_size=16,
+        use_pooler=pooler,
+        use_decoder=decoder,
+        use_classifier=classifier,
+    )
+
+
+def our_model(pooler=True, decoder=False, classifier=False):
+    return bert.BertModel(
+        bert.BertConfig(**CONFIG),
+        use_pooler=pooler,
+        use_decoder=decoder,
+        use_classifier=classifier,
+    )
+
+
+class TheirQA(mx.gluon.HybridBlock):
+    """With the attributes of BertForQA in GluonNLP's scripts/bert/model/qa.py."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.bert = model
+        with self.name_scope():
+            self.span_classifier = mx.gluon.nn.Dense(2, flatten=False)
+
+    def hybrid_forward(self, F, words, types, valid=None):
+        return self.span_classifier(self.bert(words, types, valid))
+
+
+def randomize(block, *inputs):
+    """Large random values for all parameters, biases and norms among them."""
+    block.initialize()
+    block(*inputs)  # for the shapes that are found by the first call
+    for parameter in block.collect_params().values():
+        center = 1 if parameter.name.endswith('gamma') else 0
+        value = mx.nd.random.normal(center, 0.3, shape=parameter.shape)
+        parameter.set_data(value)
+    return block
+
+
+def make_inputs(batch=3, length=9):
+    random = np.random.RandomState(0)
+    words = random.randint(0, 40, (batch, length))
+    types = random.randint(0, 2, (batch, length))
+    valid = random.randint(1, length + 1, batch)
+    positions = random.randint(0, length, (batch, 4))
+    return [mx.nd.array(each, dtype='float32') for each in (words, types, valid, positions)]
+
+
+def flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+def assert_same(one, two):
+    one, two = flatten(one), flatten(two)
+    assert len(one) == len(two)
+    for first, second in zip(one, two):
+        np.testing.assert_allclose(first.asnumpy(), second.asnumpy(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize('parts', PARTS)
+def test_model_both_ways(tmp_path, parts):
+    inputs = make_inputs()[: 4 if parts[1] else 3]
+    theirs = randomize(their_model(*parts), *inputs)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+    ours = our_model(*parts)
+    ours.load_parameters(path)
+    expected = theirs(*inputs)
+    assert_same(ours(*inputs), expected)
+
+    ours.save_parameters(path, format='gluonnlp')
+    back = their_model(*parts)
+    back.load_parameters(path)
+    assert_same(back(*inputs), expected)
+    again = our_model(*parts)
+    again.load_parameters(path)
+    assert_same(again(*inputs), expected)
+
+
+@pytest.mark.parametrize('deduplicate', [False, True])
+def test_both_ways_of_saving_the_tied_decoder(tmp_path, deduplicate):
+    inputs = make_inputs()
+    theirs = randomize(their_model(True, True, True), *inputs)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path, deduplicate=deduplicate)
+    ours = our_model(True, True, True)
+    ours.load_parameters(path)
+    assert_same(ours(*inputs), theirs(*inputs))
+
+
+@pytest.mark.parametrize('dropout', [0.0, 0.1])
+@pytest.mark.parametrize('our_dropout', [0.0, 0.1])
+def test_classifier_both_ways(tmp_path, dropout, our_dropout):
+    """The classifier has another number in their file with and without dropout."""
+    inputs = make_inputs()[:3]
+    theirs = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=dropout)
+    randomize(theirs, *inputs)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+
+    def our_head():
+        return bert.BertForSequenceClassification(
+            bert.BertConfig(**CONFIG), num_labels=3, dropout=our_dropout
+        )
+
+    ours = our_head()
+    ours.load_parameters(path)
+    expected = theirs(*inputs)
+    assert_same(ours(*inputs), expected)
+
+    ours.save_parameters(path, format='gluonnlp')
+    back = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=our_dropout)
+    back.load_parameters(path)
+    assert_same(back(*inputs), expected)
+
+
+@pytest.mark.parametrize('parts', PARTS)
+def test_task_files_with_further_parts(tmp_path, parts):
+    """A file of a task whose BERTModel has more or fewer parts than ours."""
+    inputs = make_inputs()[:3]
+    model = randomize(their_model(*parts), *make_inputs()[: 4 if parts[1] else 3])
+    task = mx.gluon.nn.HybridSequential()
+    task.bert = model
+    task.classifier = mx.gluon.nn.HybridSequential(prefix='')
+    task.classifier.add(mx.gluon.nn.Dropout(0.1), mx.gluon.nn.Dense(3, in_units=16))
+    task.classifier.initialize()
+    path = str(tmp_path / 'task.params')
+    # the attributes' names, as a block with `bert` and `classifier` saves them
+    arrays = {f'bert.{k}': v.data() for k, v in model._collect_params_with_prefix().items()}
+    arrays['classifier.1.weight'] = task.classifier[1].weight.data()
+    arrays['classifier.1.bias'] = task.classifier[1].bias.data()
+    mx.nd.save(path, arrays)
+    ours = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=3)
+    if not parts[0]:
+        with pytest.raises(CheckpointError, match='missing: pooler.weight, pooler.bias'):
+            ours.load_parameters(path, ignore_extra=True)
+        return
+    if parts[1] or parts[2]:
+        with pytest.raises(CheckpointError, match='not in the model: '):
+            ours.load_parameters(path)
+    ours.load_parameters(path, ignore_extra=True)
+    pooled = flatten(model(*make_inputs()[: 4 if parts[1] else 3]))[1]
+    assert_same(ours(*inputs), task.classifier(pooled))
+
+
+def test_question_answering_both_ways(tmp_path):
+    inputs = make_inputs()[:3]
+    theirs = randomize(TheirQA(their_model(False)), *inputs)
+    path = str(tmp_path / 'qa.params')
+    theirs.save_parameters(path)
+    ours = bert.BertForQuestionAnswering(bert.BertConfig(**CONFIG))
+    ours.load_parameters(path)
+    expected = theirs(*inputs)  # (batch, length, 2)
+    assert_same(mx.nd.stack(*ours(*inputs), axis=2), expected)
+
+    ours.save_parameters(path, format='gluonnlp')
+    back = TheirQA(their_model(False))
+    back.load_parameters(path)
+    assert_same(back(*inputs), expected)
+
+
+def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
+    inputs = make_inputs()[:3]
+    path = str(tmp_path / 'model.params')
+    theirs = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=0.1)
+    randomize(theirs, *inputs).save_parameters(path)
+    ours = our_model()
+    with pytest.raises(CheckpointError, match=r'not in the model: .*classifier'):
+        ours.load_parameters(path)
+    ours.load_parameters(path, ignore_extra=True)
+    assert_same(ours(*inputs), theirs.bert(*inputs))
+
+    theirs.bert.save_parameters(path)
+    head = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=3)
+    with pytest.raises(CheckpointError, match='missing: classifier.weight, classifier.bias'):
+        head.load_parameters(path)
+    head.initialize()
+    before = head.classifier.weight.data().asnumpy()
+    head.load_parameters(path, allow_missing=True)
+    assert_same(head.bert(*inputs), theirs.bert(*inputs))
+    np.testing.assert_array_equal(head.classifier.weight.data().asnumpy(), before)
+
+
+def test_next_sentence_classifier_is_not_taken_for_the_task_one(tmp_path):
+    """Both are called `classifier`, and both have two rows."""
+    inputs = make_inputs()[:3]
+    theirs = randomize(their_model(True, False, True), *inputs)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+    head = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=2)
+    with pytest.raises(CheckpointError, match='missing: classifier.weight'):
+        head.load_parameters(path, ignore_extra=True)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_their_classifier_on_our_model(hybridized):
+    model = our_model()
+    task = nlp.model.BERTClassifier(model, num_classes=3, dropout=0.1)
+    task.initialize()
+    task.hybridize(hybridized, static_alloc=True)
+    words, types, valid, _ = make_inputs()
+    trainer = mx.gluon.Trainer(task.collect_params(), 'bertadam', {'learning_rate': 1e-3})
+    loss_function = mx.gluon.loss.SoftmaxCELoss()
+    losses = []
+    for _ in range(8):
+        with mx.autograd.record():
+            loss = loss_function(task(words, types, valid), mx.nd.array([0, 1, 2])).mean()
+        loss.backward()
+        trainer.step(1)
+        losses.append(loss.asscalar())
+    assert losses[-1] < losses[0]
+    with_valid = task(words, types, valid)
+    assert_same(with_valid, task.classifier(model(words, types, valid)[1]))
+
+
+def test_attentions_and_all_layers_are_theirs(tmp_path):
+    encoder = nlp.model.BERTEncoder(
+        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
+        output_attention=True, output_all_encodings=True,
+    )  # fmt: skip
+    theirs = nlp.model.BERTModel(
+        encoder, vocab_size=40, token_type_vocab_size=2, units=16, embed_size=16,
+        use_decoder=False, use_classifier=False,
+    )  # fmt: skip
+    inputs = make_inputs()[:3]
+    randomize(theirs, *inputs).save_parameters(str(tmp_path / 'model.params'))
+    ours = bert.BertModel(
+        bert.BertConfig(**CONFIG), output_attentions=True, output_all_encodings=True
+    )
+    ours.load_parameters(str(tmp_path / 'model.params'))
+    assert_same(ours(*inputs), theirs(*inputs))
+
+
+def test_snippet_of_their_documentation(tmp_path, monkeypatch):
+    """The lines of GluonNLP's scripts/bert/index.rst, on weights in the cache."""
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    folder = tmp_path / 'models' / 'bert_12_768_12_book_corpus_wiki_en_uncased'
+    folder.mkdir(parents=True)
+    (folder / 'vocab.txt').write_text('\n'.join(VOCAB))
+    small = bert.BertConfig(**{**CONFIG, 'vocab_size': len(VOCAB)})
+    saved = bert.BertModel(small)
+    saved.initialize()
+    saved.save_pretrained(str(folder))
+
+    model, vocab = nlp.model.get_model(
+        'bert_12_768_12',
+        dataset_name='book_corpus_wiki_en_uncased',
+        use_classifier=False,
+        use_decoder=False,
+    )
+    tokenizer = nlp.data.BERTTokenizer(vocab, lower=True)
+    transform = nlp.data.BERTSentenceTransform(
+        tokenizer, max_seq_length=512, pair=False, pad=False
+    )
+    sample = transform(['Hello world!'])
+    words = mx.nd.array([sample[0]])
+    valid_len = mx.nd.array([sample[1]])
+    segments = mx.nd.array([sample[2]])
+    seq_encoding, cls_encoding = model(words, segments, valid_len)
+
+    assert type(model) is bert.BertModel
+    assert sample[0].tolist() == [
+        VOCAB.index(token) for token in ('[CLS]', 'hello', 'world', '!', '[SEP]')
+    ]
+    assert seq_encoding.shape == (1, 5, 16) and cls_encoding.shape == (1, 16)
+    assert_same([seq_encoding, cls_encoding], saved(words, segments, valid_len))
+
+
+def test_get_model_is_theirs_with_our_models_first():
+    vocab = load_vocab(VOCAB)
+    assert nlp.model.get_model is model_zoo.get_model
+    block, same = nlp.model.get_model(
+        'bert_12_768_12', vocab=vocab, pretrained=False, num_layers=1, units=16, hidden_size=32,
+        num_heads=2, embed_size=16, hparam_allow_override=True,
+    )  # fmt: skip
+    assert isinstance(block, bert.BertModel) and same is vocab
+    words = nlp.Vocab(nlp.data.count_tokens(WORDS))
+    lstm, _ = nlp.model.get_model('standard_lstm_lm_200', vocab=words, dataset_name=None)
+    assert type(lstm).__module__.startswith('gluonnlp.')

@@ -1,0 +1,102 @@
+"""setup.py, requirements/ and the code agree."""
+
+import ast
+import pathlib
+import re
+import sys
+
+import pytest
+import setuptools
+
+import model_zoo
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# the name that is imported -> the name that is installed
+DISTRIBUTIONS = {'sklearn': 'scikit-learn', 'onnxruntime': 'onnx', 'tensorflow': 'tensorflow-cpu'}
+
+
+@pytest.fixture(scope='module')
+def arguments():
+    """What setup.py tells setuptools."""
+    taken = {}
+    original, setuptools.setup = setuptools.setup, taken.update
+    try:
+        code = compile((ROOT / 'setup.py').read_text(encoding='utf-8'), 'setup.py', 'exec')
+        exec(code, {'__file__': str(ROOT / 'setup.py'), '__name__': '__main__'})
+    finally:
+        setuptools.setup = original
+    return taken
+
+
+def names_of(requirements):
+    return {re.match(r'[\w-]+', requirement).group() for requirement in requirements}
+
+
+def names_in(file):
+    lines = (ROOT / 'requirements' / file).read_text(encoding='utf-8').splitlines()
+    return names_of(line for line in lines if line and line[0] not in '#-')
+
+
+def test_version(arguments):
+    assert arguments['version'] == model_zoo.__version__
+
+
+def test_packages(arguments):
+    families = {path.parent.name for path in ROOT.glob('*/__init__.py')}
+    assert {name for name in arguments['packages'] if '.' not in name} == families
+    for name in arguments['packages']:
+        assert name.split('.')[0] in families  # neither tests nor scripts
+        assert (ROOT / name.replace('.', '/') / '__init__.py').is_file()
+    folders = {path.parent for family in families for path in (ROOT / family).rglob('*.py')}
+    assert folders == {ROOT / name.replace('.', '/') for name in arguments['packages']}
+
+
+def test_command(arguments):
+    (line,) = arguments['entry_points']['console_scripts']
+    module, function = line.split(' = ')[1].split(':')
+    path = ROOT / (module.replace('.', '/') + '.py')
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def imported_by(path):
+    """Top-level modules that a file imports, those in functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split('.')[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.split('.')[0]
+
+
+def test_imports_are_declared(arguments):
+    if sys.version_info < (3, 10):
+        pytest.skip('sys.stdlib_module_names came with Python 3.10')
+    ours = {name.split('.')[0] for name in arguments['packages']}
+    declared = names_of(arguments['install_requires'])
+    for extra in ('onnx', 'torch', 'tensorflow', 'tensorboard'):
+        declared |= names_of(arguments['extras_require'][extra])
+    for name in ours:
+        for path in (ROOT / name).rglob('*.py'):
+            for module in set(imported_by(path)) - ours - sys.stdlib_module_names:
+                assert DISTRIBUTIONS.get(module, module) in declared, (path, module)
+
+
+def test_requirements(arguments):
+    assert names_in('base.txt') == names_of(arguments['install_requires'])
+    assert names_in('test.txt') == names_of(arguments['extras_require']['dev'])
+    pinned = names_in('constraints.txt')
+    for file in ('base.txt', 'test.txt', 'peers.txt'):
+        assert names_in(file) <= pinned
+
+
+def test_pins_are_one_for_each_python():
+    markers = pytest.importorskip('packaging.markers')
+    requirements = pytest.importorskip('packaging.requirements')
+    lines = (ROOT / 'requirements' / 'constraints.txt').read_text(encoding='utf-8').splitlines()
+    pins = [requirements.Requirement(line) for line in lines if not line.startswith('#')]
+    for version in ('3.8', '3.9', '3.10', '3.11'):
+        environment = {**markers.default_environment(), 'python_version': version}
+        names = [pin.name for pin in pins if not pin.marker or pin.marker.evaluate(environment)]
+        assert len(names) == len(set(names)), version
+        assert {'mxnet', 'numpy', 'tokenizers'} <= set(names)

@@ -1,0 +1,61 @@
+"""README.rst: its Python runs and prints what it says, its table and its commands are right."""
+
+import pathlib
+import re
+import runpy
+import shlex
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / 'README.rst').read_text(encoding='utf-8')
+
+BLOCK = re.compile(r'^\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)', re.MULTILINE)
+BLOCKS = [textwrap.dedent(match.group(1)) for match in BLOCK.finditer(README)]
+COMMANDS = [
+    line.strip()[2:] for line in README.splitlines() if re.match(r' +\$ (python|bert-embedding) ', line)
+]
+
+
+def expected_output(block):
+    """What the comments behind and below the block's prints promise, a line each."""
+    lines = block.splitlines()
+    for line, following in zip(lines, [*lines[1:], '']):
+        if line.startswith('print('):
+            promise = re.search(r'\)  # (.*)', line) or re.match('# (.*)', following)
+            yield promise.group(1) if promise else '(the README does not say)'
+
+
+def test_blocks_are_found():
+    assert len(BLOCKS) >= 8
+    assert len(COMMANDS) >= 8
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize('block', BLOCKS, ids=range(len(BLOCKS)))
+def test_python_runs(block, minilm_dir, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, 'README.rst', 'exec'), {})
+    assert capsys.readouterr().out.splitlines() == list(expected_output(block))
+
+
+def test_table_is_up_to_date():
+    updated = runpy.run_path(str(ROOT / 'docs' / 'readme_table.py'))['updated']
+    assert updated(README) == README, 'run: python docs/readme_table.py'
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_commands_are_understood(command):
+    words = shlex.split(command)
+    if words[0] == 'bert-embedding':
+        from bert_embedding.cli import parse_arguments as parse
+    else:
+        names = runpy.run_path(str(ROOT / words.pop(1)), run_name='readme')
+        parse = names.get('parse_arguments') or names['_parse']
+    parse(words[1:])
+
+
+def test_files_that_are_named_exist():
+    for name in re.findall(r'\b(?:docs|scripts|requirements|export|\.ci)/[\w./]+\w', README):
+        assert (ROOT / name).exists(), name
