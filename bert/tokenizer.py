@@ -1184,14 +1184,13 @@ def _sentencepiece_offsets(processor, word, options):
     A piece of nothing but the prefix has an empty span. Where one character became several pieces
     (a ligature), the library gives it to the last of them; here all of them have it.
     """
-    try:
+    if hasattr(processor, 'EncodeAsOffsetMapping'):
         result = processor.Encode(word, out_type='offset_mapping', **options)
-        pieces, offsets = result['pieces'], result['offsets']
-    except ValueError:  # sentencepiece before 0.2.2
+        pieces, offsets = result['pieces'], list(result['offsets'])
+    else:  # older versions of the library, which have this instead
         result = processor.Encode(word, out_type='immutable_proto', **options).pieces
         pieces = [piece.piece for piece in result]
         offsets = [(piece.begin, piece.end) for piece in result]
-    offsets = list(offsets)
     for place in range(len(pieces) - 2, -1, -1):
         start, end = offsets[place]
         if start == end and pieces[place] != _SP_PREFIX:

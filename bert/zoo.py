@@ -2,7 +2,8 @@
 
 import mxnet as mx
 
-from model_zoo.errors import InputError
+from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import CheckpointError, InputError
 from model_zoo.pretrained import find_vocab, find_weights, get_entry, register_pretrained
 from model_zoo.registry import register_model
 
@@ -71,6 +72,20 @@ def _find(model, dataset_name, vocab, pretrained, root):
     return found, found.vocab, get_entry(model, dataset_name).lacks
 
 
+def _lacking_parts(path, config):
+    """Which of decoder and classifier the file of weights at `path` doesn't have."""
+    tensors, metadata = read_tensors(path)
+    try:
+        names, _ = BertModel(config)._translate(tensors, metadata)
+    except CheckpointError as error:
+        raise CheckpointError(f'{path}: {error}') from error
+    return [
+        part
+        for part in ('decoder', 'classifier')
+        if not any(name.startswith(f'{part}.') for name in names)
+    ]
+
+
 def _build(
     model,
     dataset_name=None,
@@ -82,20 +97,23 @@ def _build(
     use_decoder=None,
     use_classifier=None,
     pretrained_allow_missing=False,
+    ignore_extra=None,  # GluonNLP's; what the block has no place for is always passed over
     hparam_allow_override=False,
     **kwargs,
 ):
     options = {_OUTPUTS[name]: kwargs.pop(name) for name in list(kwargs) if name in _OUTPUTS}
     fields = _overrides(model, kwargs, hparam_allow_override)
     found, vocab, lacks = _find(model, dataset_name, vocab, pretrained, root)
-    if use_decoder is None:
-        use_decoder = 'decoder' not in lacks
-    if use_classifier is None:
-        use_classifier = use_pooler and 'classifier' not in lacks
     base = {**ARCHITECTURES[model], 'vocab_size': len(vocab)}
     if found is not None:
         base.update(BertModel.config_of(model, found).to_dict())
     config = BertConfig.from_dict({**base, **fields})
+    if isinstance(pretrained, str) and None in (use_decoder, use_classifier):
+        lacks = _lacking_parts(found.weights_path, config)
+    if use_decoder is None:
+        use_decoder = 'decoder' not in lacks
+    if use_classifier is None:
+        use_classifier = use_pooler and 'classifier' not in lacks
     if len(vocab) > config.vocab_size:
         raise InputError(
             f'the vocabulary does not fit: it has {len(vocab)} tokens, and the weights of {model} '
@@ -137,6 +155,8 @@ def bert_12_768_12(**kwargs):
         the weights lack them, unless `pretrained_allow_missing`.
     pretrained_allow_missing : bool, default False
         Whether parts that the weights lack are initialized at random.
+    ignore_extra : bool, optional
+        Accepted for GluonNLP's sake: parts of the weights that the block lacks never matter.
     hparam_allow_override : bool, default False
         Whether these may differ from the model's: num_layers, units, hidden_size, num_heads,
         max_length, token_type_vocab_size, activation, layer_norm_eps. The rate `dropout` always

@@ -44,8 +44,7 @@ class _JsonLines:
         self._line({'vector': vector.tolist()})
 
     def _line(self, value):
-        json.dump(value, self._file, ensure_ascii=False)
-        self._file.write('\n')
+        self._file.write(json.dumps(value, ensure_ascii=False) + '\n')
 
     def finish(self):
         pass

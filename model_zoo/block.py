@@ -32,10 +32,10 @@ def check_shape(name, array, shape):
 def check_range(name, array, low, high, hint=''):
     """Raise InputError unless all values of `array` are in [low, high).
 
-    MXNet's embedding silently takes the first or last row for an id out of range, and its softmax
-    reads beyond its memory for such a length. The values of a batch lie in the CPU's memory when a
-    model is called, so that looking at them costs some microseconds; on a GPU it would stop the
-    queue of operators, and isn't done.
+    MXNet's embedding silently takes the first or last row for an id out of range, and operators
+    that take lengths can read beyond their memory. The values of a batch lie in the CPU's memory
+    when a model is called, so that looking at them costs some microseconds; on a GPU it would stop
+    the queue of operators, and isn't done.
     """
     if array.context.device_type != 'cpu' or array.size == 0:
         return
@@ -206,7 +206,7 @@ class ZooBlock(HybridBlock):
 
     def _load(self, tensors, metadata, source, ctx=None, allow_missing=False, ignore_extra=False,
               cast_dtype=False, dtype_source='current'):  # fmt: skip
-        """`load_parameters` from tensors in memory; returns the names that were missing."""
+        """`load_parameters` from tensors in memory; returns the names missing, and left over."""
         try:
             found, unknown = self._translate(tensors, metadata)
         except CheckpointError as error:
@@ -245,7 +245,7 @@ class ZooBlock(HybridBlock):
         for name, parameter in own.items():
             if name in found:
                 _set(parameter, found[name], ctx, dtype_source)
-        return missing
+        return missing, unknown
 
     @staticmethod
     def _list_names(names):
@@ -393,10 +393,15 @@ class ZooBlock(HybridBlock):
             Prefixes of names that may be missing besides the task's head.
         """
         tensors, metadata = read_tensors(path)
-        missing = self._load(tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True)
+        missing, unused = self._load(
+            tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True
+        )
         fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
         if fatal:
             raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}')
+        unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
+        if unused:
+            _log.warning('%s holds more than is used: %s', path, self._list_names(unused))
         if missing:
             _log.warning(
                 '%s has no %s: initialized at random, to be trained',

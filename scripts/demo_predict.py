@@ -14,6 +14,7 @@ import mxnet as mx
 
 from bert import BertTokenizer
 from model_zoo import cli
+from model_zoo.errors import InputError
 
 
 def main(argv=None):
@@ -23,11 +24,14 @@ def main(argv=None):
     parser.add_argument('model_dir', help='folder with config.json and vocab.txt')
     parser.add_argument('sentences', nargs='+')
     args = parser.parse_args(argv)
-    net = mx.gluon.SymbolBlock.imports(
-        f'{args.prefix}-symbol.json', ['data0', 'data1', 'data2'], f'{args.prefix}-0000.params'
-    )
+    symbol, parameters = f'{args.prefix}-symbol.json', f'{args.prefix}-0000.params'
+    config = os.path.join(args.model_dir, 'config.json')
+    for path in (symbol, parameters, config):
+        if not os.path.isfile(path):
+            raise InputError(f'there is no file {path!r}')
+    net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
-    with open(os.path.join(args.model_dir, 'config.json'), encoding='utf-8') as file:
+    with open(config, encoding='utf-8') as file:
         labels = json.load(file)['id2label']
     batch = tokenizer.encode_batch(args.sentences, max_length=64)
     arrays = (batch.input_ids, batch.token_types, batch.valid_length)

@@ -7,8 +7,8 @@ leaves the choice of the context and the conversion of the layout to the caller.
 Format (``src/ndarray/ndarray.cc``), little-endian: u64 magic 0x112, u64 0, u64 number of arrays;
 for each array u32 version, i32 storage type, u32 dimensions and i64 each, i32 device type,
 i32 device number, i32 dtype, the elements; then u64 number of names, and for each u64 length and
-the bytes. Our own files hold one more array, ``METADATA``: a JSON text with their version and
-each array's CRC-32.
+the bytes. Our own files hold one more array, ``METADATA``: a JSON text with their version. Behind
+what MXNet reads they end with ``_TRAILER`` and the CRC-32 of all that comes before it.
 """
 
 import json
@@ -26,6 +26,8 @@ __all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
 METADATA = '__metadata__'
 VERSION = 1
 _MAGIC = 0x112
+_TRAILER = b'zoocrc32'
+_TRAILER_SIZE = len(_TRAILER) + 4
 _V2, _V3 = 0xF993FAC9, 0xF993FACA  # V3 is NumPy's shapes: a scalar has 0 dimensions
 _DTYPES = {
     0: np.float32,
@@ -110,7 +112,12 @@ def read_params(path):
         If the file is damaged, of another format, or of a later version of ours.
     """
     with open(path, 'rb') as file:
-        cursor = _Cursor(path, memoryview(file.read()))
+        data = memoryview(file.read())
+    content, trailer = data[: -_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
+    own = trailer[:-4] == _TRAILER
+    cursor = _Cursor(path, content if own else data)
+    if own and trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
+        raise cursor.fail('its checksum is wrong')
     magic, _ = cursor.numbers('QQ')
     if magic != _MAGIC:
         raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
@@ -124,16 +131,15 @@ def read_params(path):
     if len(names) != len(arrays) or len(set(names)) != len(names):
         raise cursor.fail(f'{len(arrays)} arrays have {len(set(names))} names')
     tensors = dict(zip(names, arrays))
-    metadata = _check_metadata(cursor, tensors)
-    return tensors, metadata
+    if own != (METADATA in tensors):
+        raise cursor.fail('its checksum or its metadata is missing')
+    return tensors, _take_metadata(cursor, tensors) if own else {}
 
 
-def _check_metadata(cursor, tensors):
-    if METADATA not in tensors:
-        return {}
+def _take_metadata(cursor, tensors):
     try:
         metadata = json.loads(tensors.pop(METADATA).tobytes().decode())
-        version, checksums = metadata['version'], metadata['crc32']
+        version = metadata['version']
     except (ValueError, KeyError, TypeError) as error:
         raise cursor.fail('its metadata cannot be read') from error
     if version != VERSION:
@@ -141,15 +147,15 @@ def _check_metadata(cursor, tensors):
             f'{cursor.path!r} has version {version} of this format, and version {VERSION} can be '
             'read: upgrade gluon-transformer-zoo'
         )
-    wrong = [name for name in tensors if _crc32(tensors[name]) != checksums.get(name)]
-    if wrong or set(checksums) != set(tensors):
-        wrong = wrong or sorted(set(checksums) ^ set(tensors))
-        raise cursor.fail(f'the checksum of {", ".join(wrong[:5])} is wrong')
     return metadata
 
 
-def _crc32(array):
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+def _append_checksum(path):
+    checksum = 0
+    with open(path, 'r+b') as file:
+        for part in iter(lambda: file.read(1 << 20), b''):
+            checksum = zlib.crc32(part, checksum)
+        file.write(_TRAILER + struct.pack('<I', checksum))
 
 
 def write_params(path, tensors, metadata=None):
@@ -160,16 +166,17 @@ def write_params(path, tensors, metadata=None):
     path : str
     tensors : dict of str to numpy.ndarray
     metadata : dict, optional
-        Makes it a file of ours, with version and checksums. None writes a plain file, as other
+        Makes it a file of ours, with version and checksum. None writes a plain file, as other
         programs want it.
     """
     arrays = {name: mx.nd.array(value, dtype=value.dtype) for name, value in tensors.items()}
     if metadata is not None:
-        checksums = {name: _crc32(value) for name, value in tensors.items()}
-        text = json.dumps({**metadata, 'version': VERSION, 'crc32': checksums}).encode()
+        text = json.dumps({**metadata, 'version': VERSION}).encode()
         arrays[METADATA] = mx.nd.array(np.frombuffer(text, np.uint8), dtype='uint8')
     with atomic_write(path, mode=None) as temporary:
         try:
             mx.nd.save(temporary, arrays)
         except mx.MXNetError as error:
             raise OSError(f'the disk is full or failed ({str(error).splitlines()[-1]})') from error
+        if metadata is not None:
+            _append_checksum(temporary)

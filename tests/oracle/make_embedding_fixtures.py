@@ -41,9 +41,7 @@ def minilm():
 
 def sentence_vectors(model, tokenizer, sentences):
     """(sentences, 384) float32."""
-    batch = tokenizer(
-        sentences, padding=True, truncation=True, max_length=256, return_tensors='pt'
-    )
+    batch = tokenizer(sentences, padding=True, truncation=True, max_length=256, return_tensors='pt')
     with torch.no_grad():
         states = model(**batch).last_hidden_state
     mask = batch['attention_mask'][:, :, None].float()

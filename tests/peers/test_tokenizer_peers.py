@@ -33,7 +33,7 @@ texts = st.lists(
     ),
     max_size=30,
 ).map(''.join)
-fuzz = hypothesis.settings(max_examples=400, deadline=None)
+fuzz = hypothesis.settings(max_examples=400, deadline=None, database=None)
 
 
 @pytest.fixture(scope='module')

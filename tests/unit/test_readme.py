@@ -1,5 +1,6 @@
 """README.rst: its Python runs and prints what it says, its table and its commands are right."""
 
+import importlib
 import pathlib
 import re
 import runpy
@@ -14,7 +15,9 @@ README = (ROOT / 'README.rst').read_text(encoding='utf-8')
 BLOCK = re.compile(r'^\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)', re.MULTILINE)
 BLOCKS = [textwrap.dedent(match.group(1)) for match in BLOCK.finditer(README)]
 COMMANDS = [
-    line.strip()[2:] for line in README.splitlines() if re.match(r' +\$ (python|bert-embedding) ', line)
+    line.strip()[2:]
+    for line in README.splitlines()
+    if re.match(r' +\$ (python|bert-embedding) ', line)
 ]
 
 
@@ -49,11 +52,24 @@ def test_table_is_up_to_date():
 def test_commands_are_understood(command):
     words = shlex.split(command)
     if words[0] == 'bert-embedding':
-        from bert_embedding.cli import parse_arguments as parse
+        names = vars(importlib.import_module('bert_embedding.cli'))
     else:
         names = runpy.run_path(str(ROOT / words.pop(1)), run_name='readme')
-        parse = names.get('parse_arguments') or names['_parse']
+    parse = names.get('parse_arguments') or names['_parse']
     parse(words[1:])
+
+
+@pytest.mark.weights
+def test_embedding_command_prints_what_the_readme_says(minilm_dir, capsys):
+    from bert_embedding.cli import main
+
+    command, promise = re.search(r'\$ bert-embedding (.*)\n((?: {4}.*\n)+)', README).groups()
+    main(shlex.split(command))
+    number = r'-?\d+\.\d*'
+    printed, promise = capsys.readouterr().out, textwrap.dedent(promise)
+    assert re.sub(number, '0', printed).split() == re.sub(number, '0', promise).split()
+    pairs = zip(re.findall(number, printed), re.findall(number, promise))
+    assert all(abs(float(one) - float(other)) < 1e-4 for one, other in pairs)
 
 
 def test_files_that_are_named_exist():

@@ -1,0 +1,76 @@
+"""Word and sentence vectors of MiniLM are those of transformers."""
+
+import numpy as np
+import pytest
+
+from bert_embedding import BertEmbedding
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+pytestmark = [pytest.mark.peers, pytest.mark.weights]
+
+
+@pytest.fixture(scope='module')
+def theirs(minilm_dir):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm_dir)
+    return transformers.BertModel.from_pretrained(minilm_dir).eval(), tokenizer
+
+
+@pytest.fixture(scope='module')
+def ours(minilm_dir):
+    return BertEmbedding(model=str(minilm_dir))
+
+
+@pytest.fixture(scope='module')
+def sentences(data_dir):
+    """Of mixed length, up to some hundred pieces."""
+    lines = (data_dir / 'wikitext-2').glob('*valid*')
+    text = next(lines).read_text('utf-8').replace('<unk>', 'something').splitlines()
+    return [line for line in text if line.strip()][:48]
+
+
+def states_of(theirs, sentence, max_length):
+    model, tokenizer = theirs
+    batch = tokenizer(sentence, truncation=True, max_length=max_length, return_tensors='pt')
+    with torch.no_grad():
+        return model(**batch).last_hidden_state[0].numpy(), batch.word_ids()
+
+
+@pytest.mark.data
+def test_word_vectors(theirs, ours, sentences):
+    checked = 0
+    for sentence, (tokens, vectors) in zip(sentences, ours(sentences)):
+        states, words = states_of(theirs, sentence, None)
+        if len(words) > 512:
+            continue
+        expected = [
+            states[[place for place, number in enumerate(words) if number == word]].mean(axis=0)
+            for word in range(max(number for number in words if number is not None) + 1)
+        ]
+        assert len(tokens) == len(expected)
+        np.testing.assert_allclose(vectors, expected, atol=2e-5)
+        checked += len(tokens)
+    assert checked > 2000
+
+
+@pytest.mark.data
+@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
+def test_sentence_vectors(theirs, minilm_dir, sentences, pooling):
+    ours = BertEmbedding(model=str(minilm_dir), max_seq_length=256)
+    vectors = ours.sentence_vectors(sentences, pooling, normalize=True)
+    for sentence, vector in zip(sentences, vectors):
+        states, _ = states_of(theirs, sentence, 256)
+        expected = {'mean': states.mean(0), 'cls': states[0], 'max': states.max(0)}[pooling]
+        assert abs(vector @ expected / np.linalg.norm(expected) - 1) < 1e-5
+
+
+def test_long_text_stays_near_the_text_in_one_piece(theirs, ours):
+    """Windows lose context only: the vectors are near those of the text's part seen alone."""
+    words = ('the quick brown fox jumps over the lazy dog near the river bank and ' * 60).split()
+    tokens, vectors = ours([' '.join(words)])[0]
+    assert tokens == words
+    states, _ = states_of(theirs, ' '.join(words[:510]), 512)
+    own = np.array(vectors[:300])
+    cosine = (own * states[1:301]).sum(1)
+    cosine /= np.linalg.norm(own, axis=1) * np.linalg.norm(states[1:301], axis=1)
+    assert cosine.min() > 0.999

@@ -1,0 +1,64 @@
+"""scripts/demo.py from end to end, and that it fails when the result is poor."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def demo():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location('demo', ROOT / 'scripts' / 'demo.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.weights
+def test_demo(minilm_dir, tmp_path):
+    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+    done = subprocess.run(
+        [sys.executable, str(ROOT / 'scripts' / 'demo.py'), '--output_dir', 'out', '--epochs', '2'],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': path},
+        capture_output=True,
+        encoding='utf-8',
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'A kitten is dozing in the sun.' in done.stdout
+    assert 'label 0' in done.stdout
+    assert 'label 1' in done.stdout
+    for name in ('curves.png', 'results.json', 'exported/classification-symbol.json'):
+        assert (tmp_path / 'out' / name).stat().st_size > 1000
+        assert os.path.join('out', *name.split('/')) in done.stdout
+
+
+@pytest.mark.parametrize('accuracy, good', [(0.69, False), (0.71, True)])
+def test_must_beat_the_commonest_label(demo, monkeypatch, tmp_path, accuracy, good, capsys):
+    assert demo.majority_share() == 44 / 80
+    monkeypatch.setattr(demo, 'embed', lambda: None)
+    monkeypatch.setattr(demo, 'run', lambda *args: None)
+    (tmp_path / 'results.json').write_text(json.dumps({'best': {'dev': {'accuracy': accuracy}}}))
+    (tmp_path / 'curves.png').touch()
+    (tmp_path / 'best_model').mkdir()
+    (tmp_path / 'exported').mkdir()
+    (tmp_path / 'exported' / 'classification-symbol.json').touch()
+    if good:
+        demo.main(['--output_dir', str(tmp_path)])
+    else:
+        with pytest.raises(demo.DemoError, match='not 0.15 above'):
+            demo.main(['--output_dir', str(tmp_path)])
+    assert f'{accuracy:.3f}' in capsys.readouterr().out
+
+
+def test_failing_step_stops_the_demo(demo):
+    with pytest.raises(demo.DemoError, match='demo_predict.py ended with status'):
+        demo.run('demo_predict.py', 'no/such/export', 'no/such/folder', 'Text.')

@@ -1,0 +1,384 @@
+"""BertEmbedding: words, vectors, windows, pooling, order, laziness, bad arguments."""
+
+import logging
+import random
+import string
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert.model import BertModel
+from bert.tokenizer import BertTokenizer
+from bert_embedding import BertEmbedding
+from bert_embedding.embedding import _windows
+from model_zoo.errors import InputError, UnknownNameError
+
+
+@pytest.fixture(scope='module')
+def tiny(tiny_dir):
+    return BertEmbedding(model=tiny_dir, batch_size=8)
+
+
+def sentences_of(count, longest, seed=0):
+    rng = random.Random(seed)
+    words = [''.join(rng.choices(string.ascii_lowercase, k=rng.randint(1, 4))) for _ in range(50)]
+    return [' '.join(rng.choices(words, k=rng.randint(0, longest))) for _ in range(count)]
+
+
+def reference(directory, sentence, oov_way):
+    """Words and vectors as the originals find them, one sentence at a time."""
+    tokenizer = BertTokenizer.from_pretrained(directory)
+    block = BertModel.from_pretrained(str(directory), use_pooler=False)
+    pieces = ['[CLS]', *tokenizer.tokenize(sentence), '[SEP]']
+    ids = mx.nd.array([tokenizer.convert_tokens_to_ids(pieces)], dtype='int32')
+    states = block(ids, mx.nd.zeros_like(ids), mx.nd.array([len(pieces)]))[0].asnumpy()
+    words, groups = [], []
+    for piece, state in zip(pieces[1:-1], states[1:-1]):
+        if piece.startswith('##'):
+            words[-1] += piece[2:]
+            groups[-1].append(state)
+        else:
+            words.append(piece)
+            groups.append([state])
+    ways = {'avg': lambda g: np.mean(g, 0), 'sum': lambda g: np.sum(g, 0), 'last': lambda g: g[-1]}
+    return words, [ways[oov_way](group) for group in groups], states
+
+
+def assert_same(result, expected, atol=1e-5):
+    assert result[0] == expected[0]
+    assert len(result[1]) == len(result[0])
+    for vector, other in zip(result[1], expected[1]):
+        assert vector.dtype == np.float32
+        np.testing.assert_allclose(vector, other, atol=atol)
+
+
+def test_words_of_the_original_example(tiny, tiny_dir, readme_sentence, caplog):
+    words = (
+        'we introduce a new language representation model called bert , which stands for '
+        'bidirectional encoder representations from transformers'
+    )
+    tokens, vectors = tiny([readme_sentence])[0]
+    assert ' '.join(tokens) == words + ' .'
+    assert len(vectors) == 19
+    assert vectors[0].shape == (16,)
+    # the original cuts to 25 pieces, whence its 18 words; ours says so
+    tokens, vectors = BertEmbedding(model=tiny_dir, max_seq_length=25)([readme_sentence])[0]
+    assert ' '.join(tokens) == words
+    assert len(tokens) == len(vectors) == 18
+    assert '1 of 1 sentences were cut to max_seq_length 25 and lost 1 pieces' in caplog.text
+
+
+@pytest.mark.parametrize('oov_way', ['avg', 'sum', 'last'])
+def test_equals_the_originals_loop(tiny, tiny_dir, oov_way):
+    sentences = [*sentences_of(20, 7), 'a caf\u00e9 \u4f60\u597d \U0001f389!', 'zyx']
+    results = tiny(sentences, oov_way=oov_way)
+    assert len(results) == len(sentences)
+    for sentence, result in zip(sentences, results):
+        assert_same(result, reference(tiny_dir, sentence, oov_way))
+
+
+def test_special_tokens_are_kept_on_request(tiny, tiny_dir):
+    _, _, states = reference(tiny_dir, 'ab c', 'avg')
+    tokens, vectors = tiny(['ab c'], filter_spec_tokens=False)[0]
+    assert tokens == ['[CLS]', 'ab', 'c', '[SEP]']
+    np.testing.assert_allclose(vectors[0], states[0], atol=1e-5)
+    np.testing.assert_allclose(vectors[3], states[4], atol=1e-5)
+    # what the user wrote isn't filtered
+    assert tiny(['a [SEP] b'])[0][0] == ['a', '[SEP]', 'b']
+
+
+def test_gluonnlp_recipe_gives_the_same(tiny, tiny_dir, tmp_path):
+    """With GluonNLP's own model, tokenizer and transform, as in its script."""
+    config = tiny.bert.config
+    path = str(tmp_path / 'theirs.params')
+    tiny.bert.save_parameters(path, format='gluonnlp')
+    theirs = nlp.model.BERTModel(
+        nlp.model.BERTEncoder(
+            num_layers=2, units=16, hidden_size=32, num_heads=2, max_length=32, dropout=0,
+            layer_norm_eps=config.layer_norm_eps,
+        ),
+        vocab_size=config.vocab_size, token_type_vocab_size=2, units=16, embed_size=16,
+        use_pooler=False, use_decoder=False, use_classifier=False,
+    )  # fmt: skip
+    theirs.load_parameters(path)
+    transform = nlp.data.BERTSentenceTransform(
+        nlp.data.BERTTokenizer(tiny.vocab, lower=True), max_seq_length=30, pair=False
+    )
+    for sentence in sentences_of(5, 6, seed=3):
+        ids, length, types = (mx.nd.array([part]) for part in transform((sentence,)))
+        expected = theirs(ids, types, length)[0].asnumpy()[: int(length.asscalar())]
+        vectors = tiny([sentence], oov_way='last', filter_spec_tokens=False)[0][1]
+        np.testing.assert_allclose(vectors[0], expected[0], atol=1e-5)
+        np.testing.assert_allclose(vectors[-1], expected[-1], atol=1e-5)
+        mean = tiny.sentence_vectors([sentence])[0]
+        np.testing.assert_allclose(mean, expected.mean(axis=0), atol=1e-5)
+
+
+def test_empty_input(tiny):
+    assert tiny([]) == []
+    assert tiny(['', ' \t', 'a'])[:2] == [([], []), ([], [])]
+    assert tiny.sentence_vectors([]).shape == (0, 16)
+    assert np.isfinite(tiny.sentence_vectors([''])).all()
+
+
+# -- long sentences -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('count', [0, 1, 29, 30, 31, 45, 46, 61, 300])
+def test_windows_give_each_piece_most_context(count):
+    windows = _windows(count, 30)
+    owners = [None] * count
+    for number, window in enumerate(windows):
+        assert 0 <= window.start <= window.first <= window.last <= window.stop <= count
+        assert window.stop - window.start == min(count, 30)
+        for piece in range(window.first, window.last):
+            assert owners[piece] is None
+            owners[piece] = number
+    assert None not in owners
+    for piece, owner in enumerate(owners):
+        context = [min(piece - w.start, w.stop - 1 - piece) for w in windows]
+        assert context[owner] >= max(context) - 1  # a tie may go either way after rounding
+
+
+def test_long_sentence_is_embedded_in_windows(tiny, tiny_dir, caplog):
+    sentence = ' '.join(random.Random(5).choices(string.ascii_lowercase, k=70))
+    tokens, vectors = tiny(['a b', sentence, 'c'])[1]
+    assert tokens == sentence.split()
+    assert len(vectors) == 70
+    windows = _windows(70, 30)
+    assert len(windows) > 2
+    edges = []
+    for window in windows:
+        part = ' '.join(tokens[window.start : window.stop])
+        _, expected, states = reference(tiny_dir, part, 'avg')
+        edges.append([states[0], states[-1]])
+        for piece in range(window.first, window.last):
+            np.testing.assert_allclose(vectors[piece], expected[piece - window.start], atol=1e-5)
+    first, last = np.mean(edges, axis=0)
+    vectors = tiny([sentence], filter_spec_tokens=False)[0][1]
+    np.testing.assert_allclose(vectors[0], first, atol=1e-5)
+    np.testing.assert_allclose(vectors[-1], last, atol=1e-5)
+    mean = tiny.sentence_vectors([sentence])[0]
+    np.testing.assert_allclose(mean, np.mean(vectors, axis=0), atol=1e-5)
+    assert not caplog.records  # nothing was cut
+
+
+def test_max_seq_length_cuts_with_a_warning(tiny_dir, caplog):
+    embedding = BertEmbedding(model=tiny_dir, max_seq_length=6, batch_size=2)
+    with caplog.at_level(logging.WARNING):
+        results = embedding(['a b c d e f g', 'a b c d', 'x y z u v'] * 20)
+    assert [len(tokens) for tokens, _ in results] == [4, 4, 4] * 20
+    assert [record.getMessage() for record in caplog.records] == [
+        '40 of 60 sentences were cut to max_seq_length 6 and lost 80 pieces; without '
+        'max_seq_length nothing is cut'
+    ]
+    assert_same(results[0], reference(tiny_dir, 'a b c d', 'avg'))
+
+
+# -- sentence vectors ---------------------------------------------------------------------------
+
+
+def test_pooling(tiny, tiny_dir):
+    sentences = sentences_of(12, 7, seed=1)
+    states = [reference(tiny_dir, sentence, 'avg')[2] for sentence in sentences]
+    expected = {
+        'mean': [state.mean(axis=0) for state in states],
+        'cls': [state[0] for state in states],
+        'max': [state.max(axis=0) for state in states],
+    }
+    for pooling, vectors in expected.items():
+        result = tiny.sentence_vectors(sentences, pooling)
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, vectors, atol=1e-5)
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        result = tiny.sentence_vectors(sentences, pooling, normalize=True)
+        np.testing.assert_allclose(result, vectors, atol=1e-5)
+
+
+@pytest.mark.weights
+def test_minilm_gives_sentence_transformers_vectors(minilm_dir, fixtures):
+    expected = np.load(fixtures / 'embedding_minilm.npz')
+    embedding = BertEmbedding(model='bert_6_384_12', max_seq_length=256)
+    vectors = embedding.sentence_vectors(expected['sentences'], normalize=True)
+    cosine = (vectors * expected['vectors']).sum(axis=1)
+    np.testing.assert_allclose(cosine, 1, atol=1e-5)
+    np.testing.assert_allclose(vectors, expected['vectors'], atol=2e-5)
+
+
+@pytest.mark.weights
+def test_minilm_words(minilm_dir, readme_sentence):
+    embedding = BertEmbedding(model='all-MiniLM-L6-v2', max_seq_length=25)
+    tokens, vectors = embedding([readme_sentence])[0]
+    assert len(tokens) == len(vectors) == 18
+    assert tokens[8] == 'bert'
+    assert tokens[13:15] == ['bidirectional', 'encoder']
+
+
+# -- many sentences -----------------------------------------------------------------------------
+
+
+def test_any_batch_size_gives_the_same_in_input_order(tiny, tiny_dir):
+    sentences = sentences_of(200, 40, seed=2)
+    expected = tiny(sentences)
+    for batch_size in (1, 64):
+        results = BertEmbedding(model=tiny_dir, batch_size=batch_size)(sentences)
+        for result, other in zip(results, expected):
+            assert_same(result, other)
+    assert [tokens for tokens, _ in expected] == [sentence.split() for sentence in sentences]
+
+
+def test_iterators_read_only_what_they_need(tiny):
+    read = 0
+
+    def source():
+        nonlocal read
+        for sentence in sentences_of(3000, 6):
+            read += 1
+            yield sentence
+
+    ahead = 0
+    for number, (tokens, vectors) in enumerate(tiny.iter_embedding(source()), 1):
+        assert len(tokens) == len(vectors)
+        ahead = max(ahead, read - number)
+    assert number == read == 3000
+    assert ahead < 16 * tiny.batch_size
+    read = 0
+    vectors = tiny.iter_sentence_vectors(source())
+    assert next(vectors).shape == (16,)
+    assert read <= 16 * tiny.batch_size
+
+
+def test_vectors_do_not_hold_the_batch_in_memory(tiny):
+    for oov_way in ('avg', 'last'):
+        _, vectors = tiny(['a b', *sentences_of(50, 7)], oov_way=oov_way)[0]
+        assert vectors[0].base is None or vectors[0].base.size == 2 * 16
+    assert next(tiny.iter_sentence_vectors(['a b'], 'cls')).base is None
+
+
+# -- models -------------------------------------------------------------------------------------
+
+
+def test_name_in_the_family_package(tiny):
+    import bert.embedding
+
+    assert bert.embedding.BertEmbedding is BertEmbedding
+    from bert.embedding import BertEmbedding as by_name
+
+    assert by_name is BertEmbedding
+    with pytest.raises(AttributeError):
+        _ = bert.embedding.BertEmbeddings
+
+
+@pytest.fixture(scope='module')
+def small_model(tiny_dir, tmp_path_factory):
+    """A file of weights of the architecture of bert_6_384_12, and a vocabulary beside it."""
+    tokenizer = BertTokenizer.from_pretrained(tiny_dir)
+    block, _ = nlp.model.get_model('bert_6_384_12', vocab=tokenizer.vocab, pretrained=False)
+    block.initialize()
+    folder = tmp_path_factory.mktemp('small')
+    tokenizer.save_vocabulary(folder)
+    block.save_parameters(str(folder / 'mine.params'), format='gluonnlp')
+    return folder / 'mine.params', block
+
+
+def test_params_path(small_model):
+    path, block = small_model
+    embedding = BertEmbedding(model='bert_6_384_12', params_path=str(path))
+    encoding = embedding.tokenizer.encode('Abc d')
+    ids = mx.nd.array([encoding.input_ids], dtype='int32')
+    expected = block(ids, mx.nd.zeros_like(ids), mx.nd.array([6]))[0][0].asnumpy()
+    tokens, vectors = embedding(['Abc d'])[0]
+    assert tokens == ['abc', 'd']  # lowered: the vocabulary has no capitals
+    np.testing.assert_allclose(vectors[1], expected[4], atol=1e-5)
+
+
+def test_sentencepiece(tiny_dir, tmp_path):
+    import sentencepiece
+
+    text = tmp_path / 'text.txt'
+    text.write_text('\n'.join(sentences_of(300, 10, seed=4)))
+    model = str(tmp_path / 'sp')
+    sentencepiece.SentencePieceTrainer.Train(
+        f'--input={text} --model_prefix={model} --vocab_size=60 --pad_id=3 '
+        '--user_defined_symbols=[CLS],[SEP],[MASK] --minloglevel=2'
+    )
+    vocab = nlp.vocab.BERTVocab.from_sentencepiece(f'{model}.model', padding_token='<pad>')
+    block, _ = nlp.model.get_model('bert_6_384_12', vocab=vocab, pretrained=False)
+    block.initialize()
+    params = str(tmp_path / 'sp.params')
+    block.save_parameters(params)
+    embedding = BertEmbedding(
+        model='bert_6_384_12', params_path=params, sentencepiece=f'{model}.model'
+    )
+    sentences = ['abcd xyz', '', 'Q \U0001f389 a!']
+    results = embedding(sentences)
+    assert [tokens for tokens, _ in results] == [
+        ['abcd', 'xyz'], [], ['q', '\U0001f389', 'a', '!']
+    ]  # fmt: skip
+    assert all(len(tokens) == len(vectors) for tokens, vectors in results)
+    encoding = embedding.tokenizer.encode('abcd xyz')
+    count = sum(number == 0 for number in encoding.word_ids)
+    assert count > 1
+    ids = mx.nd.array([encoding.input_ids], dtype='int32')
+    states = block(ids, mx.nd.zeros_like(ids), mx.nd.array([ids.size]))[0][0].asnumpy()
+    np.testing.assert_allclose(results[0][1][0], states[1 : 1 + count].mean(axis=0), atol=1e-5)
+    with pytest.raises(InputError, match='params_path'):
+        BertEmbedding(model='bert_6_384_12', sentencepiece=f'{model}.model')
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'sentences,message',
+    [
+        ('one sentence', r"one str \('one sentence'\); give a list"),
+        (b'bytes', 'one bytes'),
+        (7, 'must be a list of str, not int'),
+        (None, 'not NoneType'),
+        (['a', 'b', 3.5], r'sentence 2 .* is a float'),
+        (['a', b'b'], 'sentence 1 .* is a bytes.*decode it'),
+    ],
+)
+def test_bad_sentences(tiny, sentences, message):
+    with pytest.raises(InputError, match=message):
+        tiny(sentences)
+    with pytest.raises(InputError, match=message):
+        tiny.sentence_vectors(sentences)
+
+
+def test_bad_options(tiny):
+    with pytest.raises(InputError, match="oov_way is 'first'; it must be one of: avg, sum, last"):
+        tiny(['a'], oov_way='first')
+    with pytest.raises(InputError, match='oov_way'):  # at the call, not when the first is asked for
+        tiny.iter_embedding(['a'], oov_way='first')
+    with pytest.raises(InputError, match="pooling is 'min'; .* mean, cls, max"):
+        tiny.sentence_vectors(['a'], pooling='min')
+
+
+@pytest.mark.parametrize(
+    'arguments,message',
+    [
+        ({'dtype': 'float16'}, "dtype is 'float16'.*pre-training"),
+        ({'max_seq_length': 2}, 'max_seq_length is 2; it must be from 3'),
+        ({'max_seq_length': 33}, 'max_seq_length is 33; .* to 32'),
+        ({'batch_size': 0}, 'batch_size is 0'),
+        ({'dataset_name': 'wiki_cn_cased'}, 'leave dataset_name and params_path out'),
+    ],
+)
+def test_bad_arguments(tiny_dir, arguments, message):
+    with pytest.raises(InputError, match=message):
+        BertEmbedding(model=tiny_dir, **arguments)
+
+
+def test_unknown_names(tmp_path):
+    with pytest.raises(UnknownNameError, match='bert_1_1_1.*bert_12_768_12'):
+        BertEmbedding(model='bert_1_1_1')
+    with pytest.raises(UnknownNameError, match='wikipedia.*wiki_cn_cased'):
+        BertEmbedding(dataset_name='wikipedia', root=str(tmp_path))
+    with pytest.raises(InputError, match='no such file'):
+        BertEmbedding(model='bert_6_384_12', params_path=str(tmp_path / 'no.params'))
+    with pytest.raises(InputError, match='has no weights'):
+        BertEmbedding(model=tmp_path)

@@ -1,0 +1,236 @@
+"""The command bert-embedding: what it prints and writes, and how it fails."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bert_embedding import BertEmbedding, cli
+from bert_embedding.writers import open_writer
+from model_zoo.cli import run
+from model_zoo.errors import InputError
+
+ROOT = pathlib.Path(cli.__file__).parents[1]
+LINES = ['a b', '', 'caf\u00e9 xyz \u4f60\u597d', 'bert']
+WORDS = [['a', 'b'], [], ['cafe', 'xyz', '\u4f60', '\u597d'], ['bert']]
+
+
+@pytest.fixture
+def tiny(tiny_dir):
+    return BertEmbedding(model=tiny_dir)
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / 'text.txt'
+    path.write_bytes(b'\xef\xbb\xbf' + '\r\n'.join(LINES).encode())
+    return path
+
+
+@pytest.fixture
+def call(tiny_dir, capsys):
+    """Run the command with the small model; returns (status, output, errors)."""
+
+    def call(*arguments):
+        try:
+            status = run(cli.main, ['--model', str(tiny_dir), *map(str, arguments)])
+        except SystemExit as error:  # argparse
+            status = error.code
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def test_prints_as_the_original(call, tiny):
+    status, output, _ = call('--sentences', 'a bert', 'b')
+    assert status == 0
+    with np.printoptions(threshold=5):
+        expected = [str(vectors) for _, vectors in tiny(['a bert', 'b'])]
+    assert output == (
+        f'Text: a bert\nTokens embedding: {expected[0]}\nText: b\nTokens embedding: {expected[1]}\n'
+    )
+    number = r'\s*-?\d\.\d*(e-\d+)?\s*'
+    one = rf'array\(\[({number},){{3}}\s*\.\.\.,({number},){{2}}{number}\], dtype=float32\)'
+    assert re.fullmatch(rf'\[{one}, {one}\]', expected[0])
+
+
+def test_prints_sentence_vectors(call, tiny):
+    status, output, _ = call('--sentences', 'A  Bert', '--pooling', 'max', '--normalize')
+    assert status == 0
+    vector = tiny.sentence_vectors(['A  Bert'], 'max', normalize=True)[0]
+    with np.printoptions(threshold=5):
+        assert output == f'Text: A  Bert\nSentence embedding: {vector!r}\n'
+
+
+def test_reads_a_file_line_by_line(call, text):
+    status, output, _ = call('--file', text)
+    assert status == 0
+    lines = [line for line in output.splitlines() if line.startswith('Text:')]
+    assert lines == [f'Text: {" ".join(words)}' for words in WORDS]
+    assert 'Tokens embedding: []' in output
+
+
+def test_options_reach_the_model(call, tiny):
+    _, output, errors = call('--sentences', 'encoder', '--oov_way', 'sum')
+    with np.printoptions(threshold=5):
+        assert str(tiny(['encoder'], oov_way='sum')[0][1]) in output
+    assert not errors
+    _, output, errors = call('--sentences', 'a b c d e', '--max_seq_length', 5)
+    assert 'Text: a b c\n' in output
+    assert 'lost 2 pieces' in errors
+
+
+def test_npz_of_words(call, text, tmp_path, tiny):
+    path = tmp_path / 'out.npz'
+    status, output, _ = call('--file', text, '--output', path, '--batch_size', 2)
+    assert (status, output) == (0, '')
+    with np.load(path) as file:
+        assert sorted(file) == ['offsets', 'tokens', 'vectors']
+        tokens, offsets, vectors = file['tokens'], file['offsets'], file['vectors']
+    assert (vectors.shape, vectors.dtype) == ((7, 16), np.float32)
+    assert offsets.tolist() == [0, 2, 2, 6, 7]
+    for number, (words, expected) in enumerate(tiny(LINES)):
+        part = slice(offsets[number], offsets[number + 1])
+        assert tokens[part].tolist() == words == WORDS[number]
+        np.testing.assert_allclose(vectors[part], np.reshape(expected, (-1, 16)), atol=1e-5)
+    assert sorted(os.listdir(tmp_path)) == ['out.npz', 'text.txt']
+
+
+def test_npz_of_sentence_vectors(call, text, tmp_path, tiny):
+    path = tmp_path / 'out.npz'
+    assert call('--file', text, '--output', path, '--pooling', 'mean')[0] == 0
+    with np.load(path) as file:
+        assert list(file) == ['vectors']
+        np.testing.assert_allclose(file['vectors'], tiny.sentence_vectors(LINES), atol=1e-5)
+
+
+def test_jsonl(call, text, tmp_path, tiny):
+    path = tmp_path / 'out.jsonl'
+    assert call('--file', text, '--output', path)[0] == 0
+    records = [json.loads(line) for line in path.read_text('utf-8').splitlines()]
+    assert [record['tokens'] for record in records] == WORDS
+    for record, (_, expected) in zip(records, tiny(LINES)):
+        np.testing.assert_allclose(record['vectors'], np.array(expected), atol=1e-5)
+    assert call('--file', text, '--output', path, '--pooling', 'cls')[0] == 0
+    records = [json.loads(line) for line in path.read_text('utf-8').splitlines()]
+    vectors = [record['vector'] for record in records]
+    np.testing.assert_allclose(vectors, tiny.sentence_vectors(LINES, 'cls'), atol=1e-5)
+
+
+def test_npz_of_more_tokens_than_are_copied_together(tmp_path, monkeypatch):
+    monkeypatch.setattr('bert_embedding.writers._ROWS', 3)
+    tokens = ['a', 'bcd', '', '\u4f60\u597d', '\U0001f389', 'e' * 50, 'f']
+    with open_writer(tmp_path / 'x.npz') as writer:
+        for token in tokens:
+            writer.words([token], [np.full(2, len(token), dtype=np.float32)])
+    with np.load(tmp_path / 'x.npz') as file:
+        assert file['tokens'].tolist() == tokens
+        assert file['vectors'].tolist() == [[len(token)] * 2 for token in tokens]
+
+
+def test_npz_without_any_word(call, tmp_path):
+    text = tmp_path / 'blank.txt'
+    text.write_text('\n\n')
+    assert call('--file', text, '--output', tmp_path / 'x.npz')[0] == 0
+    with np.load(tmp_path / 'x.npz') as file:
+        assert file['offsets'].tolist() == [0, 0, 0]
+        assert len(file['tokens']) == len(file['vectors']) == 0
+
+
+@pytest.mark.parametrize('name', ['out.npz', 'out.jsonl'])
+def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    path.write_text('old')
+
+    def interrupted(self, sentences, oov_way='avg', filter_spec_tokens=True):
+        yield ['a'], [np.zeros(16, dtype=np.float32)]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BertEmbedding, 'iter_embedding', interrupted)
+    status, _, errors = call('--file', text, '--output', path)
+    assert (status, errors) == (130, 'interrupted\n')
+    assert path.read_text() == 'old'
+    assert sorted(os.listdir(tmp_path)) == [name, 'text.txt']
+
+
+@pytest.mark.parametrize(
+    'arguments,status,message',
+    [
+        ([], 2, 'one of the arguments --sentences --file is required'),
+        (['--sentences', 'a', '--file', 'x'], 2, 'not allowed with'),
+        (['--sentences', 'a', '--oov_way', 'first'], 2, "'avg', 'sum', 'last'"),
+        (['--file', 'missing.txt'], 1, "cannot read 'missing.txt': No such file"),
+        (['--file', '.'], 1, "cannot read '.': Is a directory"),
+        (['--sentences', 'a', '--normalize'], 1, 'give --pooling'),
+        (['--sentences', 'a', '--output', 'x.csv'], 1, '.npz or .jsonl'),
+        (['--sentences', 'a', '--output', 'no/such/x.npz'], 1, 'No such file or directory'),
+        (['--sentences', 'a', '--dtype', 'float16'], 1, "dtype is 'float16'"),
+        (['--sentences', 'a', '--gpu'], 1, 'no GPU support'),
+    ],
+)
+def test_bad_arguments(call, arguments, status, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, output, errors = call(*arguments)
+    assert code == status
+    assert message in errors
+    assert not output
+    assert 'Traceback' not in errors
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'content,message',
+    [
+        (b'', 'is empty: give a file with one sentence a line'),
+        (b'a\nb\xff\nc\n', 'line 2: not UTF-8'),
+    ],
+)
+def test_bad_files(call, tmp_path, content, message):
+    text = tmp_path / 'text.txt'
+    text.write_bytes(content)
+    status, output, errors = call('--file', text, '--output', tmp_path / 'x.npz')
+    assert (status, output) == (1, '')
+    assert message in errors
+    assert os.listdir(tmp_path) == ['text.txt']
+
+
+def test_output_that_is_a_directory(tmp_path):
+    (tmp_path / 'x.npz').mkdir()
+    with pytest.raises(InputError, match='it is a directory'), open_writer(tmp_path / 'x.npz'):
+        pass
+
+
+def test_bad_bytes_in_a_pipe_are_found_while_reading(call, tmp_path):
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    script = f'open({str(pipe)!r}, "wb").write(b"a\\nb\\xff\\n")'
+    with subprocess.Popen([sys.executable, '-c', script]) as process:
+        status, _, errors = call('--file', pipe)
+        assert process.wait() == 0
+    assert status == 1
+    assert 'line 2: not UTF-8' in errors
+
+
+def test_the_file_runs_from_anywhere(tiny_dir, tmp_path):
+    """Its folder, where `import bert` would find the file itself, is first on the path then."""
+    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+    script = ROOT / 'bert_embedding' / 'bert.py'
+    command = [sys.executable, str(script), '--model', str(tiny_dir), '--sentences']
+    result = subprocess.run(
+        [*command, 'a \u4f60'], cwd=tmp_path, env=environment, capture_output=True
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    assert result.stdout.decode().startswith('Text: a \u4f60\nTokens embedding: [array([')
+    # in its own folder too, and errors are one line
+    result = subprocess.run(
+        [sys.executable, 'bert.py', '--model', str(tmp_path), '--sentences', 'a'],
+        cwd=script.parent, env=environment, capture_output=True,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.decode().startswith('error: the directory')
+    assert result.stderr.count(b'\n') == 1
