@@ -51,6 +51,8 @@ class BertTask(BertBlock):
     backbone = 'bert'
     #: parts of BertModel that the head needs
     parts = {'use_pooler': False}
+    #: whether the first of the head's own inputs says where to predict words
+    takes_positions = False
 
     def __init__(self, bert, prefix=None, params=None, **options):
         is_model = isinstance(bert, BertModel)
@@ -108,6 +110,25 @@ class BertTask(BertBlock):
             named['sequence'] = named['sequence'][-1]
         return named
 
+    def hybrid_forward(self, F, words, token_types=None, valid_length=None, *inputs):
+        *own, head_mask, probes = inputs
+        positions = own.pop(0) if self.takes_positions else None
+        flat = self._flat(F, words, token_types, valid_length)
+        encoded = self._encode(*flat, positions, head_mask, probes)
+        # a head has its _scores(F, encoded, words), from BERT's outputs by name
+        result = self._scores(F, encoded, words)
+        if own[0] is not None:
+            result = self._loss(F, result, valid_length, *own)
+        return self._result(result, encoded)
+
+    def _flat(self, F, words, token_types, valid_length):
+        """The inputs as `BertModel` takes them."""
+        return words, token_types, valid_length
+
+    def _loss(self, F, scores, valid_length, labels):
+        """The loss of `_scores`; the head's own inputs but the positions come last."""
+        return cross_entropy(F, scores, labels)
+
     @staticmethod
     def _result(result, encoded):
         if 'attentions' in encoded:
@@ -137,6 +158,7 @@ class BertForPreTraining(BertTask):
     """
 
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
+    takes_positions = True
 
     def __call__(
         self,
@@ -162,27 +184,14 @@ class BertForPreTraining(BertTask):
         specific = [masked_positions, masked_lm_labels, next_sentence_label]
         return self._run(words, token_types, valid_length, specific, head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        next_sentence_label=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(
-            words, token_types, valid_length, masked_positions, head_mask, probes
+    def _scores(self, F, encoded, words):
+        return [encoded['masked_lm'], encoded['next_sentence']]
+
+    def _loss(self, F, scores, valid_length, masked_lm_labels, next_sentence_label):
+        masked_lm, next_sentence = scores
+        return cross_entropy(F, masked_lm, masked_lm_labels) + cross_entropy(
+            F, next_sentence, next_sentence_label
         )
-        result = [encoded['masked_lm'], encoded['next_sentence']]
-        if masked_lm_labels is not None:
-            result = cross_entropy(F, result[0], masked_lm_labels) + cross_entropy(
-                F, result[1], next_sentence_label
-            )
-        return self._result(result, encoded)
 
 
 class BertForMaskedLM(BertTask):
@@ -204,6 +213,7 @@ class BertForMaskedLM(BertTask):
     """
 
     parts = {'use_pooler': False, 'use_decoder': True}
+    takes_positions = True
 
     def __call__(
         self,
@@ -225,24 +235,8 @@ class BertForMaskedLM(BertTask):
         specific = [masked_positions, masked_lm_labels]
         return self._run(words, token_types, valid_length, specific, head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(
-            words, token_types, valid_length, masked_positions, head_mask, probes
-        )
-        result = encoded['masked_lm']
-        if masked_lm_labels is not None:
-            result = cross_entropy(F, result, masked_lm_labels)
-        return self._result(result, encoded)
+    def _scores(self, F, encoded, words):
+        return encoded['masked_lm']
 
 
 class BertForNextSentencePrediction(BertTask):
@@ -277,21 +271,8 @@ class BertForNextSentencePrediction(BertTask):
             words, token_types, valid_length, [next_sentence_label], head_mask, probes
         )
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        next_sentence_label=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(words, token_types, valid_length, None, head_mask, probes)
-        result = encoded['next_sentence']
-        if next_sentence_label is not None:
-            result = cross_entropy(F, result, next_sentence_label)
-        return self._result(result, encoded)
+    def _scores(self, F, encoded, words):
+        return encoded['next_sentence']
 
 
 class BertForSequenceClassification(BertTask):
@@ -346,22 +327,12 @@ class BertForSequenceClassification(BertTask):
             check_shape('labels', labels, column)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(words, token_types, valid_length, None, head_mask, probes)
-        result = self.classifier(self.dropout(encoded['pooled']))
-        if labels is not None:
-            loss = mean_squared_error if self.num_labels == 1 else cross_entropy
-            result = loss(F, result, labels)
-        return self._result(result, encoded)
+    def _scores(self, F, encoded, words):
+        return self.classifier(self.dropout(encoded['pooled']))
+
+    def _loss(self, F, scores, valid_length, labels):
+        loss = mean_squared_error if self.num_labels == 1 else cross_entropy
+        return loss(F, scores, labels)
 
 
 class BertForMultipleChoice(BertTask):
@@ -401,26 +372,16 @@ class BertForMultipleChoice(BertTask):
         _check_labels('labels', labels, words, 1, choices)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
-    ):
-        flat = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
+    def _flat(self, F, words, token_types, valid_length):
+        words = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
         token_types = None if token_types is None else F.reshape(token_types, shape=(-3, 0))
         valid_length = None if valid_length is None else F.reshape(valid_length, shape=(-1,))
-        encoded = self._encode(flat, token_types, valid_length, None, head_mask, probes)
+        return words, token_types, valid_length
+
+    def _scores(self, F, encoded, words):
         scores = self.classifier(self.dropout(encoded['pooled']))  # (B * choices, 1)
         scores = F.reshape(scores, shape=(-1,))
-        result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
-        if labels is not None:
-            result = cross_entropy(F, result, labels)
-        return self._result(result, encoded)
+        return F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
 
 
 class BertForTokenClassification(BertTask):
@@ -469,29 +430,19 @@ class BertForTokenClassification(BertTask):
         _check_labels('labels', labels, words, 2, self.num_labels)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(words, token_types, valid_length, None, head_mask, probes)
-        result = self.classifier(self.dropout(encoded['sequence']))
-        if labels is not None:
-            if valid_length is not None:  # padding has no label, whatever the labels say
-                labels = F.SequenceMask(
-                    F.transpose(labels, axes=(1, 0)),
-                    sequence_length=F.cast(valid_length, 'float32'),
-                    use_sequence_length=True,
-                    value=-1,
-                )
-                labels = F.transpose(labels, axes=(1, 0))
-            result = cross_entropy(F, result, labels)
-        return self._result(result, encoded)
+    def _scores(self, F, encoded, words):
+        return self.classifier(self.dropout(encoded['sequence']))
+
+    def _loss(self, F, scores, valid_length, labels):
+        if valid_length is not None:  # padding has no label, whatever the labels say
+            labels = F.SequenceMask(
+                F.transpose(labels, axes=(1, 0)),
+                sequence_length=F.cast(valid_length, 'float32'),
+                use_sequence_length=True,
+                value=-1,
+            )
+            labels = F.transpose(labels, axes=(1, 0))
+        return cross_entropy(F, scores, labels)
 
 
 class BertForQuestionAnswering(BertTask):
@@ -533,23 +484,13 @@ class BertForQuestionAnswering(BertTask):
         specific = [start_positions, end_positions]
         return self._run(words, token_types, valid_length, specific, head_mask, probes)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        start_positions=None,
-        end_positions=None,
-        head_mask=None,
-        probes=None,
-    ):
-        encoded = self._encode(words, token_types, valid_length, None, head_mask, probes)
+    def _scores(self, F, encoded, words):
         scores = self.span_classifier(encoded['sequence'])  # (B, L, 2)
         start, end = F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)
-        result = [start, end]
-        if start_positions is not None:
-            start_loss = span_cross_entropy(F, start, start_positions, valid_length)
-            end_loss = span_cross_entropy(F, end, end_positions, valid_length)
-            result = (start_loss + end_loss) / 2
-        return self._result(result, encoded)
+        return [start, end]
+
+    def _loss(self, F, scores, valid_length, start_positions, end_positions):
+        start, end = scores
+        start_loss = span_cross_entropy(F, start, start_positions, valid_length)
+        end_loss = span_cross_entropy(F, end, end_positions, valid_length)
+        return (start_loss + end_loss) / 2

@@ -9,6 +9,7 @@ labels' names, as finetune_classifier.py writes it.
 import json
 import os
 import sys
+import warnings
 
 import mxnet as mx
 
@@ -29,7 +30,9 @@ def main(argv=None):
     for path in (symbol, parameters, config):
         if not os.path.isfile(path):
             raise InputError(f'there is no file {path!r}')
-    net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
+        net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
     with open(config, encoding='utf-8') as file:
         labels = json.load(file)['id2label']

@@ -89,7 +89,11 @@ def _read_array(cursor):
     count = 1
     for size in shape:
         count *= size  # Python's integers don't overflow
-    return np.frombuffer(cursor.bytes(count * dtype.itemsize), dtype=dtype).reshape(shape)
+    values = np.frombuffer(cursor.bytes(count * dtype.itemsize), dtype=dtype)
+    try:
+        return values.reshape(shape)
+    except ValueError as error:  # one size is 0 and another one beyond what NumPy can have
+        raise cursor.fail(f'an array of shape {shape}') from error
 
 
 def read_params(path):

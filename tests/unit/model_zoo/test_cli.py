@@ -1,0 +1,114 @@
+"""What the command lines share: one message and an exit status."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import mxnet as mx
+import pytest
+
+from model_zoo import cli
+from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
+
+
+def test_status_of_what_main_returns():
+    assert cli.run(lambda argv: None) == 0
+    assert cli.run(lambda argv: 3) == 3
+    assert cli.run(lambda argv: len(argv), ['a', 'b']) == 2
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        InputError('the value is wrong'),
+        UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC']),
+        MissingExtraError.of('onnx', 'onnx'),
+    ],
+)
+def test_one_line_for_errors_of_ours(error, capsys):
+    def main(argv):
+        raise error
+
+    assert cli.run(main) == 1
+    output, errors = capsys.readouterr()
+    assert output == '' and errors == f'error: {error}\n'
+    assert isinstance(error, ZooError)
+
+
+def test_messages_of_errors():
+    error = UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC'])
+    assert str(error) == "unknown task 'MRPD'; known: MRPC, RTE"
+    error = MissingExtraError.of('onnx', 'onnx')
+    assert "pip install 'gluon-transformer-zoo[onnx]'" in str(error)
+    assert isinstance(error, ImportError)
+
+
+def test_interrupt(capsys):
+    def main(argv):
+        raise KeyboardInterrupt('the checkpoint is kept')
+
+    assert cli.run(main) == 130
+    assert capsys.readouterr().err == 'interrupted: the checkpoint is kept\n'
+
+
+def test_errors_of_the_program_are_not_hidden():
+    with pytest.raises(ZeroDivisionError):
+        cli.run(lambda argv: 1 // 0)
+
+
+def test_reader_that_leaves():
+    program = (
+        'import sys\n'
+        'from model_zoo import cli\n'
+        'def main(argv):\n'
+        '    for i in range(100000):\n'
+        '        print(i)\n'
+        'sys.exit(cli.run(main))\n'
+    )
+    root = os.path.dirname(os.path.dirname(os.path.abspath(cli.__file__)))
+    process = subprocess.Popen(
+        [sys.executable, '-W', 'ignore', '-c', program],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b'0\n'
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert b'Traceback' not in errors
+
+
+def test_context():
+    assert cli.get_ctx() == mx.cpu()
+    if not mx.runtime.Features().is_enabled('CUDA'):
+        with pytest.raises(InputError, match='--gpu 0: this build of MXNet .* has no GPU support'):
+            cli.get_ctx(0)
+
+
+def test_parser_shows_defaults(capsys):
+    parser = cli.parser('A test.', prog='test')
+    parser.add_argument('--size', type=int, default=7, help='how large')
+    with pytest.raises(SystemExit):
+        parser.parse_args(['--help'])
+    assert 'how large (default: 7)' in capsys.readouterr().out
+
+
+def test_logging_to_a_file(tmp_path):
+    before = logging.getLogger().handlers[:]
+    try:
+        cli.setup_logging(str(tmp_path / 'log'))
+        logging.getLogger('room').info('a message of %s', 'ours')
+        logging.getLogger('room').debug('a detail')
+    finally:
+        for handler in logging.getLogger().handlers[:]:
+            logging.getLogger().removeHandler(handler)
+            handler.close()
+        for handler in before:
+            logging.getLogger().addHandler(handler)
+        logging.captureWarnings(False)
+    text = (tmp_path / 'log').read_text()
+    assert text.startswith('INFO:room:') and 'a message of ours' in text
+    assert 'a detail' not in text

@@ -1,0 +1,83 @@
+"""The base of the configurations: JSON there and back, and what can't be right."""
+
+import dataclasses
+import json
+import os
+
+import pytest
+
+from model_zoo.config import Config
+from model_zoo.errors import InputError
+
+
+@dataclasses.dataclass
+class Tiny(Config):
+    size: int = 3
+    rate: float = 0.5
+    names: tuple = ()
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_positive('size')
+        self._check_rate('rate')
+
+
+def test_json_round_trip_keeps_unknown_fields(tmp_path):
+    path = tmp_path / 'config.json'
+    values = {'size': 4, 'rate': 0.25, 'names': ['ä'], 'version': '1.2', 'nested': {'a': [1]}}
+    path.write_text(json.dumps(values), encoding='utf-8')
+    config = Tiny.from_json_file(path)
+    assert (config.size, config.rate) == (4, 0.25)
+    assert config.extras == {'version': '1.2', 'nested': {'a': [1]}}
+    config.to_json_file(tmp_path / 'again.json')
+    assert json.loads((tmp_path / 'again.json').read_text()) == values
+    assert json.loads(config.to_json_string()) == values
+    assert list(json.loads(config.to_json_string())) == sorted(values)
+
+
+def test_dict_is_a_copy():
+    config = Tiny.from_dict({'nested': {'a': [1]}})
+    values = config.to_dict()
+    values['nested']['a'].append(2)
+    assert config.extras == {'nested': {'a': [1]}}
+
+
+def test_defaults_and_equality():
+    assert Tiny.from_dict({}) == Tiny() != Tiny(size=5)
+
+
+@pytest.mark.parametrize('size', [0, -1, 1.0, '3', None, True])
+def test_numbers_that_must_be_positive(size):
+    with pytest.raises(InputError, match=f'size must be a positive integer, but is {size!r}'):
+        Tiny(size=size)
+
+
+@pytest.mark.parametrize('rate', [-0.1, 1, 1.5, '0.1', None, float('nan')])
+def test_rates(rate):
+    with pytest.raises(InputError, match='rate must be a rate'):
+        Tiny(rate=rate)
+
+
+@pytest.mark.parametrize(
+    'content', [b'', b'{', b'[1, 2]', b'"text"', b'null', b'\xff\xfe{}', b'{"size": 0}']
+)
+def test_bad_files(tmp_path, content):
+    path = tmp_path / 'config.json'
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        Tiny.from_json_file(path)
+
+
+def test_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match='No such file'):
+        Tiny.from_json_file(tmp_path / 'none.json')
+
+
+def test_file_is_written_whole_or_not_at_all(tmp_path):
+    config = Tiny()
+    config.extras['odd'] = object()
+    path = tmp_path / 'config.json'
+    path.write_text('before')
+    with pytest.raises(TypeError):
+        config.to_json_file(path)
+    assert path.read_text() == 'before' and os.listdir(tmp_path) == ['config.json']

@@ -1,0 +1,90 @@
+"""Files are written whole or not at all."""
+
+import json
+import os
+
+import pytest
+
+from model_zoo.errors import InputError
+from model_zoo.files import atomic_write, make_writable_dir, write_json
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_written(tmp_path, mode):
+    path = tmp_path / 'file'
+    path.write_text('old')
+    with atomic_write(path, mode) as target:
+        if mode is None:
+            with open(target, 'w') as file:
+                file.write('new')
+        else:
+            target.write('new' if mode == 'w' else b'new')
+        assert path.read_text() == 'old'
+    assert path.read_text() == 'new'
+    assert os.listdir(tmp_path) == ['file']
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+@pytest.mark.parametrize('error', [KeyboardInterrupt, ValueError, SystemExit])
+def test_interrupted(tmp_path, mode, error):
+    path = tmp_path / 'file'
+    path.write_text('old')
+    with pytest.raises(error), atomic_write(path, mode):
+        raise error
+    assert path.read_text() == 'old'
+    assert os.listdir(tmp_path) == ['file']
+
+
+def test_full_disk(tmp_path):
+    with pytest.raises(InputError, match="cannot write '.*file': No space left"), atomic_write(
+        tmp_path / 'file'
+    ):
+        raise OSError(28, 'No space left on device')
+    assert os.listdir(tmp_path) == []
+
+
+def test_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match='cannot write .*No such file'), atomic_write(
+        tmp_path / 'none' / 'file'
+    ):
+        pass
+
+
+def test_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with atomic_write('file') as file:
+        file.write('ü')
+    assert (tmp_path / 'file').read_text('utf-8') == 'ü'
+
+
+def test_permissions_follow_the_umask(tmp_path):
+    old = os.umask(0o027)
+    try:
+        with atomic_write(tmp_path / 'file') as file:
+            file.write('x')
+    finally:
+        os.umask(old)
+    assert (tmp_path / 'file').stat().st_mode & 0o777 == 0o640
+
+
+def test_json(tmp_path):
+    write_json(tmp_path / 'file.json', {'a': ['ü', 1.5]})
+    text = (tmp_path / 'file.json').read_text('utf-8')
+    assert json.loads(text) == {'a': ['ü', 1.5]} and 'ü' in text and text.endswith('}\n')
+
+
+def test_directories(tmp_path):
+    path = make_writable_dir(tmp_path / 'a' / 'b')
+    assert os.path.isdir(path) and os.listdir(path) == []
+    assert make_writable_dir(path) == path
+    (tmp_path / 'file').write_text('')
+    for bad in (tmp_path / 'file', tmp_path / 'file' / 'below'):
+        with pytest.raises(InputError, match=f'cannot write to directory {str(bad)!r}'):
+            make_writable_dir(bad)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
+def test_directory_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match='Permission denied'):
+        make_writable_dir(tmp_path)
