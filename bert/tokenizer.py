@@ -27,7 +27,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from model_zoo.data.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 from model_zoo.errors import InputError
-from model_zoo.files import make_writable_dir, write_json
+from model_zoo.files import atomic_write, make_writable_dir, write_json
 
 __all__ = [
     'BasicTokenizer',
@@ -1147,6 +1147,56 @@ class BertSPTokenizer(_SubwordTokenizer):
         if not 0 <= num_best <= 1:
             nbest_size = max(num_best, -1)
             self._options = {'enable_sampling': True, 'nbest_size': nbest_size, 'alpha': alpha}
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, root=None, **kwargs):
+        """Make the tokenizer of a directory of `save_pretrained`, or of a model's name.
+
+        Parameters
+        ----------
+        name_or_dir : str or os.PathLike
+        root : str, optional
+            Where pretrained files are kept.
+        **kwargs
+            Further arguments of the class.
+
+        Raises
+        ------
+        InputError
+            If its vocabulary isn't a SentencePiece model.
+        """
+        from model_zoo.pretrained import find_vocab_file, resolve_alias
+
+        name = os.fspath(name_or_dir)
+        if os.path.exists(name):
+            found = find_vocab_file(None, path=name)
+        else:
+            found = find_vocab_file(*resolve_alias(name), root=root)
+        if not found.is_sentencepiece:
+            raise InputError(f'{found.path!r} is a list of tokens; open it with BertTokenizer')
+        return cls(found.path, **{'vocab': found.load(), 'lower': found.do_lower_case, **kwargs})
+
+    def save_pretrained(self, directory):
+        """Write ``vocab.spiece`` and ``tokenizer_config.json``, for :meth:`from_pretrained`.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            Made where it is missing.
+
+        Returns
+        -------
+        tuple of str
+            Paths of both files.
+        """
+        directory = make_writable_dir(directory)
+        path = os.path.join(directory, 'vocab.spiece')
+        with atomic_write(path, 'wb') as file:
+            file.write(self._sentencepiece.serialized_model_proto())
+        config_path = os.path.join(directory, CONFIG_NAME)
+        config = {'do_lower_case': self.do_lower_case, 'padding_token': self.vocab.padding_token}
+        write_json(config_path, config)
+        return path, config_path
 
     @staticmethod
     def is_first_subword(token):

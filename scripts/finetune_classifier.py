@@ -15,7 +15,6 @@ import inspect
 import json
 import logging
 import os
-import shutil
 import sys
 import time
 import zlib
@@ -220,19 +219,15 @@ def parse_hparams(words):
 
 
 def make_tokenizer(args, vocab=None):
-    """The tokenizer that belongs to the model, and its SentencePiece file if it has one."""
+    """The tokenizer that belongs to the model."""
     is_folder = os.path.isdir(args.bert_model)
-    if is_folder and not args.vocab_file:
-        return BertTokenizer.from_pretrained(args.bert_model), None
-    name = None if is_folder else args.bert_model
-    path = args.vocab_file
-    if path is None and args.pretrained_bert_parameters:
-        path = args.pretrained_bert_parameters
-    file = find_vocab_file(name, args.bert_dataset, path=path)
+    folder = args.bert_model if is_folder else None
+    path = args.vocab_file or folder or args.pretrained_bert_parameters
+    file = find_vocab_file(None if is_folder else args.bert_model, args.bert_dataset, path=path)
     vocab = vocab or file.load()
     if file.is_sentencepiece:
-        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case), file.path
-    return BertTokenizer.from_vocab(vocab, file.do_lower_case), None
+        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
+    return BertTokenizer.from_vocab(vocab, file.do_lower_case)
 
 
 def make_model(args, task, ctx):
@@ -252,14 +247,14 @@ def make_model(args, task, ctx):
         model = BertForSequenceClassification.from_pretrained(
             args.bert_model, ctx=ctx, num_labels=task.num_labels
         )
-        tokenizer, vocab_path = make_tokenizer(args)
+        tokenizer = make_tokenizer(args)
     else:
         pretrained = args.pretrained_bert_parameters or True
         vocab = None
         if args.from_scratch or args.model_parameters:
             pretrained = False
         if args.vocab_file or not pretrained:
-            vocab = make_tokenizer(args)[0].vocab
+            vocab = make_tokenizer(args).vocab
         bert, vocab = model_zoo.get_model(
             args.bert_model,
             dataset_name=args.bert_dataset,
@@ -276,16 +271,16 @@ def make_model(args, task, ctx):
         if not pretrained:
             bert.initialize(ctx=ctx)
         model.classifier.initialize(ctx=ctx)
-        tokenizer, vocab_path = make_tokenizer(args, vocab)
+        tokenizer = make_tokenizer(args, vocab)
     if args.model_parameters:
         logger.info('loading %s', args.model_parameters)
         model.load_parameters(args.model_parameters, ctx=ctx, cast_dtype=True)
     longest = model.config.max_position_embeddings
     if args.max_len > longest:
         raise InputError(f'--max_len {args.max_len}: the model takes {longest} tokens at most')
-    # Batches have many lengths: static_shape plans the memory anew at each, and gains nothing.
+    # Batches have many lengths; static_shape, which plans the memory anew at each, showed no gain.
     model.hybridize(static_alloc=True)
-    return model, tokenizer, vocab_path
+    return model, tokenizer
 
 
 def make_deployed(args, task, ctx):
@@ -313,7 +308,7 @@ def make_deployed(args, task, ctx):
             )
         return result
 
-    return forward, make_tokenizer(args)[0]
+    return forward, make_tokenizer(args)
 
 
 class Sets:
@@ -482,7 +477,7 @@ def make_trainer(args, model):
     )
 
 
-def train(args, task, model, tokenizer, vocab_path, sets, evaluator):
+def train(args, task, model, tokenizer, sets, evaluator):
     _, features, loader = sets.get('train')
     for segment in task.dev_segments:
         sets.get(segment)  # a bad dev set is to be known of before the training
@@ -529,12 +524,12 @@ def train(args, task, model, tokenizer, vocab_path, sets, evaluator):
         state.seconds,
     )
     model.load_parameters(files.path(best['epoch']), ctx=loop.trainer._contexts)
-    save_model(os.path.join(args.output_dir, 'best_model'), task, model, tokenizer, vocab_path)
+    save_model(os.path.join(args.output_dir, 'best_model'), task, model, tokenizer)
     predictions = evaluator.predict()
     files.write(state, predictions=[os.path.basename(path) for path in predictions])
 
 
-def save_model(folder, task, model, tokenizer, vocab_path):
+def save_model(folder, task, model, tokenizer):
     """Save the model with the names of its classes, as transformers writes them."""
     extras = {'architectures': [type(model).__name__], 'finetuning_task': task.name}
     if task.regression:
@@ -543,11 +538,7 @@ def save_model(folder, task, model, tokenizer, vocab_path):
         extras['id2label'] = {str(number): label for number, label in enumerate(task.labels)}
         extras['label2id'] = {label: number for number, label in enumerate(task.labels)}
     model.config.extras.update(extras)
-    if vocab_path is None:
-        model.save_pretrained(folder, tokenizer)
-    else:
-        model.save_pretrained(folder)
-        shutil.copy(vocab_path, folder)
+    model.save_pretrained(folder, tokenizer)
 
 
 def infer(args, evaluator):
@@ -575,14 +566,14 @@ def main(argv=None):
             check_labels(task, args.bert_model)
             if not args.model_parameters and not os.path.isdir(args.bert_model):
                 logger.warning('--model_parameters is not set: the classifier is a random one')
-        model, tokenizer, vocab_path = make_model(args, task, ctx)
+        model, tokenizer = make_model(args, task, ctx)
         forward = model
     sets = Sets(args, task, tokenizer, ctx)
     evaluator = Evaluator(args, task, sets, forward)
     if args.only_inference:
         infer(args, evaluator)
     else:
-        train(args, task, model, tokenizer, vocab_path, sets, evaluator)
+        train(args, task, model, tokenizer, sets, evaluator)
 
 
 if __name__ == '__main__':

@@ -218,7 +218,8 @@ def _files_at(path):
 def _vocab_at(path, files, model, dataset, root):
     """The vocabulary in the folder of a user's weights, or the one of their name."""
     if files.vocab:
-        found = VocabFile(files.vocab, False, {}, 'path')
+        special = {'padding_token': files.padding_token} if files.padding_token else {}
+        found = VocabFile(files.vocab, False, special, 'path')
         lower = _do_lower_case(files, model, dataset, found)
         return found._replace(do_lower_case=lower)
     remedy = f'put {" or ".join(sources.VOCAB_NAMES)} beside it'

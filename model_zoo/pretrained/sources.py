@@ -49,12 +49,15 @@ class Files:
         Paths.
     do_lower_case : bool or None
         What the files say of it.
+    padding_token : str or None
+        What the files say of it; a SentencePiece model may lack this token.
     """
 
     weights: Optional[str] = None
     config: Optional[str] = None
     vocab: Optional[str] = None
     do_lower_case: Optional[bool] = None
+    padding_token: Optional[str] = None
 
 
 class Source(abc.ABC):
@@ -126,19 +129,25 @@ def files_in_folder(folder):
         paths = [os.path.join(folder, name) for name in names]
         return next(filter(os.path.isfile, paths), None)
 
+    config = _tokenizer_config(folder)
+    lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
-        first(WEIGHTS_NAMES), first(['config.json']), first(VOCAB_NAMES), _do_lower_case(folder)
+        first(WEIGHTS_NAMES),
+        first(['config.json']),
+        first(VOCAB_NAMES),
+        lower if isinstance(lower, bool) else None,
+        padding if isinstance(padding, str) else None,
     )
 
 
-def _do_lower_case(folder):
-    """What tokenizer_config.json says of it, or None."""
+def _tokenizer_config(folder):
+    """What tokenizer_config.json says; nothing if it can't be read."""
     try:
         with open(os.path.join(folder, 'tokenizer_config.json'), encoding='utf-8') as file:
-            value = json.load(file).get('do_lower_case')
-    except (OSError, ValueError, AttributeError):
-        return None
-    return value if isinstance(value, bool) else None
+            config = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
 class _GluonFile(NamedTuple):

@@ -538,3 +538,15 @@ def test_sentencepiece_tokens_on_real_text(data_dir, monkeypatch):
     tokenizer = BertSPTokenizer(path, vocab)
     assert len(lines) > 100
     assert [tokenizer(line) for line in lines] == want
+
+
+def test_sentencepiece_tokenizer_comes_back_from_its_folder(spiece, tmp_path):
+    tokenizer = BertSPTokenizer(spiece, lower=False)
+    tokenizer.save_pretrained(tmp_path)
+    again = BertSPTokenizer.from_pretrained(tmp_path)
+    assert again.do_lower_case is False
+    assert again.pad_token_id == tokenizer.pad_token_id
+    text = 'The Quick brown fox'
+    assert again.encode(text).input_ids.tolist() == tokenizer.encode(text).input_ids.tolist()
+    with pytest.raises(InputError, match='BertSPTokenizer'):
+        BertTokenizer.from_pretrained(tmp_path)

@@ -1,0 +1,315 @@
+"""BERT against pytorch-pretrained-bert and transformers themselves."""
+
+import importlib.util
+import pathlib
+
+import mxnet as mx
+import numpy as np
+import pytest
+from bert_compare import (
+    CONFIG,
+    HEADS,
+    NUM_LABELS,
+    assert_gradients,
+    assert_outputs,
+    gradients,
+    loss_and_gradients,
+    make_block,
+    make_inputs,
+    run,
+)
+
+import bert
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = pytest.mark.peers
+
+LARGER = {
+    **CONFIG,
+    'hidden_size': 24,
+    'num_attention_heads': 4,
+    'num_hidden_layers': 3,
+    'intermediate_size': 512,  # so that our feed-forward layers are padded
+    'initializer_range': 0.1,
+}
+
+
+@pytest.fixture(scope='module')
+def oracle():
+    """The script that makes the fixtures; it runs the original."""
+    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_bert_fixtures.py'
+    spec = importlib.util.spec_from_file_location('make_bert_fixtures', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('padded', [False, True])
+@pytest.mark.parametrize('config', [CONFIG, LARGER], ids=['small', 'larger'])
+@pytest.mark.parametrize('name', HEADS)
+def test_heads(oracle, tmp_path, name, config, padded, hybridized):
+    """Outputs and losses within 1e-5, gradients of each parameter within 1e-4."""
+    if name == 'BertForQuestionAnswering' and padded:
+        pytest.skip('the original lets padding take part in the softmax; see the unit tests')
+    head = oracle.make_head(name, config, seed=11)
+    block = make_block(name, oracle.state_of(head), tmp_path, config)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    for seed, (batch, length) in enumerate([(4, 9), (1, 4), (5, 12)]):
+        inputs = make_inputs(name, padded, 11 + seed, batch, length)
+        expected = oracle.run_head(head, inputs)
+        assert_outputs(name, run(block, inputs), expected['outputs'], inputs['valid'])
+        loss, ours = loss_and_gradients(block, inputs)
+        assert abs(loss - expected['loss']) < 1e-5
+        assert_gradients(ours, expected['gradients'])
+        # each parameter of ours was compared, and the original's further ones have no gradient
+        weights = {key for key in ours if not key.endswith('predictions.decoder.weight')}
+        assert weights == set(expected['gradients'])
+
+
+def test_span_scores_with_padding(oracle, tmp_path):
+    head = oracle.make_head('BertForQuestionAnswering')
+    block = make_block('BertForQuestionAnswering', oracle.state_of(head), tmp_path)
+    inputs = make_inputs('BertForQuestionAnswering', padded=True)
+    words, types, mask = oracle.arguments(inputs)
+    with torch.no_grad():
+        outputs = [output.numpy() for output in head(words, types, mask)]
+    assert_outputs('BertForQuestionAnswering', run(block, inputs), outputs, inputs['valid'])
+
+
+@pytest.mark.parametrize('name', ['BertForSequenceClassification', 'BertForTokenClassification'])
+def test_labels_that_are_left_out(oracle, tmp_path, name):
+    """Ours leaves out -1; the original of these heads can be told to."""
+    head = oracle.make_head(name)
+    block = make_block(name, oracle.state_of(head), tmp_path)
+    inputs = make_inputs(name, padded=False)
+    inputs['labels'][0].flat[::3] = -1
+    scores = head(*oracle.arguments(inputs)[:2])
+    labels = torch.tensor(inputs['labels'][0])
+    loss = torch.nn.functional.cross_entropy(
+        scores.view(-1, NUM_LABELS), labels.view(-1), ignore_index=-1
+    )
+    loss.backward()
+    ours, ours_gradients = loss_and_gradients(block, inputs)
+    assert abs(ours - loss.item()) < 1e-5
+    theirs = {
+        key: value.grad.numpy() for key, value in head.named_parameters() if value.grad is not None
+    }
+    assert_gradients(ours_gradients, theirs)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', HEADS)
+def test_multihead_outputs_and_gradients(oracle, tmp_path, name, hybridized):
+    """What the original's attention hands to its output layer, and the gradients there."""
+    head = oracle.make_head(name, LARGER, seed=5)
+    kept = []
+    for layer in head.bert.encoder.layer:
+        layer.attention.self.register_forward_hook(lambda *args: kept.append(args[2]))
+    inputs = make_inputs(name, name != 'BertForQuestionAnswering', seed=5)
+    words, types, mask = oracle.arguments(inputs)
+    loss = head(words, types, mask, *[torch.tensor(labels) for labels in inputs['labels']])
+    for output in kept:
+        output.retain_grad()
+    loss.backward()
+
+    block = make_block(name, oracle.state_of(head), tmp_path, LARGER, keep_multihead_output=True)
+    if hybridized:
+        block.hybridize(static_alloc=True)
+    ours, _ = loss_and_gradients(block, inputs)
+    assert abs(ours - loss.item()) < 1e-5
+    valid = inputs['valid'].reshape(-1)
+    rows = np.arange(words.shape[-1]) < valid[:, None]
+    for what, theirs, mine in [
+        ('outputs', [output.detach() for output in kept], block.get_multihead_outputs()),
+        ('gradients', [output.grad for output in kept], block.get_multihead_gradients()),
+    ]:
+        assert len(mine) == len(theirs) == 3
+        for wanted, result in zip(theirs, mine):
+            batch, length, _ = wanted.shape
+            wanted = wanted.numpy().reshape(batch, length, 4, 6)
+            result = result.asnumpy().transpose(0, 2, 1, 3)
+            scale = 1 if what == 'outputs' else max(np.abs(wanted).max(), 1e-6) * 10
+            np.testing.assert_allclose(result[rows] / scale, wanted[rows] / scale, atol=1e-5)
+
+
+@pytest.mark.weights
+def test_minilm_on_64_sentences(oracle, fixtures, minilm_dir):
+    """All layers' hidden states and the pooled output, every unit of them."""
+    model, _ = oracle.load_minilm()
+    ours = bert.BertModel.from_pretrained(str(minilm_dir), output_all_encodings=True)
+    ours.hybridize(static_alloc=True, static_shape=True)
+    with np.load(fixtures / 'bert_minilm.npz') as file:
+        words, valid = file['words'].astype('int64'), file['valid'].astype('int64')
+    assert len(words) == 64 and len(set(valid)) > 20
+    for rows in np.arange(64).reshape(4, 16):  # mixed, so that there is much padding
+        length = valid[rows].max()
+        expected, expected_pooled = oracle.hidden_states(model, words[rows, :length], valid[rows])
+        states, pooled = ours(
+            mx.nd.array(words[rows, :length]), None, mx.nd.array(valid[rows])
+        )
+        kept = np.arange(length) < valid[rows][:, None]
+        assert len(states) == len(expected) == 6
+        for state, wanted in zip(states, expected):
+            np.testing.assert_allclose(state.asnumpy()[kept], wanted[kept], atol=1e-5, rtol=0)
+        np.testing.assert_allclose(pooled.asnumpy(), expected_pooled, atol=1e-5, rtol=0)
+
+
+# -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
+
+
+@pytest.fixture
+def their_classifier():
+    """Makes transformers' BertForSequenceClassification with random weights."""
+    transformers = pytest.importorskip('transformers')
+
+    def make(**options):
+        torch.manual_seed(3)
+        config = transformers.BertConfig(
+            **LARGER, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options
+        )
+        config._attn_implementation = 'eager'  # the others have no head mask
+        return transformers.BertForSequenceClassification(config).eval()
+
+    return make
+
+
+def our_classifier(theirs, folder, **options):
+    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
+    return make_block('BertForSequenceClassification', state, folder, LARGER, **options)
+
+
+def arrays(inputs):
+    return [mx.nd.array(inputs[key], dtype='int32') for key in ('words', 'types', 'valid')]
+
+
+MASKS = {
+    'heads': np.array([1, 0, 0.5, 1], 'float32'),
+    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
+}
+
+
+@pytest.mark.parametrize('kind', MASKS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
+    theirs = their_classifier(num_labels=NUM_LABELS)
+    block = our_classifier(theirs, tmp_path)
+    block.hybridize(hybridized, static_alloc=True)
+    inputs = make_inputs('BertForSequenceClassification', padded=True)
+    words, types, mask = oracle.arguments(inputs)
+    labels = inputs['labels'][0]
+    head_mask = torch.tensor(MASKS[kind], requires_grad=True)
+    expected = theirs(words, mask, types, head_mask=head_mask, labels=torch.tensor(labels))
+    expected.loss.backward()
+
+    our_mask = mx.nd.array(MASKS[kind])
+    our_mask.attach_grad()
+    scores = block(*arrays(inputs), None, our_mask)
+    np.testing.assert_allclose(scores.asnumpy(), expected.logits.detach().numpy(), atol=1e-5)
+    with mx.autograd.record(train_mode=False):
+        loss = block(*arrays(inputs), mx.nd.array(labels), our_mask)
+    loss.backward()
+    assert abs(loss.asscalar() - expected.loss.item()) < 1e-5
+    wanted = head_mask.grad.numpy()
+    np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
+    ours = gradients(block)
+    assert_gradients(ours, {k: v.grad.numpy() for k, v in theirs.named_parameters()})
+
+
+def test_attentions_and_hidden_states(oracle, tmp_path, their_classifier):
+    theirs = their_classifier(num_labels=NUM_LABELS)
+    block = our_classifier(
+        theirs, tmp_path, output_attentions=True, output_all_encodings=True
+    )
+    inputs = make_inputs('BertForSequenceClassification', padded=True)
+    words, types, mask = oracle.arguments(inputs)
+    with torch.no_grad():
+        expected = theirs.bert(
+            words, mask, types, output_attentions=True, output_hidden_states=True
+        )
+    layers, attentions, pooled = block.bert(*arrays(inputs))
+    rows = mask.numpy() > 0
+    for mine, wanted in zip(layers, expected.hidden_states[1:]):
+        np.testing.assert_allclose(mine.asnumpy()[rows], wanted.numpy()[rows], atol=1e-5)
+    for mine, wanted in zip(attentions, expected.attentions):
+        mine, wanted = mine.asnumpy().transpose(0, 2, 1, 3), wanted.numpy().transpose(0, 2, 1, 3)
+        np.testing.assert_allclose(mine[rows], wanted[rows], atol=1e-5)
+    np.testing.assert_allclose(pooled.asnumpy(), expected.pooler_output.numpy(), atol=1e-5)
+    assert len(layers) == len(attentions) == 3
+
+
+@pytest.mark.parametrize('called', [False, True])
+def test_prune_heads(oracle, tmp_path, their_classifier, called):
+    theirs = their_classifier(num_labels=NUM_LABELS)
+    block = our_classifier(theirs, tmp_path)
+    block.hybridize(static_alloc=True, static_shape=True)
+    inputs = make_inputs('BertForSequenceClassification', padded=True)
+    if called:
+        run(block, inputs, labels=True)
+    for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
+        theirs.base_model._prune_heads(heads)
+        block.prune_heads(heads)
+        expected = oracle_result(oracle, theirs, inputs)
+        np.testing.assert_allclose(run(block, inputs).asnumpy(), expected['scores'], atol=1e-5)
+        loss, ours = loss_and_gradients(block, inputs)
+        assert abs(loss - expected['loss']) < 1e-5
+        assert_gradients(ours, expected['gradients'])
+    # and the pruned weights come in and go out
+    (tmp_path / 'pruned').mkdir()
+    config = {**LARGER, 'pruned_heads': {'0': [0, 1, 2], '1': [3], '2': [0]}}
+    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
+    loaded = make_block('BertForSequenceClassification', state, tmp_path / 'pruned', config)
+    np.testing.assert_allclose(run(loaded, inputs).asnumpy(), expected['scores'], atol=1e-5)
+
+
+def oracle_result(oracle, theirs, inputs):
+    words, types, mask = oracle.arguments(inputs)
+    theirs.zero_grad()
+    result = theirs(words, mask, types, labels=torch.tensor(inputs['labels'][0]))
+    result.loss.backward()
+    return {
+        'scores': result.logits.detach().numpy(),
+        'loss': result.loss.item(),
+        'gradients': {key: value.grad.numpy() for key, value in theirs.named_parameters()},
+    }
+
+
+def test_regression(oracle, tmp_path, their_classifier):
+    theirs = their_classifier(num_labels=1, problem_type='regression')
+    block = our_classifier(theirs, tmp_path, num_labels=1)
+    inputs = make_inputs('BertForSequenceClassification', padded=True)
+    words, types, mask = oracle.arguments(inputs)
+    labels = np.array([0.5, -1, 3, 2.25], 'float32')
+    expected = theirs(words, mask, types, labels=torch.tensor(labels))
+    expected.loss.backward()
+    with mx.autograd.record(train_mode=False):
+        loss = block(*arrays(inputs), mx.nd.array(labels))
+    loss.backward()
+    assert abs(loss.asscalar() - expected.loss.item()) < 1e-5
+    assert_gradients(
+        gradients(block), {key: value.grad.numpy() for key, value in theirs.named_parameters()}
+    )
+
+
+def test_folders_go_both_ways(tmp_path, their_classifier):
+    """transformers' save_pretrained -> ours; our tensors -> transformers."""
+    theirs = their_classifier(num_labels=NUM_LABELS)
+    theirs.save_pretrained(str(tmp_path))
+    block = bert.BertForSequenceClassification.from_pretrained(
+        str(tmp_path), num_labels=NUM_LABELS
+    )
+    words = np.array([[2, 5, 7, 3]])
+    with torch.no_grad():
+        expected = theirs(torch.tensor(words)).logits.numpy()
+    np.testing.assert_allclose(block(mx.nd.array(words)).asnumpy(), expected, atol=1e-5)
+    state = block.mappings()['huggingface'].save(block._own_tensors(), block.config, True)
+    other = their_classifier(num_labels=NUM_LABELS)
+    with torch.no_grad():
+        for value in other.parameters():
+            value.zero_()
+    result = other.load_state_dict({key: torch.tensor(value) for key, value in state.items()})
+    assert not result.missing_keys and not result.unexpected_keys
+    with torch.no_grad():
+        np.testing.assert_allclose(other(torch.tensor(words)).logits.numpy(), expected, atol=1e-6)

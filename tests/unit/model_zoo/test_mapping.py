@@ -1,0 +1,143 @@
+"""The mapping engine, on a made-up family."""
+
+import types
+
+import numpy as np
+import pytest
+
+from model_zoo.checkpoint import Fused, Mapping, Padded, Rule
+from model_zoo.errors import CheckpointError
+from model_zoo.layers.feed_forward import padded_units
+
+CONFIG = types.SimpleNamespace(head_size=2, intermediate_size=512)
+
+
+def array(*shape, start=0):
+    return (np.arange(np.prod(shape)) + start).reshape(shape).astype('float32')
+
+
+def make(**options):
+    rules = [
+        Rule('embed', 'emb.weight', tied=('out.weight',), tied_to='^bias'),
+        Rule('layers.{i}.qkv', ('blocks.{i}.q', 'blocks.{i}.k', 'blocks.{i}.v'), Fused()),
+        Rule('layers.{i}.wide', 'blocks.{i}.w', Padded(1)),
+        Rule('norm', 'norm.g'),
+        Rule('^bias', '^out.bias'),
+    ]
+    return Mapping(rules, 'body.', **options)
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_load_and_save():
+    q, k, v = (array(4, 3, start=start) for start in (0, 100, 200))
+    theirs = {
+        'body.emb.weight': array(5, 3),
+        'body.blocks.11.q': q,
+        'body.blocks.11.k': k,
+        'body.blocks.11.v': v,
+        'body.blocks.2.w': array(3, 512),
+        'body.norm.g': array(3),
+        'out.bias': array(5),
+    }
+    ours, unknown = make().load(theirs, CONFIG)
+    assert unknown == []
+    assert sorted(ours) == ['^bias', 'embed', 'layers.11.qkv', 'layers.2.wide', 'norm']
+    # two heads of two rows each: q, k, v of the first, then of the second
+    expected = np.concatenate([q[:2], k[:2], v[:2], q[2:], k[2:], v[2:]])
+    np.testing.assert_array_equal(ours['layers.11.qkv'], expected)
+    assert ours['layers.2.wide'].shape == (3, padded_units(512))
+    assert not ours['layers.2.wide'][:, 512:].any()
+
+    back = make().save(ours, CONFIG, with_prefix=True)
+    np.testing.assert_array_equal(back.pop('body.out.weight'), theirs['body.emb.weight'])
+    assert_equal(back, theirs)
+    assert all(value.flags.c_contiguous for value in back.values())
+
+
+def test_heads_are_told_from_the_backbone():
+    mapping = make()
+    assert mapping.canonical(['emb.weight', 'out.bias']) == {
+        'emb.weight': 'emb.weight',
+        'out.bias': 'out.bias',
+    }
+    assert mapping.canonical(['body.emb.weight', 'out.bias']) == {
+        'body.emb.weight': 'emb.weight',
+        'out.bias': '^out.bias',
+    }
+    plain = make(mark_heads=False)
+    assert plain.canonical(['body.norm.g', 'out.bias'])['out.bias'] == 'out.bias'
+
+
+def test_names_outside_of_the_backbone():
+    mapping = Mapping(
+        [Rule('norm', 'norm.g'), Rule('bias', 'cls.bias')], 'body.', mark_heads=False,
+        outside=('cls.',),
+    )  # fmt: skip
+    ours = {'norm': array(2), 'bias': array(3)}
+    theirs = mapping.save(ours, CONFIG, with_prefix=True)
+    assert sorted(theirs) == ['body.norm.g', 'cls.bias']
+    back, unknown = mapping.load(theirs, CONFIG)
+    assert unknown == []
+    assert_equal(back, ours)
+
+
+def test_unknown_names_and_lone_parts():
+    ours, unknown = make().load(
+        {'blocks.0.q': array(4, 3), 'blocks.0.v': array(4, 3), 'norm.g': array(3), 'x': array(1),
+         'norm.gg': array(1), 'blocks.a.w': array(3, 512)},
+        CONFIG,
+    )  # fmt: skip
+    assert list(ours) == ['norm']
+    assert sorted(unknown) == ['blocks.0.q', 'blocks.0.v', 'blocks.a.w', 'norm.gg', 'x']
+
+
+def test_ignored_and_renamed_names():
+    mapping = make(ignore=[r'.*position_ids$'], rename=[(r'gamma$', 'g')])
+    ours, unknown = mapping.load(
+        {'norm.gamma': array(3), 'deep.position_ids': array(7)}, CONFIG
+    )
+    assert list(ours) == ['norm'] and unknown == []
+
+
+def test_matches():
+    mapping = make()
+    assert mapping.matches(['body.norm.g', 'out.bias', 'body.blocks.0.q', 'other']) == 3
+    assert mapping.matches(['h.0.attn', 'wte']) == 0
+
+
+def test_wrong_shapes_are_named():
+    with pytest.raises(CheckpointError) as caught:
+        make().load(
+            {'blocks.0.k': array(5, 3), 'blocks.0.q': array(4, 3), 'blocks.0.v': array(4, 3)},
+            CONFIG,
+        )
+    assert str(caught.value) == (
+        'tensors of the wrong shape: blocks.0.q (4, 3), blocks.0.k (5, 3), blocks.0.v (4, 3)'
+    )
+
+
+def test_no_place_in_the_format():
+    with pytest.raises(CheckpointError, match=r'no place for the parameter layers\.0\.new'):
+        make().save({'layers.0.new': array(1)}, CONFIG, with_prefix=False)
+
+
+@pytest.mark.parametrize('shape', [(8, 3), (8,)])
+def test_fused_is_reversible(shape):
+    parts = [array(*shape, start=100 * i) for i in range(3)]
+    fused = Fused().load(parts, CONFIG)
+    assert fused.shape == (24, *shape[1:])
+    for one, two in zip(parts, Fused().save(fused, CONFIG)):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize('axis, shape', [(0, (512, 3)), (0, (512,)), (1, (3, 512))])
+def test_padded_is_reversible(axis, shape):
+    value = array(*shape)
+    padded = Padded(axis).load([value], CONFIG)
+    assert padded.shape[axis] == padded_units(512) and padded.sum() == value.sum()
+    np.testing.assert_array_equal(Padded(axis).save(padded, CONFIG)[0], value)
