@@ -11,8 +11,10 @@ from .heads import (
     BertForTokenClassification,
 )
 from .model import BertModel
+from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 
 __all__ = [
+    'BasicTokenizer',
     'BertConfig',
     'BertForMaskedLM',
     'BertForMultipleChoice',
@@ -22,4 +24,7 @@ __all__ = [
     'BertForSequenceClassification',
     'BertForTokenClassification',
     'BertModel',
+    'BertSPTokenizer',
+    'BertTokenizer',
+    'WordpieceTokenizer',
 ]

@@ -76,7 +76,7 @@ def _lacking_parts(path, config):
     """Which of decoder and classifier the file of weights at `path` doesn't have."""
     tensors, metadata = read_tensors(path)
     try:
-        names, _ = BertModel(config)._translate(tensors, metadata)
+        names, _ = BertModel(config).translate(tensors, metadata)
     except CheckpointError as error:
         raise CheckpointError(f'{path}: {error}') from error
     return [

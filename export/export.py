@@ -380,7 +380,7 @@ def _read(block_class, fields, path):
     tensors, metadata = read_tensors(path)
     any_size = block_class(BertConfig.from_dict({'vocab_size': 1, **fields}))
     try:
-        return any_size._translate(tensors, metadata)[0]
+        return any_size.translate(tensors, metadata)[0]
     except CheckpointError as error:
         raise CheckpointError(f'{path!r}: {error}') from error
 

@@ -144,7 +144,7 @@ class ZooBlock(HybridBlock):
             result[name] = parameter
         return result
 
-    def _translate(self, tensors, metadata):
+    def translate(self, tensors, metadata):
         """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
         if metadata.get('format') == 'native':
             return self._translate_native(tensors, metadata)
@@ -208,7 +208,7 @@ class ZooBlock(HybridBlock):
               cast_dtype=False, dtype_source='current'):  # fmt: skip
         """`load_parameters` from tensors in memory; returns the names missing, and left over."""
         try:
-            found, unknown = self._translate(tensors, metadata)
+            found, unknown = self.translate(tensors, metadata)
         except CheckpointError as error:
             raise CheckpointError(f'{source}: {error}') from error
         own = self._own_parameters()
