@@ -33,7 +33,8 @@ demo: $(VENV)/.installed
 
 # Several processes with a thread each are faster than the reverse: the tests' models are small.
 test: $(VENV)/.installed-tests
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m 'not peers' -n auto $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m 'not peers' -n auto --maxprocesses 8 \
+		$(PYTEST_ARGS)
 
 peers: $(VENV_PEERS)/.installed-peers
 	$(VENV_PEERS)/bin/python -m pytest -m peers $(PYTEST_ARGS)

@@ -14,6 +14,7 @@ import glob
 import inspect
 import json
 import logging
+import math
 import os
 import sys
 import time
@@ -481,10 +482,12 @@ def train(args, task, model, tokenizer, sets, evaluator):
     _, features, loader = sets.get('train')
     for segment in task.dev_segments:
         sets.get(segment)  # a bad dev set is to be known of before the training
-    # GluonNLP counts the steps so; buckets' last batches aren't full, so that an epoch can have
-    # more batches, and the training may end before its last epoch does.
     size = args.batch_size * (args.accumulate or 1)
-    num_steps = args.training_steps or max(1, int(len(features) / size * args.epochs))
+    # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch size,
+    # by which GluonNLP counts the steps and so ends within the last epoch.
+    num_steps = args.training_steps or args.epochs * math.ceil(
+        len(loader) / (args.accumulate or 1)
+    )
     files = EpochFiles(args, task)
     callbacks = [ProgressLogger(), files]
     if args.tensorboard:

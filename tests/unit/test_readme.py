@@ -60,9 +60,11 @@ def test_commands_are_understood(command):
 
 
 @pytest.mark.weights
-def test_embedding_command_prints_what_the_readme_says(minilm_dir, capsys):
+def test_embedding_command_prints_what_the_readme_says(minilm_dir, monkeypatch, capsys):
     from bert_embedding.cli import main
 
+    # its handler would stay after this test and write to a stream that is closed then
+    monkeypatch.setattr('bert_embedding.cli.setup_logging', lambda **kwargs: None)
     command, promise = re.search(r'\$ bert-embedding (.*)\n((?: {4}.*\n)+)', README).groups()
     main(shlex.split(command))
     number = r'-?\d+\.\d*'
