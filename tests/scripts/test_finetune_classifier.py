@@ -111,7 +111,7 @@ def test_training_learns_and_writes_its_files(trained, data):
     results = json.loads((trained / 'results.json').read_text())
     assert results['best']['dev']['accuracy'] >= 0.9  # the majority has 0.6
     assert results['best']['epoch'] == results['training']['best_epoch']
-    assert results['training']['steps'] == 99  # 3 epochs of 33 batches: some buckets' last ones aren't full
+    assert results['training']['steps'] == 99  # 3 epochs of 33 batches
     assert len(results['training']['epochs']) == 3
     assert results['args']['lr'] == 3e-3
     assert results['training']['samples_per_second'] > 0
@@ -353,7 +353,7 @@ def load(argv, *more):
         (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
         (lambda a, t: [*a, '--epochs', '0'], '--epochs 0'),
         (lambda a, t: [*a, '--batch_size', '0'], 'batch_size 0'),
-        (lambda a, t: [*a, '--accumulate', '-1'], 'accumulate is -1'),
+        (lambda a, t: [*a, '--accumulate', '-1'], 'accumulate -1: give 1 or more'),
         (lambda a, t: [*a, '--warmup_ratio', '1.5'], 'warmup_ratio is 1.5'),
         (lambda a, t: [*a, '--lr', '-1'], 'learning_rate is -1'),
         (lambda a, t: [*a, '--keep_checkpoints', '0'], 'keep'),
