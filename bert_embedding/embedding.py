@@ -28,7 +28,7 @@ OOV_WAYS = ('avg', 'sum', 'last')
 POOLINGS = ('mean', 'cls', 'max')
 
 # Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
-# 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 8 %, and
+# 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 15 %, and
 # static_alloc, which plans the memory again for every new shape, gained nothing.
 BATCH_PIECES = 2048
 # Sentences are sorted by length among about so many pieces; what lies in memory is their vectors.
