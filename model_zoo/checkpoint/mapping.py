@@ -71,7 +71,7 @@ class Rule:
         Their further names of the same tensor, without ``{i}``: written on saving, left out on
         loading.
     tied_to : str
-        Write `tied` only where we have the parameter of this name.
+        Write `tied` only where we have the parameter of this name; by default never.
     """
 
     ours: str

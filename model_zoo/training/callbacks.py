@@ -103,7 +103,7 @@ class TensorBoardWriter(Callback):
             from tensorboard.compat.proto import event_pb2, summary_pb2
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
         except ImportError as error:
-            raise MissingExtraError.of('tensorboard', 'dev') from error
+            raise MissingExtraError.of('tensorboard', 'tensorboard') from error
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         self._writer = EventFileWriter(make_writable_dir(folder))
 

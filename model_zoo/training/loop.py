@@ -47,7 +47,8 @@ class TrainingState:
     log : list of dict
         A record each log interval: step, epoch, loss, lr, grad_norm, samples_per_second, seconds.
     epochs : list of dict
-        A record each epoch: epoch, step, train_loss, score, report, seconds.
+        A record each epoch: epoch, step, train_loss, score, report, train_seconds (since the
+        start), evaluation_seconds.
     """
 
     step: int = 0
