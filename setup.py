@@ -6,7 +6,7 @@ import re
 from setuptools import find_packages, setup
 
 HERE = pathlib.Path(__file__).parent
-PACKAGES = ['bert', 'gpt', 'gpt2', 'transfo_xl', 'model_zoo', 'bert_embedding', 'export']
+PACKAGES = ['bert', 'model_zoo', 'bert_embedding', 'export']
 
 
 def version():
@@ -18,7 +18,7 @@ def version():
 setup(
     name='gluon-transformer-zoo',
     version=version(),
-    description='BERT and other transformers as MXNet Gluon HybridBlocks',
+    description='BERT as MXNet Gluon HybridBlocks',
     long_description=(HERE / 'README.rst').read_text(encoding='utf-8'),
     long_description_content_type='text/x-rst',
     author='The gluon-transformer-zoo authors',
@@ -54,7 +54,7 @@ setup(
     extras_require={
         'onnx': ['onnx==1.15.0', 'onnxruntime==1.18.1', 'protobuf<5'],
         'torch': ['torch'],
-        'tensorflow': ['tensorflow-cpu==2.15.1'],
+        'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
         'tensorboard': ['tensorboard>=2.10'],
         'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],
     },

@@ -1,6 +1,7 @@
 """BERT's hyper-parameters."""
 
 import dataclasses
+import operator
 from typing import Dict, List, Optional
 
 from model_zoo.config import Config
@@ -81,16 +82,21 @@ class BertConfig(Config):
             'num_labels',
         )
         self._check_rate('hidden_dropout_prob', 'attention_probs_dropout_prob')
+        self._check_not_negative('initializer_range', 'layer_norm_eps')
+        if not isinstance(self.hidden_act, str):
+            raise InputError(f'hidden_act must be a name, but is {self.hidden_act!r}')
         check_activation(self.hidden_act)
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f'hidden_size {self.hidden_size} is not a multiple of '
                 f'num_attention_heads {self.num_attention_heads}'
             )
-        # JSON turns the keys of a dict into strings
-        self.pruned_heads = {
-            int(layer): sorted(heads) for layer, heads in (self.pruned_heads or {}).items()
-        }
+        given, self.pruned_heads = self.pruned_heads, {}
+        if given is not None:
+            try:
+                self.pruned_heads = self.add_pruned(given)
+            except InputError as error:
+                raise InputError(f'pruned_heads: {error}') from error
 
     @property
     def head_size(self):
@@ -101,3 +107,51 @@ class BertConfig(Config):
         """The heads that `layer` still has, by their first numbers."""
         pruned = self.pruned_heads.get(layer, ())
         return [head for head in range(self.num_attention_heads) if head not in pruned]
+
+    def add_pruned(self, heads_to_prune):
+        """`pruned_heads` with more heads.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their first numbers.
+
+        Returns
+        -------
+        dict of int to list of int
+
+        Raises
+        ------
+        InputError
+            If a layer or head doesn't exist, or a layer would be left without heads.
+        """
+        merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
+        for layer, heads in _as_numbers(heads_to_prune).items():
+            if not 0 <= layer < self.num_hidden_layers:
+                raise InputError(
+                    f'there is no layer {layer}: the model has {self.num_hidden_layers}'
+                )
+            wrong = [head for head in heads if not 0 <= head < self.num_attention_heads]
+            if wrong:
+                raise InputError(
+                    f'layer {layer} has no head {wrong[0]}: it has {self.num_attention_heads}'
+                )
+            merged.setdefault(layer, set()).update(heads)
+            if len(merged[layer]) == self.num_attention_heads:
+                raise InputError(f'layer {layer} would be left without heads')
+        return {layer: sorted(heads) for layer, heads in merged.items() if heads}
+
+
+def _as_numbers(heads_to_prune):
+    """A dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
+    try:
+        return {
+            int(layer) if isinstance(layer, str) else operator.index(layer): [
+                operator.index(head) for head in heads
+            ]
+            for layer, heads in heads_to_prune.items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
+        ) from error

@@ -29,7 +29,9 @@ __all__ = [
 def _check_labels(name, labels, like, axes, size=None):
     """Raise InputError unless `labels` has the first `axes` sizes of `like`, and classes < `size`.
     """
-    if not isinstance(labels, mx.nd.NDArray):  # None, or a symbol
+    if labels is None or isinstance(labels, mx.sym.Symbol):
+        return
+    if not isinstance(like, mx.nd.NDArray):  # a symbol, or the check of the inputs will refuse it
         return
     check_shape(name, labels, like.shape[:axes])
     if size is not None:
@@ -51,8 +53,6 @@ class BertTask(BertBlock):
     backbone = 'bert'
     #: parts of BertModel that the head needs
     parts = {'use_pooler': False}
-    #: whether the first of the head's own inputs says where to predict words
-    takes_positions = False
 
     def __init__(self, bert, prefix=None, params=None, **options):
         is_model = isinstance(bert, BertModel)
@@ -64,6 +64,8 @@ class BertTask(BertBlock):
                 raise InputError(f'{", ".join(options)}: set this where the BertModel is made')
             self._check_parts(bert)
             self.bert = bert
+        # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
+        self.config.pruned_heads = bert.config.pruned_heads
 
     def _check_parts(self, bert):
         has = {
@@ -322,9 +324,9 @@ class BertForSequenceClassification(BertTask):
     ):
         if self.num_labels > 1:
             _check_labels('labels', labels, words, 1, self.num_labels)
-        elif isinstance(labels, mx.nd.NDArray):
-            column = (words.shape[0], 1) if labels.ndim == 2 else (words.shape[0],)
-            check_shape('labels', labels, column)
+        else:
+            column = isinstance(labels, mx.nd.NDArray) and labels.shape[1:] == (1,)
+            _check_labels('labels', labels.reshape((-1,)) if column else labels, words, 1)
         return self._run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def _scores(self, F, encoded, words):

@@ -4,6 +4,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
+from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.attention import attention_mask
@@ -148,6 +149,13 @@ class BertBlock(ZooBlock):
     optional_parts = ('pooler', 'decoder', 'classifier')
     #: axes of `words`: one more where an example has several texts
     word_axes = 2
+    #: whether the first of the block's own inputs says where to predict words
+    takes_positions = False
+    #: the padding of `FeedForward` doesn't belong into files
+    stored_as = (
+        (r'encoder\.layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
+        (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
+    )
 
     def _bert(self):
         """The block's `BertModel`."""
@@ -166,6 +174,8 @@ class BertBlock(ZooBlock):
         if isinstance(words, mx.sym.Symbol):  # the caller of the outer block has checked
             return super().__call__(words, token_types, valid_length, *specific, head_mask, probes)
         bert.check_inputs(words, token_types, valid_length, self.word_axes)
+        if self.takes_positions and specific[0] is not None:
+            bert.check_positions(words, specific[0])
         if head_mask is not None:
             head_mask = bert.full_head_mask(head_mask)
         keep = bert.keep_multihead_output and probes is None
@@ -192,7 +202,8 @@ class BertBlock(ZooBlock):
         Raises
         ------
         InputError
-            If a layer or head doesn't exist, or a layer would be left without heads.
+            If a layer or head doesn't exist, a layer would be left without heads, or the
+            parameters aren't initialized.
         """
         self._bert()._prune(heads_to_prune)
         self._clear_cached_op()
@@ -278,6 +289,8 @@ class BertModel(BertBlock):
     of ``gluonnlp.model.BERTModel``.
     """
 
+    takes_positions = True
+
     def __init__(
         self,
         config,
@@ -293,6 +306,7 @@ class BertModel(BertBlock):
         if use_classifier and not use_pooler:
             raise InputError('use_classifier=True needs use_pooler=True')
         super().__init__(config, prefix=prefix, params=params)
+        config = self.config
         self.output_attentions = output_attentions
         self.output_all_encodings = output_all_encodings
         self.keep_multihead_output = keep_multihead_output
@@ -340,11 +354,6 @@ class BertModel(BertBlock):
         head_mask=None,
         probes=None,
     ):
-        if masked_positions is not None and isinstance(words, mx.nd.NDArray):
-            if not self.has_decoder:
-                raise InputError('masked_positions needs a model with use_decoder=True')
-            check_shape('masked_positions', masked_positions, (words.shape[0], -1))
-            check_range('masked_positions', masked_positions, 0, words.shape[1])
         return self._run(words, token_types, valid_length, [masked_positions], head_mask, probes)
 
     def hybrid_forward(
@@ -393,8 +402,6 @@ class BertModel(BertBlock):
 
     def check_inputs(self, words, token_types, valid_length, axes=2):
         """Raise InputError if the inputs can't be right; `axes` is the number of those of words."""
-        if not isinstance(words, mx.nd.NDArray):
-            raise InputError(f'words must be an NDArray, but is a {type(words).__name__}')
         check_shape('words', words, (-1,) * axes)
         length = words.shape[-1]
         limit = self.config.max_position_embeddings
@@ -411,10 +418,17 @@ class BertModel(BertBlock):
             check_shape('valid_length', valid_length, words.shape[:-1])
             check_range('valid_length', valid_length, 0, length + 1)
 
+    def check_positions(self, words, masked_positions):
+        """Raise InputError if `masked_positions` can't be right; `words` have been checked."""
+        if not self.has_decoder:
+            raise InputError('masked_positions needs a model with use_decoder=True')
+        check_shape('masked_positions', masked_positions, (words.shape[0], -1))
+        check_range('masked_positions', masked_positions, 0, words.shape[1])
+
     def full_head_mask(self, head_mask):
         """A head mask of (heads,) or (layers, heads) as (layers, heads)."""
         layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
-        if len(head_mask.shape) == 1:
+        if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
             check_shape('head_mask', head_mask, (heads,))
             return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
         check_shape('head_mask', head_mask, (layers, heads))
@@ -424,9 +438,8 @@ class BertModel(BertBlock):
 
     def make_probes(self, words):
         """Zeros, one array a layer, whose gradients will be those of the heads' outputs."""
-        batch, length = words.shape[-2:] if words.ndim == 2 else (-1, words.shape[-1])
-        if words.ndim > 2:
-            batch = words.size // length
+        length = words.shape[-1]
+        batch = words.size // length
         probes = []
         for cell in self.encoder.layers:
             units = cell.attention.num_heads * self.config.head_size
@@ -457,25 +470,24 @@ class BertModel(BertBlock):
 
     def _prune(self, heads_to_prune):
         config = self.config
-        merged = {layer: set(heads) for layer, heads in config.pruned_heads.items()}
-        for layer, heads in heads_to_prune.items():
-            if not 0 <= layer < config.num_hidden_layers:
-                raise InputError(
-                    f'there is no layer {layer}: the model has {config.num_hidden_layers}'
-                )
-            wrong = [head for head in heads if not 0 <= head < config.num_attention_heads]
-            if wrong:
-                raise InputError(
-                    f'layer {layer} has no head {wrong[0]}: it has {config.num_attention_heads}'
-                )
-            merged.setdefault(layer, set()).update(heads)
-            if len(merged[layer]) == config.num_attention_heads:
-                raise InputError(f'layer {layer} would be left without heads')
-        for layer in heads_to_prune:
+        merged = config.add_pruned(heads_to_prune)
+        keep = {}  # layer -> those of the heads it has now that stay
+        for layer, pruned in merged.items():
             before = config.kept_heads(layer)
-            keep = [i for i, head in enumerate(before) if head not in merged[layer]]
-            if len(keep) < len(before):
-                self.encoder.layers[layer].attention.prune(keep)
-        config.pruned_heads = {layer: sorted(heads) for layer, heads in merged.items() if heads}
+            kept = [i for i, head in enumerate(before) if head not in pruned]
+            if len(kept) < len(before):
+                keep[layer] = kept
+        attentions = {layer: self.encoder.layers[layer].attention for layer in keep}
+        try:
+            for attention in attentions.values():
+                attention.qkv.weight.list_ctx()
+        except RuntimeError as error:
+            raise InputError(
+                'there are no weights to prune: initialize the block or load its parameters first'
+            ) from error
+        for layer, attention in attentions.items():
+            attention.prune(keep[layer])
+        config.pruned_heads.clear()  # in place: the configurations of the heads on top share it
+        config.pruned_heads.update(merged)
         self._clear_cached_op()
         self._apply_hybridize_flags()

@@ -36,6 +36,7 @@ __all__ = [
     'BertTokenizer',
     'Encoding',
     'WordpieceTokenizer',
+    'open_tokenizer',
 ]
 
 logger = logging.getLogger(__name__)
@@ -1246,3 +1247,22 @@ def _sentencepiece_offsets(processor, word, options):
         if start == end and pieces[place] != _SP_PREFIX:
             offsets[place] = start, offsets[place + 1][1]
     return pieces, offsets
+
+
+def open_tokenizer(file, vocab=None):
+    """The tokenizer for a vocabulary's file, of the class that the file asks for.
+
+    Parameters
+    ----------
+    file : model_zoo.pretrained.VocabFile
+    vocab : gluonnlp.vocab.BERTVocab, optional
+        What the file holds, where it has been loaded already.
+
+    Returns
+    -------
+    BertTokenizer or BertSPTokenizer
+    """
+    vocab = vocab or file.load()
+    if file.is_sentencepiece:
+        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
+    return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)

@@ -1,5 +1,9 @@
 """The models that BERT adds to the zoo."""
 
+import logging
+import os
+import warnings
+
 import mxnet as mx
 
 from model_zoo.checkpoint import read_tensors
@@ -12,6 +16,8 @@ from .config import BertConfig
 from .model import BertModel
 
 __all__ = ['bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
+
+_log = logging.getLogger(__name__)
 
 register_pretrained(*PRETRAINED)
 
@@ -68,6 +74,8 @@ def _find(model, dataset_name, vocab, pretrained, root):
             f'{model}: pretrained weights and their vocabulary belong together; name the '
             'dataset_name of the weights, or pass pretrained=False'
         )
+    if vocab is not None:  # GluonNLP's rule
+        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=5)
     found = find_weights(model, dataset_name, root)
     return found, found.vocab, get_entry(model, dataset_name).lacks
 
@@ -86,6 +94,18 @@ def _lacking_parts(path, config):
     ]
 
 
+def _warn_of_size(model, fields, found):
+    """Warn if the configuration beside the weights, which counts, is of another size."""
+    other = [name for name, value in ARCHITECTURES[model].items() if fields[name] != value]
+    if other:
+        _log.warning(
+            '%s makes this another size than %s: %s',
+            found.config_path,
+            model,
+            ', '.join(f'{name} {fields[name]}' for name in other),
+        )
+
+
 def _build(
     model,
     dataset_name=None,
@@ -101,12 +121,15 @@ def _build(
     hparam_allow_override=False,
     **kwargs,
 ):
+    if isinstance(pretrained, os.PathLike):
+        pretrained = os.fspath(pretrained)
     options = {_OUTPUTS[name]: kwargs.pop(name) for name in list(kwargs) if name in _OUTPUTS}
     fields = _overrides(model, kwargs, hparam_allow_override)
     found, vocab, lacks = _find(model, dataset_name, vocab, pretrained, root)
     base = {**ARCHITECTURES[model], 'vocab_size': len(vocab)}
     if found is not None:
         base.update(BertModel.config_of(model, found).to_dict())
+        _warn_of_size(model, base, found)
     config = BertConfig.from_dict({**base, **fields})
     if isinstance(pretrained, str) and None in (use_decoder, use_classifier):
         lacks = _lacking_parts(found.weights_path, config)

@@ -16,9 +16,9 @@ import numpy as np
 
 import model_zoo
 from bert.model import BertModel
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from bert.tokenizer import BertSPTokenizer, open_tokenizer
 from model_zoo.errors import InputError
-from model_zoo.pretrained import find_vocab, find_weights, resolve_alias
+from model_zoo.pretrained import find_vocab_file, resolve
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -449,8 +449,7 @@ def _put(whole, window, states, count):
 
 def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
     """The encoder and its tokenizer."""
-    sp_tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
-    sp_vocab = sp_tokenizer.vocab if sentencepiece else None
+    own = BertSPTokenizer(sentencepiece) if sentencepiece else None
     if os.path.isdir(model):
         if dataset_name or params_path:
             raise InputError(
@@ -458,35 +457,30 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
                 'leave dataset_name and params_path out'
             )
         bert = BertModel.from_pretrained(model, ctx=ctx, use_pooler=False)
-        vocab, lower = sp_vocab, None
-        if vocab is None:
-            vocab, lower = find_vocab(None, path=model)
-        if len(vocab) > bert.config.vocab_size:
+        tokenizer = own or open_tokenizer(find_vocab_file(None, path=model))
+        if len(tokenizer.vocab) > bert.config.vocab_size:
             raise InputError(
-                f'the vocabulary does not fit: it has {len(vocab)} tokens, and the weights in '
-                f'{model!r} have {bert.config.vocab_size}'
+                f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the '
+                f'weights in {model!r} have {bert.config.vocab_size}'
             )
-    else:
-        if sentencepiece and params_path is None:
-            raise InputError(
-                f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
-                'weights do not have: name the weights that belong to it in params_path'
-            )
-        if dataset_name is None and params_path is None:
-            model, dataset_name = resolve_alias(model)
-        found = find_weights(model, dataset_name, root, path=params_path, vocab=sp_vocab)
-        bert, vocab = model_zoo.get_model(
-            model,
-            dataset_name=dataset_name,
-            vocab=found.vocab,
-            pretrained=found.weights_path,
-            ctx=ctx,
-            root=root,
-            use_pooler=False,
-            use_decoder=False,
-            use_classifier=False,
+        return bert, tokenizer
+    if sentencepiece and params_path is None:
+        raise InputError(
+            f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
+            'weights do not have: name the weights that belong to it in params_path'
         )
-        lower = found.do_lower_case
-    if sentencepiece:
-        return bert, sp_tokenizer
-    return bert, BertTokenizer.from_vocab(vocab, do_lower_case=lower)
+    model, dataset_name = resolve(model, dataset_name)
+    bert, vocab = model_zoo.get_model(
+        model,
+        dataset_name=dataset_name,
+        vocab=own.vocab if own else None,
+        pretrained=params_path or True,
+        ctx=ctx,
+        root=root,
+        use_pooler=False,
+        use_decoder=False,
+        use_classifier=False,
+    )
+    if own:
+        return bert, own
+    return bert, open_tokenizer(find_vocab_file(model, dataset_name, root, params_path), vocab)

@@ -40,12 +40,10 @@ from model_zoo.errors import (  # noqa: E402
     CheckpointError,
     InputError,
     PretrainedNotFoundError,
-    UnknownNameError,
     ZooError,
 )
 from model_zoo.files import make_writable_dir  # noqa: E402
-from model_zoo.pretrained import find_vocab, get_entry, resolve_alias  # noqa: E402
-from model_zoo.pretrained.sources import files_in_folder  # noqa: E402
+from model_zoo.pretrained import files_in_folder, find_vocab, resolve  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
 
@@ -361,18 +359,8 @@ def _find_model(args):
             raise InputError(f'the directory {args.model_name!r} has no config.json')
         fields = BertConfig.from_json_file(files.config).to_dict()
         return args.model_parameters or files.weights, {**fields, **given}
-    _resolve(args)
+    args.model_name, args.dataset_name = resolve(args.model_name, args.dataset_name)
     return args.model_parameters, {**ARCHITECTURES[args.model_name], **given}
-
-
-def _resolve(args):
-    """Replace a short name such as bert-base-uncased by the zoo's, and check the data set's."""
-    if args.model_name not in ARCHITECTURES:
-        model, dataset = resolve_alias(args.model_name)
-        if model not in ARCHITECTURES:
-            raise UnknownNameError.of('BERT model', model, ARCHITECTURES)
-        args.model_name, args.dataset_name = model, args.dataset_name or dataset
-    get_entry(args.model_name, args.dataset_name)
 
 
 def _read(block_class, fields, path):

@@ -1,4 +1,4 @@
-"""One zoo for BERT, GPT, GPT-2 and Transformer-XL as MXNet Gluon HybridBlocks."""
+"""A zoo of transformers as MXNet Gluon HybridBlocks: what all families of models share."""
 
 from . import threads
 

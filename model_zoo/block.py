@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 
 import mxnet as mx
 import numpy as np
@@ -11,8 +12,7 @@ from .checkpoint.params import write_params
 from .checkpoint.readers import read_tensors
 from .errors import CheckpointError, InputError
 from .files import make_writable_dir
-from .pretrained import find_weights, resolve_alias
-from .pretrained.sources import files_in_folder
+from .pretrained import files_in_folder, find_weights, resolve_alias
 
 __all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
 
@@ -20,7 +20,13 @@ _log = logging.getLogger(__name__)
 
 
 def check_shape(name, array, shape):
-    """Raise InputError unless `array` has `shape`; -1 in `shape` stands for any size."""
+    """Raise InputError unless `array` is an NDArray of `shape`, where -1 is any size but 0."""
+    if not isinstance(array, mx.nd.NDArray):
+        raise InputError(
+            f'{name} must be an NDArray, but is a {type(array).__name__}: pass mx.nd.array({name})'
+        )
+    if 0 in array.shape:
+        raise InputError(f'{name} is empty: it has shape {array.shape}')
     wrong = len(array.shape) != len(shape) or any(
         wanted not in (-1, size) for wanted, size in zip(shape, array.shape)
     )
@@ -37,7 +43,7 @@ def check_range(name, array, low, high, hint=''):
     when a model is called, so that looking at them costs some microseconds; on a GPU it would stop
     the queue of operators, and isn't done.
     """
-    if array.context.device_type != 'cpu' or array.size == 0:
+    if array.context.device_type == 'gpu':
         return
     values = array.asnumpy()
     if not (values.min() >= low and values.max() < high):  # NaN is neither
@@ -91,10 +97,14 @@ class ZooBlock(HybridBlock):
     optional_parts = ()
     #: attribute of the backbone in a task's block, such as 'bert'; None in the backbone itself
     backbone = None
+    #: how many of the inputs, the first ones, are the text; others are labels and the like
+    text_inputs = 3
+    #: (regular expression of canonical names, conversion) of what files hold in another shape
+    stored_as = ()
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self.config = config
+        self.config = config.copy()  # other blocks may be made with `config`
         self._graphs = {}
         self._graph_in_use = None
 
@@ -116,6 +126,31 @@ class ZooBlock(HybridBlock):
                 setattr(self, name, value)
             self._graph_in_use = pattern
         return super()._call_cached_op(*args)
+
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
+
+        Parameters
+        ----------
+        path : str
+            Start of the files' names.
+        epoch : int
+        remove_amp_cast : bool
+
+        Raises
+        ------
+        InputError
+            If the block hasn't run hybridized, or the last call had other inputs than the text,
+            such as labels, which would be inputs of the exported graph.
+        """
+        if not self._cached_graph:
+            raise InputError('there is no graph to export: call hybridize(), and then the block')
+        if any(each is not None for each in self._graph_in_use[self.text_inputs :]):
+            raise InputError(
+                "the last call's graph has more inputs than the text, such as labels: call the "
+                'block without them before, or use export.export_block'
+            )
+        super().export(path, epoch, remove_amp_cast)
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -165,8 +200,16 @@ class ZooBlock(HybridBlock):
                 name = name[len(backbone) + 1 :]
             elif backbone:
                 name = '^' + name
-            result[name] = value
+            convert = self._conversion(name)
+            result[name] = convert.load([value], self.config) if convert else value
         return result, unknown
+
+    def _conversion(self, name):
+        """How a native file's tensor becomes the parameter `name`; None if they are the same."""
+        conversions = (
+            convert for expression, convert in self.stored_as if re.match(expression, name)
+        )
+        return next(conversions, None)
 
     def load_parameters(
         self,
@@ -280,10 +323,11 @@ class ZooBlock(HybridBlock):
         tensors = self._own_tensors()
         if format == 'native':
             prefix = f'{self.backbone}.' if self.backbone else ''
-            named = {
-                name[1:] if name.startswith('^') else prefix + name: value
-                for name, value in tensors.items()
-            }
+            named = {}
+            for name, value in tensors.items():
+                convert = self._conversion(name)
+                name = name[1:] if name.startswith('^') else prefix + name
+                named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,
                         'backbone': self.backbone}  # fmt: skip
             write_params(filename, named, metadata)
@@ -385,6 +429,8 @@ class ZooBlock(HybridBlock):
     def load_pretrained(self, path, ctx, allow_missing=()):
         """Load weights that may lack a task's head or hold more than this block.
 
+        Weights of another precision, such as float16, are converted to the block's.
+
         Parameters
         ----------
         path : str
@@ -394,7 +440,7 @@ class ZooBlock(HybridBlock):
         """
         tensors, metadata = read_tensors(path)
         missing, unused = self._load(
-            tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True
+            tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True, cast_dtype=True
         )
         fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
         if fatal:

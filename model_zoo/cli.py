@@ -28,7 +28,8 @@ def run(main, argv=None):
     Returns
     -------
     int
-        0, or what `main` returned; 1 after an error that the user can mend; 130 after Ctrl-C.
+        0, or what `main` returned; 1 after an error that the user can mend, of the operating
+        system or of MXNet; 130 after Ctrl-C.
     """
     try:
         return main(argv) or 0
@@ -41,6 +42,28 @@ def run(main, argv=None):
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()
         return 0
+    except OSError as error:
+        where = '' if error.filename is None else f'{error.filename}: '
+        return _fail(f'{where}{error.strerror or error}')
+    except Exception as error:
+        mxnet = sys.modules.get('mxnet')
+        if mxnet is None or not isinstance(error, mxnet.MXNetError):
+            raise
+        return _fail(f'MXNet: {_last_line(error)}')
+
+
+def _fail(message):
+    """Print what a library has raised; the whole of it is in the log, with `verbose`."""
+    logging.getLogger(__name__).debug('the error in full', exc_info=True)
+    print(f'error: {message}', file=sys.stderr)
+    return 1
+
+
+def _last_line(error):
+    """The line of an MXNetError that says what is wrong: the last that isn't of its C++ stack."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(('[bt]', 'Stack trace'))]
+    return lines[-1] if lines else type(error).__name__
 
 
 def get_ctx(gpu=None):

@@ -3,8 +3,9 @@
 import copy
 import dataclasses
 import json
+import math
 
-from .errors import InputError
+from .errors import InputError, ZooError
 from .files import atomic_write
 
 __all__ = ['Config']
@@ -60,7 +61,14 @@ class Config:
             raise InputError(f'cannot read the configuration {str(path)!r}: {error}') from error
         if not isinstance(values, dict):
             raise InputError(f'the configuration {str(path)!r} is not a JSON object')
-        return cls.from_dict(values)
+        try:
+            return cls.from_dict(values)
+        except ZooError as error:
+            raise InputError(f'the configuration {str(path)!r}: {error}') from error
+
+    def copy(self):
+        """A configuration of its own with the same values."""
+        return type(self).from_dict(self.to_dict())
 
     def to_dict(self):
         """The fields, and what `from_dict` did not know, as a dict of their own."""
@@ -86,3 +94,10 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not 0 <= value < 1:
                 raise InputError(f'{name} must be a rate in [0, 1), but is {value!r}')
+
+    def _check_not_negative(self, *names):
+        for name in names:
+            value = getattr(self, name)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < math.inf:
+                raise InputError(f'{name} must be a number of at least 0, but is {value!r}')

@@ -3,9 +3,10 @@
 import contextlib
 import json
 import os
+import secrets
 import tempfile
 
-from .errors import InputError
+from .errors import InputError, ZooError
 
 __all__ = ['atomic_write', 'make_writable_dir', 'write_json']
 
@@ -59,31 +60,31 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     file object or str
     """
     path = os.fspath(path)
-    folder = os.path.dirname(path) or '.'
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+    # not tempfile.mkstemp, whose files others can't read: here the system applies the umask
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
     try:
-        handle, temporary = tempfile.mkstemp(
-            dir=folder, prefix='.' + os.path.basename(path), suffix='.part'
-        )
+        handle = os.open(temporary, flags, 0o666)
     except OSError as error:
         raise InputError(f'cannot write {path!r}: {error.strerror}') from error
     try:
         if mode is None:
             os.close(handle)
             yield temporary
+            with open(temporary, 'rb+') as file:
+                os.fsync(file.fileno())
         else:
             text = None if 'b' in mode else encoding
             with os.fdopen(handle, mode, encoding=text) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes files that others can't read
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.remove(temporary)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, ZooError):
             raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
         raise
 

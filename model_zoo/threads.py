@@ -4,17 +4,42 @@ MXNet takes half of the processors unless ``OMP_NUM_THREADS`` is set before it l
 (apache/mxnet#10836): on a machine without hyper-threading that halves the speed.
 """
 
+import math
 import os
 import sys
 
 __all__ = ['available_processors', 'use_all_processors']
 
+_CGROUPS = '/sys/fs/cgroup'
+
 
 def available_processors():
-    """Number of processors that this process may run on."""
+    """Number of processors that this process may run on.
+
+    The smaller one of its affinity and of a container's CPU quota, rounded up.
+    """
     if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    quota = _cpu_quota(_CGROUPS)
+    return count if quota is None else min(count, math.ceil(quota))
+
+
+def _cpu_quota(folder):
+    """Processors' worth of time that the control group mounted at `folder` grants, or None."""
+    for names in (['cpu.max'], ['cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us']):  # v2, v1
+        words = []
+        try:
+            for name in names:
+                with open(os.path.join(folder, name), encoding='ascii') as file:
+                    words += file.read().split()
+            quota, period = map(int, words)  # without a limit 'max' or -1
+        except (OSError, ValueError):
+            continue
+        if quota > 0 and period > 0:
+            return quota / period
+    return None
 
 
 def use_all_processors():

@@ -10,12 +10,12 @@ best one, ``best_model/`` for ``BertForSequenceClassification.from_pretrained``,
 the test set in GLUE's form with their probabilities beside them, and checkpoints for ``--resume``.
 """
 
-import glob
 import inspect
 import json
 import logging
 import math
 import os
+import re
 import sys
 import time
 import zlib
@@ -26,7 +26,7 @@ from scipy.special import log_softmax, softmax
 
 import model_zoo
 from bert import BertForSequenceClassification
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from bert.tokenizer import open_tokenizer
 from model_zoo import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.data import (
@@ -43,7 +43,7 @@ from model_zoo.data import (
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.files import atomic_write, make_writable_dir
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
-from model_zoo.pretrained import find_vocab_file, get_entry
+from model_zoo.pretrained import find_vocab_file, resolve
 from model_zoo.training import (
     Callback,
     CheckpointStore,
@@ -185,10 +185,15 @@ def labels_of_folder(folder):
             config = json.load(file)
     except (OSError, ValueError):
         return None  # no folder; one with a bad configuration is complained about by the model
-    if 'finetuning_task' not in config or 'id2label' not in config:
+    if not isinstance(config, dict) or not {'finetuning_task', 'id2label'} <= set(config):
         return None
     labels = config['id2label']
-    return [labels[str(number)] for number in range(len(labels))]
+    if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
+        raise InputError(
+            f'config.json of the model {folder!r} has the id2label {labels!r}: write it as '
+            '{"0": "first label", "1": "second label"} and so on'
+        )
+    return [str(labels[str(number)]) for number in range(len(labels))]
 
 
 def check_labels(task, folder):
@@ -220,24 +225,17 @@ def parse_hparams(words):
 
 
 def make_tokenizer(args, vocab=None):
-    """The tokenizer that belongs to the model."""
-    is_folder = os.path.isdir(args.bert_model)
-    folder = args.bert_model if is_folder else None
-    path = args.vocab_file or folder or args.pretrained_bert_parameters
-    file = find_vocab_file(None if is_folder else args.bert_model, args.bert_dataset, path=path)
-    vocab = vocab or file.load()
-    if file.is_sentencepiece:
-        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
-    return BertTokenizer.from_vocab(vocab, file.do_lower_case)
+    """The tokenizer that belongs to the model; `vocab` is its vocabulary if it is loaded."""
+    if os.path.isdir(args.bert_model):
+        model, dataset, path = None, None, args.vocab_file or args.bert_model
+    else:
+        model, dataset = resolve(args.bert_model, args.bert_dataset)
+        path = args.vocab_file or args.pretrained_bert_parameters
+    return open_tokenizer(find_vocab_file(model, dataset, path=path), vocab)
 
 
 def make_model(args, task, ctx):
     """The classifier, initialized, and its tokenizer."""
-    known = model_zoo.list_models('bert_*')
-    if not (os.path.isdir(args.bert_model) or args.bert_model in known):
-        raise UnknownNameError.of('model', args.bert_model, known)
-    if args.bert_dataset and not os.path.isdir(args.bert_model):
-        get_entry(args.bert_model, args.bert_dataset)  # also where its vocabulary isn't asked for
     hparams = parse_hparams(args.hparams)
     if os.path.isdir(args.bert_model):
         if args.pretrained_bert_parameters or args.from_scratch or hparams:
@@ -250,29 +248,12 @@ def make_model(args, task, ctx):
         )
         tokenizer = make_tokenizer(args)
     else:
-        pretrained = args.pretrained_bert_parameters or True
-        vocab = None
-        if args.from_scratch or args.model_parameters:
-            pretrained = False
-        if args.vocab_file or not pretrained:
-            vocab = make_tokenizer(args).vocab
-        bert, vocab = model_zoo.get_model(
-            args.bert_model,
-            dataset_name=args.bert_dataset,
-            vocab=vocab,
-            pretrained=pretrained,
-            ctx=ctx,
-            use_pooler=True,
-            use_decoder=False,
-            use_classifier=False,
-            hparam_allow_override=bool(hparams),
-            **hparams,
+        model, tokenizer = make_from_zoo(args, task, ctx, hparams)
+    if len(tokenizer.vocab) > model.config.vocab_size:
+        raise InputError(
+            f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the model '
+            f'{model.config.vocab_size}'
         )
-        model = BertForSequenceClassification(bert, num_labels=task.num_labels)
-        if not pretrained:
-            bert.initialize(ctx=ctx)
-        model.classifier.initialize(ctx=ctx)
-        tokenizer = make_tokenizer(args, vocab)
     if args.model_parameters:
         logger.info('loading %s', args.model_parameters)
         model.load_parameters(args.model_parameters, ctx=ctx, cast_dtype=True)
@@ -284,13 +265,49 @@ def make_model(args, task, ctx):
     return model, tokenizer
 
 
+def make_from_zoo(args, task, ctx, hparams):
+    """A classifier on top of one of the zoo's models, and its tokenizer."""
+    name, dataset = resolve(args.bert_model, args.bert_dataset)
+    pretrained = args.pretrained_bert_parameters or True
+    if args.from_scratch or args.model_parameters:
+        pretrained = False
+    if args.vocab_file and pretrained is True:
+        raise InputError(
+            f'--vocab_file {args.vocab_file!r}: pretrained weights have their own vocabulary; it '
+            'goes with --from_scratch, --model_parameters or --pretrained_bert_parameters'
+        )
+    vocab = None if pretrained is True else make_tokenizer(args).vocab
+    bert, vocab = model_zoo.get_model(
+        name,
+        dataset_name=dataset,
+        vocab=vocab,
+        pretrained=pretrained,
+        ctx=ctx,
+        use_pooler=True,
+        use_decoder=False,
+        use_classifier=False,
+        hparam_allow_override=bool(hparams),
+        **hparams,
+    )
+    model = BertForSequenceClassification(bert, num_labels=task.num_labels)
+    if not pretrained:
+        bert.initialize(ctx=ctx)
+    model.classifier.initialize(ctx=ctx)
+    return model, make_tokenizer(args, vocab)
+
+
 def make_deployed(args, task, ctx):
     """An exported model as a function, and the tokenizer of --bert_model."""
     symbol, parameters = f'{args.model_prefix}-symbol.json', f'{args.model_prefix}-0000.params'
     for path in (symbol, parameters):
         if not os.path.isfile(path):
             raise InputError(f'--model_prefix {args.model_prefix!r}: there is no file {path!r}')
-    read_tensors(parameters)  # says clearly what MXNet wouldn't if the file is damaged
+    tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
+    for name, array in tensors.items():
+        if name.endswith('position_weight') and args.max_len > len(array):
+            raise InputError(
+                f'--max_len {args.max_len}: the exported model takes {len(array)} tokens at most'
+            )
     try:
         block = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters, ctx)
     except (mx.MXNetError, ValueError, AssertionError, RuntimeError) as error:
@@ -302,10 +319,12 @@ def make_deployed(args, task, ctx):
 
     def forward(words, token_types, valid_length):
         result = block(words, token_types, valid_length)
-        if result.shape != (words.shape[0], task.num_labels):
+        shape = getattr(result, 'shape', None)  # None of a list: a model with several outputs
+        if shape != (words.shape[0], task.num_labels):
+            found = f'{len(result)} outputs' if shape is None else f'outputs of shape {shape}'
             raise InputError(
-                f'{symbol!r} gives outputs of shape {result.shape} for {words.shape[0]} samples; '
-                f'{task.name} needs {task.num_labels} each: was it exported for another task?'
+                f'{symbol!r} gives {found} for {words.shape[0]} samples; {task.name} needs '
+                f'{task.num_labels} numbers each: was it exported for another task?'
             )
         return result
 
@@ -428,8 +447,7 @@ class EpochFiles(Callback):
 
     def __init__(self, args, task):
         self._args, self._task = args, task
-        name = glob.escape(os.path.join(args.output_dir, f'model_bert_{task.name}_'))
-        self._pattern = name + '*.params'
+        self._pattern = re.compile(rf'model_bert_{re.escape(task.name)}_\d+\.params')
 
     def path(self, epoch):
         return os.path.join(self._args.output_dir, f'model_bert_{self._task.name}_{epoch}.params')
@@ -438,10 +456,10 @@ class EpochFiles(Callback):
         state = loop.state
         loop.block.save_parameters(self.path(record['epoch']))
         last = range(record['epoch'] + 1 - self._args.keep_checkpoints, record['epoch'] + 1)
-        kept = {self.path(epoch) for epoch in (*last, state.best['epoch'])}
-        for path in glob.glob(self._pattern):
-            if path not in kept:
-                os.remove(path)
+        kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
+        for name in os.listdir(self._args.output_dir):
+            if self._pattern.fullmatch(name) and name not in kept:
+                os.remove(os.path.join(self._args.output_dir, name))
         self.write(state)
 
     def write(self, state, **more):
@@ -478,10 +496,11 @@ def make_trainer(args, model):
     )
 
 
-def train(args, task, model, tokenizer, sets, evaluator):
+def train(args, task, model, tokenizer, sets, evaluator, ctx):
     _, features, loader = sets.get('train')
-    for segment in task.dev_segments:
-        sets.get(segment)  # a bad dev set is to be known of before the training
+    # bad dev and test sets are to be known of before the training
+    for segment in (*task.dev_segments, *filter(sets.has, task.test_segments)):
+        sets.get(segment)
     size = args.batch_size * (args.accumulate or 1)
     # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch size,
     # by which GluonNLP counts the steps and so ends within the last epoch.
@@ -526,7 +545,7 @@ def train(args, task, model, tokenizer, sets, evaluator):
         best['score'],
         state.seconds,
     )
-    model.load_parameters(files.path(best['epoch']), ctx=loop.trainer._contexts)
+    model.load_parameters(files.path(best['epoch']), ctx=ctx)
     save_model(os.path.join(args.output_dir, 'best_model'), task, model, tokenizer)
     predictions = evaluator.predict()
     files.write(state, predictions=[os.path.basename(path) for path in predictions])
@@ -576,7 +595,7 @@ def main(argv=None):
     if args.only_inference:
         infer(args, evaluator)
     else:
-        train(args, task, model, tokenizer, sets, evaluator)
+        train(args, task, model, tokenizer, sets, evaluator, ctx)
 
 
 if __name__ == '__main__':

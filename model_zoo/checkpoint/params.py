@@ -132,6 +132,10 @@ def read_params(path):
             names.append(bytes(cursor.bytes(cursor.numbers('Q'))).decode())
         except UnicodeDecodeError as error:
             raise cursor.fail('a name is not text') from error
+    if arrays and not names:
+        raise CheckpointError(
+            f'{path!r} holds arrays without names; save a dict of arrays with their names instead'
+        )
     if len(names) != len(arrays) or len(set(names)) != len(names):
         raise cursor.fail(f'{len(arrays)} arrays have {len(set(names))} names')
     tensors = dict(zip(names, arrays))

@@ -39,9 +39,10 @@ class BucketedLoader:
 
     When shuffling, samples are drawn from buckets of like length (GluonNLP's `FixedBucketSampler`),
     and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches that an
-    unbroken one sees, and NumPy's global random state is neither used nor changed. Without
-    shuffling, samples are sorted by length, longest first (`SortedBucketSampler`), the same in all
-    epochs; ``Batch.indices`` leads back to the input order.
+    unbroken one sees. As the samplers draw from NumPy's global generator, it is reseeded while the
+    order is made, and its state restored after that (other threads shouldn't draw meanwhile).
+    Without shuffling, samples are sorted by length, longest first (`SortedBucketSampler`), the same
+    in all epochs; ``Batch.indices`` leads back to the input order.
 
     Parameters
     ----------

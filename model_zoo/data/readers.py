@@ -41,7 +41,8 @@ class Example(NamedTuple):
     text_b : str or None
         The second text of a pair.
     label : str, float or None
-        Name of the class (aliases resolved), for regression the number, None where there is none.
+        Name of the class (aliases resolved), for regression the number. None in test sets, whose
+        labels aren't read.
     """
 
     guid: str
@@ -100,7 +101,14 @@ def load_gluonnlp(task, segment='train'):
 
     try:
         rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
-    except (OSError, RuntimeError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+    except (
+        OSError,
+        RuntimeError,
+        EOFError,
+        UserWarning,  # MXNet's download raises it where the checksum is wrong
+        zipfile.BadZipFile,
+        tarfile.TarError,
+    ) as error:
         reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
         raise InputError(
             f'cannot download the {segment} set of {task.name}: {reason}; {advice}'
@@ -338,22 +346,21 @@ def _recognise(task, path, is_test):
         wanted = [*layout.text]
         if layout.where:
             wanted.append(layout.where[0])
-        if layout.label is not None and not is_test:
-            wanted.append(layout.label)
+        label = None if is_test else layout.label  # test sets may have placeholders there
+        if label is not None:
+            wanted.append(label)
         if not layout.header:
             if layout.width not in (None, len(cells)):
                 continue
-            columns = {'text': list(layout.text), 'label': layout.label, 'guid': None}
+            columns = {'text': list(layout.text), 'label': label, 'guid': None}
             # the user's own file without a header: as wide as its first row, or as is needed
             width = max(len(cells), *(column + 1 for column in wanted))
-            if is_test and layout.label is not None and layout.label >= len(cells):
-                columns['label'] = None
             return layout, columns, width, itertools.chain([(line, cells)], rows)
         if not all(_position(names, column) is not None for column in wanted):
             continue
         columns = {
             'text': [_position(names, column) for column in layout.text],
-            'label': None if layout.label is None else _position(names, layout.label),
+            'label': None if label is None else _position(names, label),
             'guid': next((names.index(key) for key in ('index', 'id') if key in names), None)
             if is_test
             else None,

@@ -30,7 +30,7 @@ ACTIVATIONS = {
 
 def check_activation(name):
     """Raise UnknownNameError unless `name` is in `ACTIVATIONS`."""
-    if name not in ACTIVATIONS:
+    if not isinstance(name, str) or name not in ACTIVATIONS:
         raise UnknownNameError.of('activation', name, ACTIVATIONS)
 
 

@@ -51,8 +51,8 @@ class FeedForward(HybridBlock):
 
     The inner layer is a few units wider than asked for (see `padded_units`). The additional
     units' weights are zero; as the activation maps 0 to 0, so are their outputs and their
-    gradients, and they stay zero in training. They never leave the program: the mappings to the
-    other formats cut them off.
+    gradients, and they stay zero in training. They never leave the program: they are cut off
+    when parameters are saved, in whatever format, and added when these are loaded.
 
     Parameters
     ----------

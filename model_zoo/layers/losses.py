@@ -37,6 +37,7 @@ def mean_squared_error(F, scores, labels):
     -------
     (1,)
     """
+    labels = F.cast(labels, 'float32')
     difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
     return F.mean(F.square(difference))
 

@@ -10,11 +10,12 @@ from .catalogue import (
     get_entry,
     list_pretrained,
     register_pretrained,
+    resolve,
     resolve_alias,
 )
 from .download import Checksum, DownloadError
 from .find import Found, VocabFile, find_vocab, find_vocab_file, find_weights
-from .sources import Files, Source, SourceError, default_root
+from .sources import Files, Source, SourceError, default_root, files_in_folder
 
 __all__ = [
     'Checksum',
@@ -27,11 +28,13 @@ __all__ = [
     'SourceError',
     'VocabFile',
     'default_root',
+    'files_in_folder',
     'find_vocab',
     'find_vocab_file',
     'find_weights',
     'get_entry',
     'list_pretrained',
     'register_pretrained',
+    'resolve',
     'resolve_alias',
 ]

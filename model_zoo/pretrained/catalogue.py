@@ -190,3 +190,28 @@ def resolve_alias(name):
             return entry.model, entry.dataset
     known = [name for entry in entries for name in (entry.full_name, *entry.names)]
     raise UnknownNameError.of('pretrained model', name, known)
+
+
+def resolve(name, dataset=None):
+    """Split a name as `resolve_alias` does, where the data set may be named separately.
+
+    Parameters
+    ----------
+    name : str
+    dataset : str, optional
+        Wins over what `name` says.
+
+    Returns
+    -------
+    (str, str or None)
+        Model and data set; None stands for the model's default one.
+
+    Raises
+    ------
+    UnknownNameError
+        If the model isn't known, or has no such data set.
+    """
+    model, named = resolve_alias(name)
+    if dataset is not None:
+        return model, get_entry(model, dataset).dataset
+    return model, None if name == model else named

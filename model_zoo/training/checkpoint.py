@@ -6,6 +6,7 @@ when they are read), ``state.json`` (place, history, configuration) and ``SHA256
 written under a name that nobody looks for, and renamed once it is complete.
 """
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 VERSION = 1
 _MODEL, _OPTIMIZER, _STATE, _SUMS = 'model.params', 'optimizer.params', 'state.json', 'SHA256SUMS'
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
-_UNFINISHED = '.unfinished-'
+_UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
 
 class Checkpoint:
@@ -148,6 +149,7 @@ class CheckpointStore:
         name = 'step-{step:08d}-epoch-{epoch}-batch-{batch}'.format(**state)
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
+        replaced = os.path.join(self.folder, _REPLACED + name)
         self._clean()
         try:
             os.makedirs(part)
@@ -168,15 +170,16 @@ class CheckpointStore:
                 for part_name in (_MODEL, _OPTIMIZER, _STATE):
                     file.write(f'{_sha256(os.path.join(part, part_name))}  {part_name}\n')
             if os.path.isdir(final):  # the same place of the training, reached again
-                shutil.rmtree(final)
+                os.replace(final, replaced)
             os.replace(part, final)
         except BaseException as error:
-            shutil.rmtree(part, ignore_errors=True)
+            self._clean()
             if isinstance(error, OSError):
                 raise InputError(
                     f'cannot write the checkpoint {final!r}: {error.strerror or error}'
                 ) from error
             raise
+        shutil.rmtree(replaced, ignore_errors=True)
         self._own = [path for path in self._own if path != final] + [final]
         self._own = self._own[-self.keep :]
         for path in self.paths():  # also those of an earlier training that this one replaces
@@ -196,6 +199,7 @@ class CheckpointStore:
         CheckpointError
             If there is none.
         """
+        self._clean()
         paths = self.paths()
         for number, path in enumerate(paths):
             try:
@@ -212,10 +216,17 @@ class CheckpointStore:
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
 
     def _clean(self):
-        """Remove what a killed process has left."""
+        """Remove what a killed or failed save has left, and put back what it had set aside."""
         for name in os.listdir(self.folder):
-            if name.startswith(_UNFINISHED):
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+            path = os.path.join(self.folder, name)
+            if name.startswith(_REPLACED):
+                final = os.path.join(self.folder, name[len(_REPLACED) :])
+                if not os.path.isdir(final):  # it ended between its two renamings
+                    with contextlib.suppress(OSError):
+                        os.replace(path, final)
+                    continue
+            if name.startswith((_REPLACED, _UNFINISHED)):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def check_same_config(saved, current):

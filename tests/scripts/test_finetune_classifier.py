@@ -15,9 +15,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from bert import BertForSequenceClassification
+from bert import BertForQuestionAnswering, BertForSequenceClassification
 from model_zoo import cli
 from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / 'scripts' / 'finetune_classifier.py'
@@ -175,7 +176,7 @@ def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
 
 
-def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path):
+def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, capsys):
     model = BertForSequenceClassification.from_pretrained(str(trained / 'best_model'))
     model.hybridize()
     words = mx.nd.ones((2, 5), dtype='int32')
@@ -184,9 +185,25 @@ def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path):
     argv = arguments(data, tmp_path, '--only_inference', '--deploy')
     assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 0
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
+    capsys.readouterr()
+    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported', '--max_len', 41]) == 1
+    assert 'error: --max_len 41: the exported model takes 40 tokens' in capsys.readouterr().err
     with open(tmp_path / 'exported-0000.params', 'r+b') as file:
         file.truncate(1000)
     assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 1
+
+
+def test_deployed_model_with_several_outputs_is_refused(script, trained, data, tmp_path, capsys):
+    folder = str(trained / 'best_model')
+    model = BertForQuestionAnswering(BertForSequenceClassification.from_pretrained(folder).bert)
+    model.initialize()
+    model.hybridize()
+    words = mx.nd.ones((2, 5), dtype='int32')
+    model(words, words * 0, mx.nd.array([5, 3]))
+    model.export(str(tmp_path / 'qa'))
+    argv = arguments(data, tmp_path, '--only_inference', '--deploy')
+    assert run(script, [*argv, '--model_prefix', tmp_path / 'qa']) == 1
+    assert "qa-symbol.json' gives 2 outputs" in capsys.readouterr().err
 
 
 def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path):
@@ -252,6 +269,8 @@ def test_sigterm_before_training_leaves_no_checkpoint(data, tmp_path):
 
 
 def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
+    own = tmp_path / 'model_bert_custom_final.params'
+    own.write_text('kept')
     more = ['--accumulate', '4', '--training_steps', '40', '--early_stop', '1', '--round_to', '8']
     assert run(script, arguments(data, tmp_path, *more, '--lr', '0', test=False)) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
@@ -260,6 +279,7 @@ def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
     assert results['best']['epoch'] == 0
     assert results['training']['steps'] < 40
     assert 'stopping early' in (tmp_path / 'log_custom.txt').read_text()
+    assert own.read_text() == 'kept'
 
 
 def write(folder, name, lines):
@@ -345,7 +365,7 @@ def load(argv, *more):
     [
         (lambda a, t: change(a, '--task_name', 'NoTask'), 'text_columns|train_file'),
         (lambda a, t: ['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC"),
-        (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown model 'bert_1'; known: bert_12"),
+        (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown pretrained model 'bert_1'; known: "),
         (lambda a, t: [*a, '--bert_dataset', 'no_such'], 'no_such'),
         (lambda a, t: [*a, '--gpu', '0'], '--gpu 0'),
         (lambda a, t: [*a, '--dtype', 'float16'], '--dtype float16.*pre-training'),
@@ -374,7 +394,7 @@ def load(argv, *more):
         (lambda a, t: load(a, '--model_parameters', f'{t}/none.params'), 'none.params'),
         (lambda a, t: load(a, '--model_parameters', f'{t}/cut.params'), 'cut.params.*damaged'),
         (lambda a, t: load(a, '--pretrained_bert_parameters', f'{t}/n.params'), 'n.params'),
-        (lambda a, t: [*a, '--bert_model', f'{t}/no/folder'], 'unknown model'),
+        (lambda a, t: [*a, '--bert_model', f'{t}/no/folder'], 'unknown pretrained model'),
         (lambda a, t: [*a, '--bert_model', str(t)], 'from_scratch'),
         (lambda a, t: change(a, '--vocab_file', f'{t}/no.txt'), 'no.txt'),
         (lambda a, t: change(a, '--output_dir', f'{t}/file'), "cannot write to directory '.*file'"),
@@ -383,6 +403,7 @@ def load(argv, *more):
         (lambda a, t: change(a, '--dev_file', f'{t}/file'), 'empty'),
         (lambda a, t: change(a, '--dev_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
         (lambda a, t: change(a, '--dev_file', f'{t}/label.tsv'), "line 2: unknown label 'so-so'"),
+        (lambda a, t: change(a, '--test_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
         (lambda a, t: change(a, '--text_columns', 'sentence'), 'not the columns.*sentence'),
         (lambda a, t: [*a, '--regression'], 'not a number'),
     ],
@@ -408,6 +429,24 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
     argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
     assert run(script, [*argv, '--output_dir', tmp_path]) == 1
     assert 'tells neg, pos apart, and custom has the labels no, yes' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('config', 'message'),
+    [
+        ([1], None),
+        ({'finetuning_task': 'x'}, None),
+        ({'finetuning_task': 'x', 'id2label': {'1': 'no', '2': 'yes'}}, 'id2label'),
+        ({'finetuning_task': 'x', 'id2label': ['no', 'yes']}, 'id2label'),
+    ],
+)
+def test_labels_of_a_folder(script, tmp_path, config, message):
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    if message is None:
+        assert script.labels_of_folder(str(tmp_path)) is None
+    else:
+        with pytest.raises(InputError, match=message):
+            script.labels_of_folder(str(tmp_path))
 
 
 def test_diverging_training_says_so(script, data, tmp_path, capsys):

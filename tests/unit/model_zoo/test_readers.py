@@ -145,11 +145,17 @@ def read(folder, task, content, segment='train', name=None):
         ),
         ('LCQMC', 'dev', tsv('a | b | 1'), ('0', 'a', 'b', '1')),
         ('LCQMC', 'dev', tsv('text_a text_b label', 'a | b | 1'), ('0', 'a', 'b', '1')),
-        ('LCQMC', 'test', tsv('a | b | 0'), ('0', 'a', 'b', '0')),
+        ('LCQMC', 'test', tsv('a | b | 0'), ('0', 'a', 'b', None)),  # test labels aren't read
         ('LCQMC', 'test', tsv('a | b'), ('0', 'a', 'b', None)),
         ('ChnSentiCorp', 'train', tsv('很好 | positive'), ('0', '很好', None, '1')),
         ('ChnSentiCorp', 'train', tsv('label text_a', '0 | 不好'), ('0', '不好', None, '0')),
-        ('ChnSentiCorp', 'test', tsv('qid label text_a', '0 | 1 | 很好'), ('0', '很好', None, '1')),
+        ('LCQMC', 'test', tsv('a | b | ?'), ('0', 'a', 'b', None)),
+        (
+            'ChnSentiCorp',
+            'test',
+            tsv('qid label text_a', '0 | ? | 很好'),
+            ('0', '很好', None, None),
+        ),
         ('ChnSentiCorp', 'test', '很好\n', ('0', '很好', None, None)),
     ],
 )
@@ -270,6 +276,8 @@ def test_custom_test_file_needs_no_label(tmp_path):
     path.write_text('a\nb\n')
     task = custom_task([0], 1, labels=['x', 'y'], files={'test': path})
     assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
+    path.write_text('a\t?\nb\t-1\n')  # placeholders
+    assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
 
 
 def test_inferred_labels_are_sorted_by_number(tmp_path):
@@ -343,7 +351,14 @@ def test_gluonnlp_rows(monkeypatch):
         load_gluonnlp(get_task('SST'))
 
 
-@pytest.mark.parametrize('error', [ConnectionError('no route'), RuntimeError('Failed downloading')])
+@pytest.mark.parametrize(
+    'error',
+    [
+        ConnectionError('no route'),
+        RuntimeError('Failed downloading'),
+        UserWarning('File rte.zip is downloaded but the content hash does not match.'),
+    ],
+)
 def test_failed_download_says_how_to_do_without(monkeypatch, error):
     fake_download(monkeypatch, 'RTE', error)
     with pytest.raises(InputError, match=f'train set of RTE: {error}; .*--data_dir .*DIR/RTE'):

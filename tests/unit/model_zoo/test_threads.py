@@ -58,7 +58,32 @@ def test_loaded_library_is_told(monkeypatch):
     assert len(calls) == 1
 
 
-def test_processors_that_the_process_may_use(monkeypatch):
+@pytest.mark.parametrize(
+    ('files', 'expected'),
+    [
+        ({}, 6),
+        ({'cpu.max': 'max 100000'}, 6),
+        ({'cpu.max': '200000 100000'}, 2),
+        ({'cpu.max': '150000 100000'}, 2),
+        ({'cpu.max': '10000 100000'}, 1),
+        ({'cpu.max': '900000 100000'}, 6),
+        ({'cpu.max': 'nonsense'}, 6),
+        ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
+        ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
+        ({'cpu/cpu.cfs_quota_us': '100000'}, 6),
+    ],
+)
+def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content + '\n')
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(range(6)), raising=False)
+    monkeypatch.setattr(threads, '_CGROUPS', str(tmp_path))
+    assert threads.available_processors() == expected
+
+
+def test_processors_that_the_process_may_use(monkeypatch, tmp_path):
+    monkeypatch.setattr(threads, '_CGROUPS', str(tmp_path))
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 3, 5}, raising=False)
     assert threads.available_processors() == 3
     monkeypatch.delattr(os, 'sched_getaffinity')

@@ -345,6 +345,54 @@ def test_failed_write_leaves_the_old_checkpoints(tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == before + ['step-00000007-epoch-1-batch-0']
 
 
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize('renamings', [0, 1, 2])
+def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypatch, renamings):
+    loop = make_loop(tmp_path, num_steps=6)
+    loop._store.keep = 1
+    loop.run()
+    (path,) = loop._store.paths()
+    replace, done = os.replace, []
+
+    def stop(source, target):
+        if os.path.isdir(source):
+            if len(done) == renamings:
+                raise Killed
+            done.append(target)
+        replace(source, target)
+        if len(done) == 2:
+            raise Killed
+
+    monkeypatch.setattr(os, 'replace', stop)
+    monkeypatch.setattr(CheckpointStore, '_clean', lambda self: None)  # nobody tidies up then
+    with pytest.raises(Killed):
+        loop._save()
+    monkeypatch.undo()
+    assert CheckpointStore(str(tmp_path)).newest().path == path
+    assert os.listdir(tmp_path) == [os.path.basename(path)]
+
+
+def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
+    loop = make_loop(tmp_path, num_steps=6)
+    loop.run()
+    before = sorted(os.listdir(tmp_path))
+    replace = os.replace
+
+    def full(source, target):
+        if '.unfinished-' in os.path.basename(source):
+            raise OSError(28, 'No space left on device')
+        replace(source, target)
+
+    monkeypatch.setattr(os, 'replace', full)
+    with pytest.raises(InputError, match='No space left'):
+        loop._save()
+    assert sorted(os.listdir(tmp_path)) == before
+    assert loop._store.newest().state['step'] == 6
+
+
 def test_resume_with_another_value_names_the_flag(tmp_path):
     make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).run()
     make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).resume()
