@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import safetensors
-import safetensors.numpy
 
 from ..errors import CheckpointError
 from .params import is_params, read_params
@@ -49,9 +48,15 @@ def read_tensors(path):
 
 def _read_safetensors(path):
     try:
-        tensors = safetensors.numpy.load_file(path)
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
+            names = list(file.keys())
+            unlike = [name for name in names if file.get_slice(name).get_dtype() == 'BF16']
+            tensors = {name: file.get_tensor(name) for name in names if name not in unlike}
+        if unlike:
+            with open(path, 'rb') as file:
+                views = dict(safetensors.deserialize(file.read()))
+            tensors.update({name: _from_bfloat16(views[name]) for name in unlike})
     except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
         raise CheckpointError(
             f'{path!r} is damaged ({error}); copy or download the file again'
@@ -60,3 +65,9 @@ def _read_safetensors(path):
         if array.dtype == np.float16:  # weights are computed with as float32
             tensors[name] = array.astype(np.float32)
     return tensors, metadata
+
+
+def _from_bfloat16(view):
+    """bfloat16, which NumPy doesn't have, as float32: it is the first half of its bits."""
+    bits = np.frombuffer(view['data'], '<u2').astype(np.uint32) << 16
+    return bits.view(np.float32).reshape(view['shape'])

@@ -16,6 +16,7 @@ import zipfile
 from typing import NamedTuple, Optional, Union
 
 from ..errors import InputError, UnknownNameError
+from .lines import read_lines
 from .tasks import with_default_metrics
 
 __all__ = [
@@ -291,35 +292,17 @@ def _read_file(task, path, segment, parse_label):
 def _rows(path):
     """Yield ``(line number from 1, fields)`` of a TSV file.
 
-    Lines end at a newline only (texts do hold other separators that `str.splitlines` breaks at);
-    blank lines at the file's end are no rows.
+    Blank lines at the file's end are no rows.
     """
     blank = []
-    try:
-        with open(path, 'rb') as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    # MRPC's files begin with a byte-order mark
-                    text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
-                except UnicodeDecodeError as error:
-                    raise InputError(_not_utf8(path, number, line, error)) from None
-                text = text.rstrip('\r\n')
-                if not text.strip():
-                    blank.append((number, text.split('\t')))
-                    continue
-                yield from blank
-                blank.clear()
-                yield number, text.split('\t')
-    except OSError as error:
-        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
-
-
-def _not_utf8(path, number, line, error):
-    if number == 1 and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
-        found = 'the file seems to be UTF-16'
-    else:
-        found = f'byte 0x{line[error.start]:02x} at position {error.start} is not UTF-8'
-    return f'{path}, line {number}: {found}; save the file as UTF-8'
+    for number, line in read_lines(path):
+        text = line.rstrip('\r\n')
+        if not text.strip():
+            blank.append((number, text.split('\t')))
+            continue
+        yield from blank
+        blank.clear()
+        yield number, text.split('\t')
 
 
 def _recognise(task, path, is_test):

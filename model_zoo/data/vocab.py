@@ -9,6 +9,7 @@ import os
 
 from ..errors import InputError
 from ..files import atomic_write
+from .lines import read_lines
 
 __all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'save_vocab']
 
@@ -44,7 +45,7 @@ def load_vocab(source):
 
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
-        tokens = _parse(_read(source, origin))
+        tokens = _parse(''.join(line for _, line in read_lines(source)))
     else:
         origin = 'the list of tokens'
         tokens = list(source)
@@ -103,22 +104,6 @@ def save_vocab(vocab, path):
     with atomic_write(path) as file:
         file.write(text)
     return path
-
-
-def _read(path, origin):
-    """The decoded text of a vocabulary file."""
-    try:
-        with open(path, 'rb') as file:
-            content = file.read()
-    except OSError as error:
-        raise InputError(f'cannot read {origin}: {error.strerror}') from error
-    try:
-        return content.decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        line = content.count(b'\n', 0, error.start) + 1
-        raise InputError(
-            f'{origin}: line {line} is not UTF-8 ({error.reason}); save the file as UTF-8'
-        ) from error
 
 
 def _parse(text):

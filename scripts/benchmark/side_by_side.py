@@ -51,6 +51,9 @@ def matmul_peak(size=2048, rounds=8):
 def time_in_turn(contenders, rounds, seconds=None):
     """Time each contender once a round, in turn, so that a drift of the machine hits them all.
 
+    Each has an untimed call before its timed one: the threads of the contender before it may still
+    be spinning, which at a batch of 1 doubled the time of whoever came next.
+
     Parameters
     ----------
     contenders : dict of str to callable
@@ -61,10 +64,9 @@ def time_in_turn(contenders, rounds, seconds=None):
     Returns
     -------
     dict of str to list of float
-        Seconds of each call, without two calls to warm up.
+        Seconds of each timed call, without the first round.
     """
     for call in contenders.values():
-        call()
         call()
     times = {name: [] for name in contenders}
     gc.disable()
@@ -73,6 +75,7 @@ def time_in_turn(contenders, rounds, seconds=None):
         if seconds is not None and done >= 3 and time.perf_counter() - begin > seconds:
             break
         for name, call in contenders.items():
+            call()
             start = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - start)

@@ -196,7 +196,7 @@ def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, caps
 def test_deployed_model_with_several_outputs_is_refused(script, trained, data, tmp_path, capsys):
     folder = str(trained / 'best_model')
     model = BertForQuestionAnswering(BertForSequenceClassification.from_pretrained(folder).bert)
-    model.initialize()
+    model.span_classifier.initialize()
     model.hybridize()
     words = mx.nd.ones((2, 5), dtype='int32')
     model(words, words * 0, mx.nd.array([5, 3]))

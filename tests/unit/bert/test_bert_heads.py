@@ -155,6 +155,14 @@ def test_regression():
     for shape in [(4,), (4, 1)]:
         loss = block(*arrays, mx.nd.array(labels.reshape(shape)))
         assert loss.shape == (1,) and abs(loss.asscalar() - expected) < 1e-6
+    whole = np.array([0, -1, 3, 2])
+    expected = ((scores.asnumpy()[:, 0] - whole) ** 2).mean()
+    assert abs(block(*arrays, array(whole)).asscalar() - expected) < 1e-6
+    for wrong in (mx.nd.ones((3,)), mx.nd.ones((4, 2)), mx.nd.ones((1, 4))):
+        with pytest.raises(InputError, match='labels must have shape'):
+            block(*arrays, wrong)
+    with pytest.raises(InputError, match='labels must be an NDArray, but is a list'):
+        block(*arrays, [1, 2, 3, 4])
 
 
 def test_span_positions_outside_are_left_out_and_padding_has_no_probability():
@@ -256,6 +264,31 @@ def test_shared_model():
     assert [run(head, inputs).shape for head in heads] == [(4, 3), (4, 9, 5)]
 
 
+def test_heads_of_a_shared_model_are_saved_each_with_its_own_labels(tmp_path):
+    config = bert.BertConfig(**CONFIG)
+    model = bert.BertModel(config)
+    heads = [
+        bert.BertForSequenceClassification(model, num_labels=3),
+        bert.BertForTokenClassification(model, num_labels=5),
+    ]
+    for head in heads:
+        head.initialize()
+    assert [block.config.num_labels for block in (*heads, model)] == [3, 5, 2]
+    heads[0].config.extras['labels'] = ['a']
+    assert heads[1].config.extras == {}
+    heads[1].prune_heads({1: [0]})
+    model.prune_heads({0: [1]})
+    inputs = make_inputs('BertForTokenClassification', padded=True)
+    for number, head in enumerate(heads):
+        head.save_pretrained(str(tmp_path / str(number)))
+        loaded = type(head).from_pretrained(str(tmp_path / str(number)))
+        assert loaded.config.pruned_heads == head.config.pruned_heads == {0: [1], 1: [0]}
+        np.testing.assert_allclose(
+            run(loaded, inputs).asnumpy(), run(head, inputs).asnumpy(), atol=1e-6
+        )
+    assert config == bert.BertConfig(**CONFIG), 'other blocks may be made with it'
+
+
 def test_models_that_lack_a_part():
     model = bert.BertModel(bert.BertConfig(**CONFIG), use_pooler=False)
     needs = {
@@ -288,6 +321,39 @@ def test_wrong_labels(name):
         wrong[0].flat[1] = 1000
         with pytest.raises(InputError, match=r'holds 1000, and its values must be in \[-1, '):
             run(block, {**inputs, 'labels': wrong}, labels=True)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', HEADS)
+def test_inputs_that_are_no_arrays(name, hybridized):
+    block = make(name)
+    block.hybridize(hybridized)
+    inputs = make_inputs(name, padded=True)
+    arrays = [array(inputs[key]) for key in ('words', 'types', 'valid')]
+    arrays += [None] if block.takes_positions else []
+    labels = [array(each) for each in inputs['labels']]
+    for wrong in (np.array, np.ndarray.tolist):
+        with pytest.raises(InputError, match=r'NDArray, but is a \w+: pass mx.nd.array\('):
+            block(*arrays, wrong(inputs['labels'][0]), *labels[1:])
+        with pytest.raises(InputError, match='words must be an NDArray'):
+            block(wrong(inputs['words']), *arrays[1:], *labels)
+        with pytest.raises(InputError, match='token_types must be an NDArray'):
+            block(arrays[0], wrong(inputs['types']), *arrays[2:], *labels)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', ['BertForMaskedLM', 'BertForPreTraining'])
+def test_wrong_positions(name, hybridized):
+    block = make(name)
+    block.hybridize(hybridized)
+    arrays = [array([[1, 2]]), None, None]
+    for positions, message in [
+        (array([[2]]), 'masked_positions holds 2'),
+        ([[1]], 'masked_positions must be an NDArray'),
+        (array([1]), 'masked_positions must have shape'),
+    ]:
+        with pytest.raises(InputError, match=message):
+            block(*arrays, positions)
 
 
 @pytest.mark.parametrize('name', ['BertForPreTraining', 'BertForQuestionAnswering'])

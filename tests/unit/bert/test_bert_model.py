@@ -363,6 +363,7 @@ def test_prune_what_is_not_there():
         ({0: [4]}, 'layer 0 has no head 4: it has 4'),
         ({0: [-1]}, 'layer 0 has no head -1'),
         ({1: [0, 1, 2, 3]}, 'layer 1 would be left without heads'),
+        ([0], 'the heads must be a dict'),
     ]:
         with pytest.raises(InputError, match=message):
             model.prune_heads(heads)
@@ -372,6 +373,27 @@ def test_prune_what_is_not_there():
     assert [cell.attention.num_heads for cell in model.encoder.layers] == [4, 4, 4]
     model.prune_heads({})
     model(*make_inputs()[:3])
+
+
+def test_prune_before_there_are_weights():
+    model = bert.BertModel(bert.BertConfig(**CONFIG))
+    with pytest.raises(InputError, match='initialize the block or load its parameters first'):
+        model.prune_heads({0: [1]})
+    assert model.config.pruned_heads == {}
+    model.initialize()
+    model.prune_heads({0: np.array([1])})
+    assert model.config.pruned_heads == {0: [1]}
+
+
+def test_models_of_one_configuration_are_pruned_each_by_itself():
+    config = bert.BertConfig(**CONFIG)
+    models = [bert.BertModel(config) for _ in range(2)]
+    for model in models:
+        model.initialize()
+    models[0].prune_heads({0: [1]})
+    assert models[1].config == config == bert.BertConfig(**CONFIG)
+    models[1].prune_heads({0: [1, 2]})
+    assert models[1].encoder.layers[0].attention.num_heads == 2
 
 
 # -- bad inputs ---------------------------------------------------------------------------------
@@ -388,6 +410,14 @@ def array(values, dtype='int32'):
         (r'words must have shape \(any, any\), but has \(3,\)', [array([1, 2, 3])]),
         ('words must be an NDArray, but is a list', [[[1, 2]]]),
         ('words must be an NDArray, but is a ndarray', [np.zeros((1, 2))]),
+        (r'words is empty: it has shape \(0, 3\)', [mx.nd.array(np.zeros((0, 3)))]),
+        (r'words is empty: it has shape \(3, 0\)', [mx.nd.array(np.zeros((3, 0)))]),
+        ('token_types must be an NDArray, but is a list', [array([[1, 2]]), [[0, 1]]]),
+        ('valid_length must be an NDArray, but is a ndarray: pass mx.nd.array',
+         [array([[1, 2]]), None, np.array([2])]),
+        ('masked_positions must be an NDArray', [array([[1, 2]]), None, None, [[1]]]),
+        ('head_mask must be an NDArray', [array([[1, 2]]), None, None, None, [1, 1, 1, 1]]),
+        (r'words must have shape', [array([1, 2]), None, None, array([[1]])]),
         (r'words has length 21, and the position table of this model ends at 20',
          [mx.nd.zeros((1, 21))]),
         (r'words holds 40, and its values must be in \[0, 40\)', [array([[1, 40]])]),
@@ -428,6 +458,20 @@ def test_masked_positions_need_the_decoder():
         ({'hidden_dropout_prob': 1}, r'hidden_dropout_prob must be a rate in \[0, 1\)'),
         ({'attention_probs_dropout_prob': '0.1'}, 'attention_probs_dropout_prob'),
         ({'hidden_act': 'gelus'}, "unknown activation 'gelus'; known: gelu, gelu_new"),
+        ({'hidden_act': ['gelu']}, r"hidden_act must be a name, but is \['gelu'\]"),
+        ({'hidden_act': None}, 'hidden_act must be a name, but is None'),
+        ({'initializer_range': None}, 'initializer_range must be a number .*, but is None'),
+        ({'initializer_range': -0.1}, 'initializer_range must be'),
+        ({'initializer_range': float('nan')}, 'initializer_range must be'),
+        ({'layer_norm_eps': '1e-12'}, "layer_norm_eps must be a number .*, but is '1e-12'"),
+        ({'layer_norm_eps': True}, 'layer_norm_eps must be'),
+        ({'pruned_heads': [0]}, r'pruned_heads: the heads must be a dict .*, but are \[0\]'),
+        ({'pruned_heads': {'x': [0]}}, 'pruned_heads: the heads must be a dict'),
+        ({'pruned_heads': {0: 1}}, 'pruned_heads: the heads must be a dict'),
+        ({'pruned_heads': {0: ['1']}}, 'pruned_heads: the heads must be a dict'),
+        ({'pruned_heads': {'3': [0]}}, 'pruned_heads: there is no layer 3: the model has 3'),
+        ({'pruned_heads': {0: [4]}}, 'pruned_heads: layer 0 has no head 4'),
+        ({'pruned_heads': {1: [0, 1, 2, 3]}}, 'pruned_heads: layer 1 would be left without heads'),
     ],
 )
 def test_wrong_configurations(changes, message):
@@ -478,18 +522,18 @@ def test_padding_stays_zero_in_training(activation, optimizer):
     assert_padding_is_zero(model)
 
 
-def test_padding_is_not_in_the_files_of_others(tmp_path):
+def test_padding_is_not_in_files(tmp_path):
     import safetensors.numpy
 
     from model_zoo.checkpoint import read_tensors
 
     model = make()
     words, types, valid, _ = make_inputs()
-    for name in ('gluonnlp', 'huggingface'):
+    for name in ('native', 'gluonnlp', 'huggingface'):
         path = str(tmp_path / f'{name}.params')
         model.save_parameters(path, format=name)
         tensors, metadata = read_tensors(path)
-        assert not metadata
+        assert (name == 'native') == bool(metadata)
         assert not any(padded_units(512) in value.shape for value in tensors.values())
         assert sum(512 in value.shape for value in tensors.values()) == 9
         loaded = make(seed=2)

@@ -155,6 +155,27 @@ def test_gradients_in_several_graphs():
         np.testing.assert_allclose(block.dense.bias.grad().asnumpy(), 2)
 
 
+def test_export(tmp_path):
+    block = make()
+    block.text_inputs = 2  # z is as labels are
+    x, y, z = mx.nd.ones((2, 3)), mx.nd.full((2, 3), 2), [mx.nd.ones((2, 3))]
+    path = str(tmp_path / 'tiny')
+    with pytest.raises(InputError, match='no graph to export: call hybridize'):
+        block.export(path)
+    block.hybridize()
+    block(x, y)
+    block(x, y, z)
+    with pytest.raises(InputError, match='more inputs than the text.*export.export_block'):
+        block.export(path)
+    assert os.listdir(tmp_path) == []
+    expected = block(x, y)
+    block.export(path)
+    loaded = mx.gluon.SymbolBlock.imports(
+        f'{path}-symbol.json', ['data0', 'data1'], f'{path}-0000.params'
+    )
+    np.testing.assert_allclose(loaded(x, y).asnumpy(), expected.asnumpy(), atol=1e-6)
+
+
 # -- files --------------------------------------------------------------------------------------
 
 
@@ -249,6 +270,33 @@ def test_optional_parts_may_be_left_out_silently(tmp_path, caplog):
     assert 'holds more than is used: extra.weight, extra.bias' in caplog.text
 
 
+def test_pretrained_weights_of_another_precision(tmp_path):
+    block = make()
+    block.cast('float16')
+    block.save_pretrained(str(tmp_path))
+    loaded = Tiny.from_pretrained(str(tmp_path))
+    assert loaded.dense.weight.data().dtype == np.float32
+    assert_equal(loaded, block)
+
+
+def test_parameters_that_files_hold_in_another_shape(tmp_path):
+    class Half:  # half of it is padding
+        def load(self, arrays, config):
+            return np.pad(arrays[0], [(0, 1), (0, 0)])
+
+        def save(self, array, config):
+            return [array[:2]]
+
+    block, other = make(TinyTask), make(TinyTask)
+    block.stored_as = other.stored_as = ((r'dense\.weight$', Half()),)
+    block.save_parameters(str(tmp_path / 'file'))
+    assert read_tensors(tmp_path / 'file')[0]['body.dense.weight'].shape == (2, 3)
+    other.load_parameters(str(tmp_path / 'file'))
+    ours, theirs = (each.body.dense.weight.data().asnumpy() for each in (block, other))
+    np.testing.assert_array_equal(theirs[:2], ours[:2])
+    assert not theirs[2].any()
+
+
 # -- checks -------------------------------------------------------------------------------------
 
 
@@ -261,6 +309,13 @@ def test_shapes():
     ]:
         with pytest.raises(InputError, match=message):
             check_shape('x', mx.nd.ones((2, 3)), shape)
+    for value, kind in [([[1]], 'list'), (np.ones((2, 3)), 'ndarray'), (None, 'NoneType')]:
+        message = rf'x must be an NDArray, but is a {kind}: pass mx.nd.array\(x\)'
+        with pytest.raises(InputError, match=message):
+            check_shape('x', value, (2, 3))
+    for shape in [(0, 3), (2, 0)]:
+        with pytest.raises(InputError, match=r'x is empty: it has shape \('):
+            check_shape('x', mx.nd.array(np.zeros(shape)), (-1, -1))
 
 
 def test_ranges():
@@ -272,3 +327,6 @@ def test_ranges():
     check_range('labels', mx.nd.array([-1, 2]), -1, 3)
     with pytest.raises(InputError, match=r'labels holds -2, and its values must be in \[-1, 3\)$'):
         check_range('labels', mx.nd.array([-2, 2]), -1, 3)
+    shared = mx.nd.array([-2, 2], ctx=mx.Context('cpu_shared', 0))  # as DataLoader's workers give
+    with pytest.raises(InputError, match='labels holds -2'):
+        check_range('labels', shared, -1, 3)

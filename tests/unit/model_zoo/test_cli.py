@@ -52,6 +52,32 @@ def test_interrupt(capsys):
     assert capsys.readouterr().err == 'interrupted: the checkpoint is kept\n'
 
 
+@pytest.mark.parametrize(
+    'error, message',
+    [
+        (PermissionError(13, 'Permission denied', '/log'), '/log: Permission denied'),
+        (OSError(28, 'No space left on device'), 'No space left on device'),
+        (OSError('odd'), 'odd'),
+        (mx.MXNetError('Traceback:\n  File "a.cc"\nMXNetError: wrong shape\n\n'),
+         'MXNet: MXNetError: wrong shape'),
+        (mx.MXNetError('[10:00:00] a.cc:1: Check failed\nStack trace:\n  [bt] (0) lib.so\n'),
+         'MXNet: [10:00:00] a.cc:1: Check failed'),
+        (mx.MXNetError(), 'MXNet: MXNetError'),
+    ],
+)  # fmt: skip
+def test_one_line_for_errors_of_the_system_and_of_mxnet(error, message, capsys):
+    def main(argv):
+        raise error
+
+    assert cli.run(main) == 1
+    assert capsys.readouterr() == ('', f'error: {message}\n')
+
+
+def test_log_file_that_cannot_be_written(tmp_path, capsys):
+    assert cli.run(lambda argv: cli.setup_logging(str(tmp_path / 'none' / 'log'))) == 1
+    assert capsys.readouterr().err == f'error: {tmp_path}/none/log: No such file or directory\n'
+
+
 def test_errors_of_the_program_are_not_hidden():
     with pytest.raises(ZeroDivisionError):
         cli.run(lambda argv: 1 // 0)

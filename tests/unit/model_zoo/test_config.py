@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 
 import pytest
 
@@ -15,16 +16,19 @@ class Tiny(Config):
     size: int = 3
     rate: float = 0.5
     names: tuple = ()
+    scale: float = 0.0
 
     def __post_init__(self):
         super().__post_init__()
         self._check_positive('size')
         self._check_rate('rate')
+        self._check_not_negative('scale')
 
 
 def test_json_round_trip_keeps_unknown_fields(tmp_path):
     path = tmp_path / 'config.json'
-    values = {'size': 4, 'rate': 0.25, 'names': ['ä'], 'version': '1.2', 'nested': {'a': [1]}}
+    values = {'size': 4, 'rate': 0.25, 'scale': 2, 'names': ['ä']}
+    values.update({'version': '1.2', 'nested': {'a': [1]}})
     path.write_text(json.dumps(values), encoding='utf-8')
     config = Tiny.from_json_file(path)
     assert (config.size, config.rate) == (4, 0.25)
@@ -40,6 +44,15 @@ def test_dict_is_a_copy():
     values = config.to_dict()
     values['nested']['a'].append(2)
     assert config.extras == {'nested': {'a': [1]}}
+
+
+def test_copy():
+    config = Tiny.from_dict({'size': 7, 'names': ['a'], 'nested': {'a': [1]}})
+    other = config.copy()
+    assert other == config and other.extras == config.extras
+    other.names.append('b')
+    other.extras['nested']['a'].append(2)
+    assert config.names == ['a'] and config.extras == {'nested': {'a': [1]}}
 
 
 def test_defaults_and_equality():
@@ -58,13 +71,19 @@ def test_rates(rate):
         Tiny(rate=rate)
 
 
+@pytest.mark.parametrize('scale', [-0.1, None, '1', True, float('nan'), float('inf')])
+def test_numbers_that_must_not_be_negative(scale):
+    with pytest.raises(InputError, match=f'scale must be a number .*, but is {scale!r}'):
+        Tiny(scale=scale)
+
+
 @pytest.mark.parametrize(
     'content', [b'', b'{', b'[1, 2]', b'"text"', b'null', b'\xff\xfe{}', b'{"size": 0}']
 )
 def test_bad_files(tmp_path, content):
     path = tmp_path / 'config.json'
     path.write_bytes(content)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=re.escape(repr(str(path)))):
         Tiny.from_json_file(path)
 
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.files import atomic_write, make_writable_dir, write_json
 
 
@@ -43,6 +43,29 @@ def test_full_disk(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_errors_of_ours_stay_what_they_are(tmp_path):
+    with pytest.raises(PretrainedNotFoundError, match='^no weights$'), atomic_write(
+        tmp_path / 'file'
+    ):
+        raise PretrainedNotFoundError('no weights')  # an OSError, but not of the writing
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_content_reaches_the_disk_before_the_name(tmp_path, mode, monkeypatch):
+    path = tmp_path / 'file'
+    synced = []
+
+    def fsync(handle):
+        assert not path.exists()
+        synced.append(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, 'fsync', fsync)
+    with atomic_write(path, mode):
+        pass
+    assert synced == [path.stat().st_ino]
+
+
 def test_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match='cannot write .*No such file'), atomic_write(
         tmp_path / 'none' / 'file'
@@ -57,11 +80,13 @@ def test_relative_path(tmp_path, monkeypatch):
     assert (tmp_path / 'file').read_text('utf-8') == 'ü'
 
 
-def test_permissions_follow_the_umask(tmp_path):
+def test_permissions_follow_the_umask(tmp_path, monkeypatch):
     old = os.umask(0o027)
     try:
-        with atomic_write(tmp_path / 'file') as file:
-            file.write('x')
+        with monkeypatch.context() as patch:
+            patch.delattr(os, 'umask')  # it is the whole process's: other threads write files too
+            with atomic_write(tmp_path / 'file') as file:
+                file.write('x')
     finally:
         os.umask(old)
     assert (tmp_path / 'file').stat().st_mode & 0o777 == 0o640

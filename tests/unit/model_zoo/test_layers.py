@@ -51,6 +51,8 @@ def test_unknown_activation():
     with pytest.raises(UnknownNameError, match="unknown activation 'mish'; known: gelu, gelu_new"):
         check_activation('mish')
     with pytest.raises(UnknownNameError):
+        check_activation(['gelu'])
+    with pytest.raises(UnknownNameError):
         Activation('mish')
 
 
@@ -209,6 +211,10 @@ def test_mean_squared_error():
     for shape in ((4,), (4, 1)):
         loss = mean_squared_error(mx.nd, mx.nd.array(scores), mx.nd.array(labels.reshape(shape)))
         np.testing.assert_allclose(loss.asscalar(), expected, rtol=1e-5)
+    whole = np.array([1, 0, -2, 3])
+    expected = ((scores[:, 0] - whole) ** 2).mean()
+    loss = mean_squared_error(mx.nd, mx.nd.array(scores), mx.nd.array(whole, dtype='int32'))
+    np.testing.assert_allclose(loss.asscalar(), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize('padded', [False, True])

@@ -141,3 +141,8 @@ def test_padded_is_reversible(axis, shape):
     padded = Padded(axis).load([value], CONFIG)
     assert padded.shape[axis] == padded_units(512) and padded.sum() == value.sum()
     np.testing.assert_array_equal(Padded(axis).save(padded, CONFIG)[0], value)
+
+
+def test_padded_leaves_tensors_of_too_few_axes_to_the_check_of_shapes():
+    value = np.ones(512, 'float32')
+    assert Padded(1).load([value], CONFIG) is value

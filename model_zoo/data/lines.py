@@ -1,0 +1,47 @@
+"""Lines of text files in UTF-8, and what is said of files that aren't."""
+
+from ..errors import InputError
+
+__all__ = ['read_lines']
+
+
+def read_lines(path):
+    """Read the lines of a file one by one; a byte-order mark before the first is dropped.
+
+    Lines end at a newline only: texts do hold other separators, such as U+2028, at which
+    `str.splitlines` breaks.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Yields
+    ------
+    int
+        Number of the line, from 1.
+    str
+        The line with its end.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or isn't UTF-8; the message names the line.
+    """
+    try:
+        with open(path, 'rb') as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
+                except UnicodeDecodeError as error:
+                    raise InputError(_not_utf8(path, number, line, error)) from None
+                yield number, text
+    except OSError as error:
+        raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+
+
+def _not_utf8(path, number, line, error):
+    if number == 1 and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
+        found = 'the file seems to be UTF-16'
+    else:
+        found = f'byte 0x{line[error.start]:02x} at position {error.start} is not UTF-8'
+    return f'{path}, line {number}: {found}; save the file as UTF-8'
