@@ -188,7 +188,12 @@ class TrainingLoop:
         self._store = store
         self._config = config or {}
         self._resume_hint = resume_hint
-        self._parameters = [p for p in trainer._params if p.grad_req != 'null']
+        # In the block's order, not the trainer's: that sorts by name, and Gluon's names count on
+        # from earlier blocks, so that the order and the norm's rounding would depend on them.
+        trained = set(trainer._params)
+        self._parameters = [
+            p for p in block.collect_params().values() if p.grad_req != 'null' and p in trained
+        ]
         self._window = []  # (step, lr, count, loss, norm) of the updates not logged yet
         self._window_start = None
         self._in_flight = None

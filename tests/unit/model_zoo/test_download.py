@@ -70,6 +70,7 @@ def test_zip_member(server, path):
         (zip_of(**{'file.bin': BODY[:-1]}), f'not {SHA1.digest}'),
         (zip_of(**{'file.bin': os.urandom(5000)})[:-3000], 'not a sound zip archive'),
     ],
+    ids=range(5),  # the random bytes would be the name otherwise, another one in each process
 )
 def test_damaged_zip_is_fetched_twice_then_reported(server, path, body, message):
     server.resources['/f.zip'] = Resource(body)
