@@ -86,5 +86,6 @@ def clip_grad_global_norm(parameters, max_norm):
     for parameter in parameters:
         for grad in parameter.list_grad():
             local = factor.as_in_context(grad.context).astype(grad.dtype)
-            grad[:] = mx.nd.broadcast_mul(grad, local.reshape((1,) * grad.ndim))
+            # in place: memory for the results would have to be found and touched each time
+            mx.nd.broadcast_mul(grad, local.reshape((1,) * grad.ndim), out=grad)
     return norm
