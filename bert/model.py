@@ -13,6 +13,7 @@ from model_zoo.layers.cells import EncoderCell
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
+from .tokenizer import open_tokenizer
 
 __all__ = ['BertBlock', 'BertModel']
 
@@ -160,6 +161,10 @@ class BertBlock(ZooBlock):
     def _bert(self):
         """The block's `BertModel`."""
         return getattr(self, self.backbone) if self.backbone else self
+
+    def own_tokenizer(self):
+        file = self._bert().vocab_file
+        return None if file is None else open_tokenizer(file)
 
     def mappings(self):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
@@ -313,6 +318,7 @@ class BertModel(BertBlock):
         self.has_pooler = use_pooler
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier
+        self.vocab_file = None  # of the pretrained weights that it began with
         self._kept_outputs = None
         self._kept_probes = None
         initializer = mx.init.Normal(config.initializer_range)

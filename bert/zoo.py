@@ -8,7 +8,13 @@ import mxnet as mx
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.pretrained import find_vocab, find_weights, get_entry, register_pretrained
+from model_zoo.pretrained import (
+    find_vocab,
+    find_vocab_file,
+    find_weights,
+    get_entry,
+    register_pretrained,
+)
 from model_zoo.registry import register_model
 
 from .catalogue import ARCHITECTURES, PRETRAINED
@@ -125,6 +131,7 @@ def _build(
         pretrained = os.fspath(pretrained)
     options = {_OUTPUTS[name]: kwargs.pop(name) for name in list(kwargs) if name in _OUTPUTS}
     fields = _overrides(model, kwargs, hparam_allow_override)
+    given = isinstance(pretrained, str) and vocab is not None
     found, vocab, lacks = _find(model, dataset_name, vocab, pretrained, root)
     base = {**ARCHITECTURES[model], 'vocab_size': len(vocab)}
     if found is not None:
@@ -153,6 +160,9 @@ def _build(
     if found is not None:
         parts = ('decoder', 'classifier') if pretrained_allow_missing else ()
         block.load_pretrained(found.weights_path, ctx or mx.cpu(), parts)
+        if not given:
+            path = pretrained if isinstance(pretrained, str) else None
+            block.vocab_file = find_vocab_file(model, dataset_name, root, path)
     return block, vocab
 
 

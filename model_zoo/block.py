@@ -12,7 +12,7 @@ from .checkpoint.params import write_params
 from .checkpoint.readers import read_tensors
 from .errors import CheckpointError, InputError
 from .files import make_writable_dir
-from .pretrained import files_in_folder, find_weights, resolve_alias
+from .pretrained import files_in_folder, find_vocab_file, find_weights, resolve_alias
 
 __all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
 
@@ -78,6 +78,16 @@ def _set(parameter, value, ctx, dtype_source):
         if ctx is not None:
             parameter.reset_ctx(ctx)
     parameter.set_data(mx.nd.array(value, dtype=parameter.dtype))
+
+
+def _check_ctx(ctx):
+    """Raise InputError for a GPU that MXNet can't use."""
+    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
+        if one.device_type == 'gpu' and not mx.runtime.Features().is_enabled('CUDA'):
+            raise InputError(
+                f'ctx is {one}: this build of MXNet ({mx.__version__}) has no GPU support; install '
+                'a CUDA build such as mxnet-cu112, or use mx.cpu()'
+            )
 
 
 class ZooBlock(HybridBlock):
@@ -348,10 +358,14 @@ class ZooBlock(HybridBlock):
         directory : str
             Made where it is missing.
         tokenizer : object, optional
-            Anything with ``save_pretrained(directory)``; a directory without a vocabulary can
-            only be used together with one from elsewhere.
+            Anything with ``save_pretrained(directory)``. By default the one that belongs to the
+            pretrained weights that the block began with; of a block that began without any, the
+            vocabulary isn't known, and none is written.
         """
         make_writable_dir(directory)
+        tokenizer = tokenizer or self.own_tokenizer()
+        if tokenizer is None:
+            _log.info('no vocabulary is written to %r: pass the tokenizer', directory)
         self.config.to_json_file(os.path.join(directory, 'config.json'))
         if tokenizer is not None:
             tokenizer.save_pretrained(directory)
@@ -387,25 +401,32 @@ class ZooBlock(HybridBlock):
         CheckpointError
             If they are damaged or don't fit.
         """
-        weights, config = cls._find(name_or_dir, root)
+        weights, config, vocab_file = cls._find(name_or_dir, root)
         fields = config.to_dict()
         fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
         block = cls(cls.config_class.from_dict(fields), **kwargs)
         block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
+        backbone = getattr(block, cls.backbone) if cls.backbone else block
+        backbone.vocab_file = vocab_file
         return block
+
+    def own_tokenizer(self):
+        """The tokenizer of the pretrained weights that the block began with, or None."""
 
     @classmethod
     def _find(cls, name_or_dir, root):
-        """Path of the weights, and their configuration."""
+        """Path of the weights, their configuration, and their VocabFile or None."""
         if os.path.isdir(name_or_dir):
             files = files_in_folder(name_or_dir)
             for what, path in (('weights', files.weights), ('config.json', files.config)):
                 if path is None:
                     raise InputError(f'the directory {name_or_dir!r} has no {what}')
-            return files.weights, cls.config_class.from_json_file(files.config)
+            vocab_file = find_vocab_file(None, path=name_or_dir) if files.vocab else None
+            return files.weights, cls.config_class.from_json_file(files.config), vocab_file
         model, dataset = resolve_alias(name_or_dir)
         found = find_weights(model, dataset, root)
-        return found.weights_path, cls.config_of(model, found)
+        vocab_file = find_vocab_file(model, dataset, root)
+        return found.weights_path, cls.config_of(model, found), vocab_file
 
     @classmethod
     def config_of(cls, model, found):
@@ -438,6 +459,7 @@ class ZooBlock(HybridBlock):
         allow_missing : tuple of str
             Prefixes of names that may be missing besides the task's head.
         """
+        _check_ctx(ctx)
         tensors, metadata = read_tensors(path)
         missing, unused = self._load(
             tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True, cast_dtype=True

@@ -511,6 +511,13 @@ def train(args, task, model, tokenizer, sets, evaluator, ctx):
     callbacks = [ProgressLogger(), files]
     if args.tensorboard:
         callbacks.append(TensorBoardWriter(args.tensorboard))
+    store = CheckpointStore(os.path.join(args.output_dir, 'checkpoints'), args.keep_checkpoints)
+    if store.paths() and not args.resume:
+        logger.warning(
+            '%s has checkpoints of an earlier training, which this one replaces at its first: stop '
+            'now and add --resume to go on with that one',
+            args.output_dir,
+        )
     loop = TrainingLoop(
         model,
         make_trainer(args, model),
@@ -527,7 +534,7 @@ def train(args, task, model, tokenizer, sets, evaluator, ctx):
         evaluate=evaluator.evaluate,
         early_stop=args.early_stop,
         callbacks=callbacks,
-        store=CheckpointStore(os.path.join(args.output_dir, 'checkpoints'), args.keep_checkpoints),
+        store=store,
         config=run_config(args, features),
     )
     if args.resume:

@@ -394,3 +394,25 @@ def test_minilm(minilm_dir):
     words = mx.nd.array([[101, 1996, 4937, 102]])
     assert_same(block(words), same(words))
     assert not same.has_decoder
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize('head', [False, True])
+def test_save_pretrained_keeps_the_vocabulary_of_the_weights(minilm_dir, tmp_path, head):
+    if head:
+        block = bert.BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
+    else:
+        block, _ = model_zoo.get_model('bert_6_384_12')
+    block.save_pretrained(tmp_path / 'saved')
+    text = 'An unaffable tokenizer.'
+    again = bert.BertTokenizer.from_pretrained(tmp_path / 'saved')
+    original = bert.BertTokenizer.from_pretrained(minilm_dir)
+    assert again.encode(text).input_ids.tolist() == original.encode(text).input_ids.tolist()
+
+
+@pytest.mark.weights
+def test_gpu_on_a_build_without(minilm_dir):
+    if mx.runtime.Features().is_enabled('CUDA'):
+        pytest.skip('this build has GPU support')
+    with pytest.raises(InputError, match='no GPU support'):
+        model_zoo.get_model('bert_6_384_12', ctx=mx.gpu(0))
