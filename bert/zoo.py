@@ -154,7 +154,6 @@ def _build(
         use_pooler=use_pooler,
         use_decoder=use_decoder,
         use_classifier=use_classifier,
-        prefix=None,
         **options,
     )
     if found is not None:
