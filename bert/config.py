@@ -1,10 +1,9 @@
 """BERT's hyper-parameters."""
 
 import dataclasses
-import operator
 from typing import Dict, List, Optional
 
-from model_zoo.config import Config
+from model_zoo.config import AttentionConfig
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import check_activation
 
@@ -12,7 +11,7 @@ __all__ = ['BertConfig']
 
 
 @dataclasses.dataclass
-class BertConfig(Config):
+class BertConfig(AttentionConfig):
     """Hyper-parameters of a BERT model, named as in Google's ``bert_config.json``.
 
     Parameters
@@ -91,67 +90,19 @@ class BertConfig(Config):
                 f'hidden_size {self.hidden_size} is not a multiple of '
                 f'num_attention_heads {self.num_attention_heads}'
             )
-        given, self.pruned_heads = self.pruned_heads, {}
-        if given is not None:
-            try:
-                self.pruned_heads = self.add_pruned(given)
-            except InputError as error:
-                raise InputError(f'pruned_heads: {error}') from error
+        self._check_pruned()
 
     @property
-    def head_size(self):
-        """Units of one attention head."""
-        return self.hidden_size // self.num_attention_heads
+    def num_layers(self):
+        """Number of encoder layers."""
+        return self.num_hidden_layers
 
-    def kept_heads(self, layer):
-        """The heads that `layer` still has, by their first numbers."""
-        pruned = self.pruned_heads.get(layer, ())
-        return [head for head in range(self.num_attention_heads) if head not in pruned]
+    @property
+    def num_heads(self):
+        """Attention heads of a layer, before pruning."""
+        return self.num_attention_heads
 
-    def add_pruned(self, heads_to_prune):
-        """`pruned_heads` with more heads.
-
-        Parameters
-        ----------
-        heads_to_prune : dict of int to list of int
-            Layer -> heads, by their first numbers.
-
-        Returns
-        -------
-        dict of int to list of int
-
-        Raises
-        ------
-        InputError
-            If a layer or head doesn't exist, or a layer would be left without heads.
-        """
-        merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
-        for layer, heads in _as_numbers(heads_to_prune).items():
-            if not 0 <= layer < self.num_hidden_layers:
-                raise InputError(
-                    f'there is no layer {layer}: the model has {self.num_hidden_layers}'
-                )
-            wrong = [head for head in heads if not 0 <= head < self.num_attention_heads]
-            if wrong:
-                raise InputError(
-                    f'layer {layer} has no head {wrong[0]}: it has {self.num_attention_heads}'
-                )
-            merged.setdefault(layer, set()).update(heads)
-            if len(merged[layer]) == self.num_attention_heads:
-                raise InputError(f'layer {layer} would be left without heads')
-        return {layer: sorted(heads) for layer, heads in merged.items() if heads}
-
-
-def _as_numbers(heads_to_prune):
-    """A dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
-    try:
-        return {
-            int(layer) if isinstance(layer, str) else operator.index(layer): [
-                operator.index(head) for head in heads
-            ]
-            for layer, heads in heads_to_prune.items()
-        }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(
-            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
-        ) from error
+    @property
+    def units(self):
+        """Size of a position's vector."""
+        return self.hidden_size

@@ -184,7 +184,7 @@ class BertForPreTraining(BertTask):
         )
         _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
         specific = [masked_positions, masked_lm_labels, next_sentence_label]
-        return self._run(words, token_types, valid_length, specific, head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
 
     def _scores(self, F, encoded, words):
         return [encoded['masked_lm'], encoded['next_sentence']]
@@ -235,7 +235,7 @@ class BertForMaskedLM(BertTask):
             self.config.vocab_size,
         )
         specific = [masked_positions, masked_lm_labels]
-        return self._run(words, token_types, valid_length, specific, head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
 
     def _scores(self, F, encoded, words):
         return encoded['masked_lm']
@@ -269,7 +269,7 @@ class BertForNextSentencePrediction(BertTask):
         probes=None,
     ):
         _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
-        return self._run(
+        return self._check_and_run(
             words, token_types, valid_length, [next_sentence_label], head_mask, probes
         )
 
@@ -327,7 +327,7 @@ class BertForSequenceClassification(BertTask):
         else:
             column = isinstance(labels, mx.nd.NDArray) and labels.shape[1:] == (1,)
             _check_labels('labels', labels.reshape((-1,)) if column else labels, words, 1)
-        return self._run(words, token_types, valid_length, [labels], head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def _scores(self, F, encoded, words):
         return self.classifier(self.dropout(encoded['pooled']))
@@ -372,7 +372,7 @@ class BertForMultipleChoice(BertTask):
     ):
         choices = words.shape[1] if isinstance(words, mx.nd.NDArray) and words.ndim > 1 else None
         _check_labels('labels', labels, words, 1, choices)
-        return self._run(words, token_types, valid_length, [labels], head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def _flat(self, F, words, token_types, valid_length):
         words = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
@@ -430,7 +430,7 @@ class BertForTokenClassification(BertTask):
         probes=None,
     ):
         _check_labels('labels', labels, words, 2, self.num_labels)
-        return self._run(words, token_types, valid_length, [labels], head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
 
     def _scores(self, F, encoded, words):
         return self.classifier(self.dropout(encoded['sequence']))
@@ -484,7 +484,7 @@ class BertForQuestionAnswering(BertTask):
         _check_labels('start_positions', start_positions, words, 1)
         _check_labels('end_positions', end_positions, words, 1)
         specific = [start_positions, end_positions]
-        return self._run(words, token_types, valid_length, specific, head_mask, probes)
+        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
 
     def _scores(self, F, encoded, words):
         scores = self.span_classifier(encoded['sequence'])  # (B, L, 2)

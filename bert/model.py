@@ -3,11 +3,12 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
+from model_zoo.attention_block import AttentionBlock
+from model_zoo.block import check_ids, check_range, check_shape
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
-from model_zoo.layers.attention import attention_mask
+from model_zoo.layers.attention import attention_mask, layer_head_mask
 from model_zoo.layers.cells import EncoderCell
 
 from .catalogue import ARCHITECTURES
@@ -66,16 +67,6 @@ class BertEncoder(HybridBlock):
                     )
                     self.layers.add(cell)
 
-    def _layer_mask(self, F, head_mask, layer):
-        """The row of `head_mask` for `layer`, without the heads that were pruned."""
-        row = F.slice_axis(head_mask, axis=0, begin=layer, end=layer + 1)
-        row = F.reshape(row, shape=(-1,))
-        if layer not in self._config.pruned_heads:
-            return row
-        kept = self._config.kept_heads(layer)
-        parts = [F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept]
-        return F.concat(*parts, dim=0)
-
     def hybrid_forward(
         self, F, x, valid_length=None, head_mask=None, probes=None, position_weight=None
     ):
@@ -89,7 +80,7 @@ class BertEncoder(HybridBlock):
             count = cell.attention.num_heads
             if valid_length is not None and count not in masks:
                 masks[count] = attention_mask(F, valid_length, x, count)
-            layer_mask = None if head_mask is None else self._layer_mask(F, head_mask, layer)
+            layer_mask = layer_head_mask(F, head_mask, layer, self._config)
             probe = None if probes is None else probes[layer]
             x, attention, head = cell(x, masks.get(count), layer_mask, probe)
             states.append(self._finish(F, x, valid_length))
@@ -138,7 +129,7 @@ class BertDecoder(HybridBlock):
         return F.FullyConnected(x, weight, bias, num_hidden=self._vocab_size, flatten=False)
 
 
-class BertBlock(ZooBlock):
+class BertBlock(AttentionBlock):
     """What `BertModel` and the task blocks share: inputs, checks, and the heads' outputs.
 
     The inputs of every BERT block begin with ``(words, token_types, valid_length)`` and may end
@@ -158,85 +149,25 @@ class BertBlock(ZooBlock):
         (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
 
-    def _bert(self):
-        """The block's `BertModel`."""
-        return getattr(self, self.backbone) if self.backbone else self
-
     def own_tokenizer(self):
-        file = self._bert().vocab_file
+        file = self._base().vocab_file
         return None if file is None else open_tokenizer(file)
 
     def mappings(self):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
 
-    def _run(self, words, token_types, valid_length, specific, head_mask, probes):
-        """Check the inputs, call the block, and put the heads' outputs aside.
+    def _check_and_run(self, words, token_types, valid_length, specific, head_mask, probes):
+        """Check the inputs and call the block.
 
-        `specific` is the list of the inputs that only this kind of block has. `probes` is given
-        when another block calls this one; then the result is left as it is.
+        `specific` is the list of the inputs that only this kind of block has.
         """
-        bert = self._bert()
-        if isinstance(words, mx.sym.Symbol):  # the caller of the outer block has checked
-            return super().__call__(words, token_types, valid_length, *specific, head_mask, probes)
-        bert.check_inputs(words, token_types, valid_length, self.word_axes)
-        if self.takes_positions and specific[0] is not None:
-            bert.check_positions(words, specific[0])
-        if head_mask is not None:
-            head_mask = bert.full_head_mask(head_mask)
-        keep = bert.keep_multihead_output and probes is None
-        if keep:
-            probes = bert.make_probes(words)
-        output = super().__call__(
-            words, token_types, valid_length, *specific, head_mask, probes
-        )
-        if keep:
-            output, heads = output
-            bert.set_multihead_outputs(heads, probes)
-        return output
-
-    def prune_heads(self, heads_to_prune):
-        """Remove attention heads for good.
-
-        Make a new Trainer afterwards: the parameters of these layers are new ones.
-
-        Parameters
-        ----------
-        heads_to_prune : dict of int to list of int
-            Layer -> heads, by their first numbers. Heads that are pruned already are passed over.
-
-        Raises
-        ------
-        InputError
-            If a layer or head doesn't exist, a layer would be left without heads, or the
-            parameters aren't initialized.
-        """
-        self._bert()._prune(heads_to_prune)
-        self._clear_cached_op()
-        self._apply_hybridize_flags()
-
-    def _apply_hybridize_flags(self):
-        if self._active:  # the new projections must be part of the outer graph
-            self.hybridize(True, **dict(self._flags))
-
-    def get_multihead_outputs(self):
-        """The heads' outputs of the last call, with ``keep_multihead_output=True``.
-
-        Returns
-        -------
-        list of (batch, heads, length, head_size)
-            One a layer.
-        """
-        return self._bert()._by_head('outputs')
-
-    def get_multihead_gradients(self):
-        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``.
-
-        Returns
-        -------
-        list of (batch, heads, length, head_size)
-            One a layer.
-        """
-        return self._bert()._by_head('gradients')
+        if not isinstance(words, mx.sym.Symbol):
+            bert = self._base()
+            bert.check_inputs(words, token_types, valid_length, self.word_axes)
+            if self.takes_positions and specific[0] is not None:
+                bert.check_positions(words, specific[0])
+        inputs = [words, token_types, valid_length, *specific]
+        return self._run(words, inputs, head_mask, probes)
 
 
 class BertModel(BertBlock):
@@ -319,8 +250,6 @@ class BertModel(BertBlock):
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier
         self.vocab_file = None  # of the pretrained weights that it began with
-        self._kept_outputs = None
-        self._kept_probes = None
         initializer = mx.init.Normal(config.initializer_range)
         units = config.hidden_size
         with self.name_scope():
@@ -360,7 +289,10 @@ class BertModel(BertBlock):
         head_mask=None,
         probes=None,
     ):
-        return self._run(words, token_types, valid_length, [masked_positions], head_mask, probes)
+        specific = [masked_positions]
+        return self._check_and_run(
+            words, token_types, valid_length, specific, head_mask, probes
+        )
 
     def hybrid_forward(
         self,
@@ -404,6 +336,10 @@ class BertModel(BertBlock):
         index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B, M)
         return F.gather_nd(sequence, index)
 
+    def attentions(self):
+        """The layers' `SelfAttention`."""
+        return [cell.attention for cell in self.encoder.layers]
+
     # -- inputs ---------------------------------------------------------------------------------
 
     def check_inputs(self, words, token_types, valid_length, axes=2):
@@ -430,70 +366,3 @@ class BertModel(BertBlock):
             raise InputError('masked_positions needs a model with use_decoder=True')
         check_shape('masked_positions', masked_positions, (words.shape[0], -1))
         check_range('masked_positions', masked_positions, 0, words.shape[1])
-
-    def full_head_mask(self, head_mask):
-        """A head mask of (heads,) or (layers, heads) as (layers, heads)."""
-        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
-        if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
-            check_shape('head_mask', head_mask, (heads,))
-            return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
-        check_shape('head_mask', head_mask, (layers, heads))
-        return head_mask
-
-    # -- the heads' outputs ---------------------------------------------------------------------
-
-    def make_probes(self, words):
-        """Zeros, one array a layer, whose gradients will be those of the heads' outputs."""
-        length = words.shape[-1]
-        batch = words.size // length
-        probes = []
-        for cell in self.encoder.layers:
-            units = cell.attention.num_heads * self.config.head_size
-            dtype = cell.attention.qkv.weight.dtype
-            probe = mx.nd.zeros((length, batch, units), ctx=words.context, dtype=dtype)
-            probe.attach_grad()
-            probes.append(probe)
-        return probes
-
-    def set_multihead_outputs(self, heads, probes):
-        """Keep what `get_multihead_outputs` and `get_multihead_gradients` return."""
-        self._kept_outputs, self._kept_probes = heads, probes
-
-    def _by_head(self, what):
-        if self._kept_outputs is None:
-            raise InputError(
-                'there are no multi-head outputs: make the model with keep_multihead_output=True '
-                'and call it first'
-            )
-        arrays = self._kept_outputs
-        if what == 'gradients':
-            arrays = [probe.grad for probe in self._kept_probes]
-        size = self.config.head_size
-        return [
-            array.reshape((0, 0, -1, size)).transpose((1, 2, 0, 3))  # (B, heads, L, head_size)
-            for array in arrays
-        ]
-
-    def _prune(self, heads_to_prune):
-        config = self.config
-        merged = config.add_pruned(heads_to_prune)
-        keep = {}  # layer -> those of the heads it has now that stay
-        for layer, pruned in merged.items():
-            before = config.kept_heads(layer)
-            kept = [i for i, head in enumerate(before) if head not in pruned]
-            if len(kept) < len(before):
-                keep[layer] = kept
-        attentions = {layer: self.encoder.layers[layer].attention for layer in keep}
-        try:
-            for attention in attentions.values():
-                attention.qkv.weight.list_ctx()
-        except RuntimeError as error:
-            raise InputError(
-                'there are no weights to prune: initialize the block or load its parameters first'
-            ) from error
-        for layer, attention in attentions.items():
-            attention.prune(keep[layer])
-        config.pruned_heads.clear()  # in place: the configurations of the heads on top share it
-        config.pruned_heads.update(merged)
-        self._clear_cached_op()
-        self._apply_hybridize_flags()

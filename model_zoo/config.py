@@ -4,11 +4,12 @@ import copy
 import dataclasses
 import json
 import math
+import operator
 
 from .errors import InputError, ZooError
 from .files import atomic_write
 
-__all__ = ['Config']
+__all__ = ['AttentionConfig', 'Config']
 
 
 @dataclasses.dataclass
@@ -101,3 +102,79 @@ class Config:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not 0 <= value < math.inf:
                 raise InputError(f'{name} must be a number of at least 0, but is {value!r}')
+
+
+@dataclasses.dataclass
+class AttentionConfig(Config):
+    """A configuration of layers with attention heads, some of which may be pruned.
+
+    A subclass has the field `pruned_heads`, and the properties `num_layers`, `num_heads` and
+    `units`, for the names of these differ between the families' files.
+    """
+
+    def _check_pruned(self):
+        """Bring the field `pruned_heads` into its form."""
+        given, self.pruned_heads = self.pruned_heads, {}
+        if given is not None:
+            try:
+                self.pruned_heads = self.add_pruned(given)
+            except InputError as error:
+                raise InputError(f'pruned_heads: {error}') from error
+
+    @property
+    def head_size(self):
+        """Units of one attention head."""
+        return self.units // self.num_heads
+
+    def kept_heads(self, layer):
+        """The heads that `layer` still has, by their first numbers."""
+        pruned = self.pruned_heads.get(layer, ())
+        return [head for head in range(self.num_heads) if head not in pruned]
+
+    def add_pruned(self, heads_to_prune):
+        """`pruned_heads` with more heads.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their first numbers.
+
+        Returns
+        -------
+        dict of int to list of int
+
+        Raises
+        ------
+        InputError
+            If a layer or head doesn't exist, or a layer would be left without heads.
+        """
+        merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
+        for layer, heads in _as_numbers(heads_to_prune).items():
+            if not 0 <= layer < self.num_layers:
+                raise InputError(
+                    f'there is no layer {layer}: the model has {self.num_layers}'
+                )
+            wrong = [head for head in heads if not 0 <= head < self.num_heads]
+            if wrong:
+                raise InputError(
+                    f'layer {layer} has no head {wrong[0]}: it has {self.num_heads}'
+                )
+            merged.setdefault(layer, set()).update(heads)
+            if len(merged[layer]) == self.num_heads:
+                raise InputError(f'layer {layer} would be left without heads')
+        return {layer: sorted(heads) for layer, heads in merged.items() if heads}
+
+
+def _as_numbers(heads_to_prune):
+    """A dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
+    try:
+        return {
+            int(layer) if isinstance(layer, str) else operator.index(layer): [
+                operator.index(head) for head in heads
+            ]
+            for layer, heads in heads_to_prune.items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
+        ) from error
