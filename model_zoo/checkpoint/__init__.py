@@ -4,7 +4,16 @@ A reader knows a file format and no family (`params`, `safetensors_file`); a `Ma
 family's table of names and knows no format.
 """
 
-from .mapping import Fused, Mapping, Padded, Rule
+from .mapping import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Transposed
 from .readers import read_tensors
 
-__all__ = ['Fused', 'Mapping', 'Padded', 'Rule', 'read_tensors']
+__all__ = [
+    'Fused',
+    'FusedConv1D',
+    'Mapping',
+    'OneWide',
+    'Padded',
+    'Rule',
+    'Transposed',
+    'read_tensors',
+]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = ['Fused', 'Mapping', 'Padded', 'Rule']
+__all__ = ['Fused', 'FusedConv1D', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Transposed']
 
 
 class _Same:
@@ -36,11 +36,32 @@ class Fused:
         return [rows[:, part].reshape((-1,) + array.shape[1:]) for part in range(3)]
 
 
+class FusedConv1D:
+    """OpenAI's ``c_attn`` (units, 3 * units), or its bias <-> our fused weight, or bias.
+
+    Theirs has all queries' columns first, then all keys' and all values'.
+    """
+
+    def load(self, arrays, config):
+        return Fused().load(np.split(arrays[0].T, 3), config)
+
+    def save(self, array, config):
+        return [np.concatenate(Fused().save(array, config)).T]
+
+
 @dataclasses.dataclass(frozen=True)
 class Padded:
-    """A tensor without <-> with the zero units of `FeedForward`, along `axis`."""
+    """A tensor without <-> with the zero units of `FeedForward`, along `axis`.
+
+    Parameters
+    ----------
+    axis : int
+    field : str
+        Of the configuration: how many units there are without them.
+    """
 
     axis: int = 0
+    field: str = 'intermediate_size'
 
     def load(self, arrays, config):
         from ..layers.feed_forward import padded_units
@@ -54,7 +75,46 @@ class Padded:
         return np.pad(array, widths)
 
     def save(self, array, config):
-        return [np.take(array, range(config.intermediate_size), axis=self.axis)]
+        return [np.take(array, range(getattr(config, self.field)), axis=self.axis)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Transposed:
+    """A dense layer's weight (inputs, outputs) <-> ours (outputs, inputs).
+
+    So it is in TensorFlow's ``kernel``, and in the ``Conv1D`` of the PyTorch files of GPT and
+    GPT-2.
+
+    Parameters
+    ----------
+    then : object
+        The conversion between the transposed tensors and ours, such as ``Padded(0)``, whose axis
+        is counted in ours.
+    """
+
+    then: object = _Same()
+
+    def load(self, arrays, config):
+        return self.then.load([array.T for array in arrays], config)
+
+    def save(self, array, config):
+        return [array.T for array in self.then.save(array, config)]
+
+
+@dataclasses.dataclass(frozen=True)
+class OneWide:
+    """A convolution's weight (1, inputs, outputs) <-> what `then` makes of (inputs, outputs).
+
+    OpenAI's own checkpoints have their dense layers so.
+    """
+
+    then: object = _Same()
+
+    def load(self, arrays, config):
+        return self.then.load([np.squeeze(array, 0) for array in arrays], config)
+
+    def save(self, array, config):
+        return [array[None] for array in self.then.save(array, config)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from mxnet.gluon import HybridBlock, nn
 
 from .attention import SelfAttention
+from .causal_attention import CausalSelfAttention
 from .feed_forward import FeedForward
 
-__all__ = ['EncoderCell']
+__all__ = ['DecoderCell', 'EncoderCell']
 
 
 class EncoderCell(HybridBlock):
@@ -25,6 +26,8 @@ class EncoderCell(HybridBlock):
     As `SelfAttention`'s; the first output is that of the whole cell, (length, batch, units).
     """
 
+    attention_class = SelfAttention
+
     def __init__(
         self,
         units,
@@ -41,7 +44,7 @@ class EncoderCell(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         with self.name_scope():
-            self.attention = SelfAttention(
+            self.attention = self.attention_class(
                 units, num_heads, head_size, attention_dropout, initializer, prefix='attention_'
             )
             self.attention_norm = nn.LayerNorm(epsilon=layer_norm_eps, in_channels=units)
@@ -54,3 +57,50 @@ class EncoderCell(HybridBlock):
         x = self.attention_norm(x + self.dropout(attended))
         x = self.ffn_norm(x + self.dropout(self.ffn(x)))
         return x, probabilities, heads
+
+
+class DecoderCell(EncoderCell):
+    """One layer of a decoder, which looks back only.
+
+    Parameters
+    ----------
+    units, hidden_size, num_heads, head_size, attention_dropout, dropout, activation, \
+layer_norm_eps, initializer
+        See `EncoderCell`.
+    pre_norm : bool
+        Whether normalization precedes each sub-layer, as in GPT-2, or follows each residual, as in
+        GPT.
+
+    Inputs, Outputs
+    ---------------
+    As `CausalSelfAttention`'s; the first output is that of the whole cell.
+    """
+
+    attention_class = CausalSelfAttention
+
+    def __init__(self, *args, pre_norm, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._pre_norm = pre_norm
+
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None, past=None):
+        attended, *others = self.attention(self._before(x), mask, head_mask, probe, past)
+        return [self._after(x, attended), *others]
+
+    def step(self, F, x, mask, key_cache, value_cache):
+        """One more position a row; see `CausalSelfAttention.step`."""
+        attended, key, value = self.attention.step(
+            F, self._before(x), mask, key_cache, value_cache
+        )
+        return self._after(x, attended), key, value
+
+    def _before(self, x):
+        """What the attention gets."""
+        return self.attention_norm(x) if self._pre_norm else x
+
+    def _after(self, x, attended):
+        """The cell's output from its input and the attention's output."""
+        x = x + self.dropout(attended)
+        if self._pre_norm:
+            return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        x = self.attention_norm(x)
+        return self.ffn_norm(x + self.dropout(self.ffn(x)))

@@ -1,0 +1,12 @@
+"""OpenAI GPT: configuration, model, task heads and tokenizer."""
+
+from .config import OpenAIGPTConfig
+from .heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
+from .model import OpenAIGPTModel
+
+__all__ = [
+    'OpenAIGPTConfig',
+    'OpenAIGPTDoubleHeadsModel',
+    'OpenAIGPTLMHeadModel',
+    'OpenAIGPTModel',
+]

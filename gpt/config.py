@@ -1,0 +1,46 @@
+"""OpenAI GPT's hyper-parameters."""
+
+import dataclasses
+
+from model_zoo.config import DecoderConfig
+
+__all__ = ['OpenAIGPTConfig']
+
+# OpenAI's names of activation functions -> ours; its gelu is the approximation by tanh
+_ACTIVATIONS = {'gelu': 'gelu_new', 'silu': 'swish'}
+
+
+@dataclasses.dataclass
+class OpenAIGPTConfig(DecoderConfig):
+    """Hyper-parameters of an OpenAI GPT model, named as in pytorch-pretrained-bert.
+
+    Parameters
+    ----------
+    vocab_size, n_special, n_positions, n_ctx, n_embd, n_layer, n_head, resid_pdrop, embd_pdrop, \
+attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
+        See `DecoderConfig`.
+    afn : {'gelu', 'relu', 'swish', 'tanh'}
+        Activation of the feed-forward layer; "gelu" is its approximation by tanh here.
+
+    Raises
+    ------
+    InputError
+        If a value can't be right; the message names the field.
+
+    References
+    ----------
+    Radford et al., "Improving Language Understanding by Generative Pre-Training", section 4.1;
+    ``OpenAIGPTConfig`` of pytorch-pretrained-bert's modeling_openai.py.
+    """
+
+    vocab_size: int = 40478
+    afn: str = 'gelu'
+
+    @property
+    def activation(self):
+        return _ACTIVATIONS.get(self.afn, self.afn)
+
+    @property
+    def mc_pdrop(self):
+        """Dropout rate before the multiple choice head."""
+        return self.resid_pdrop

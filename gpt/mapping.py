@@ -1,0 +1,36 @@
+"""OpenAI GPT's parameter names in other programs, as reversible tables."""
+
+from model_zoo.checkpoint.mapping import Mapping, Rule
+from model_zoo.decoder_mapping import conv1d_rules
+
+__all__ = ['MAPPINGS']
+
+_RULES = [
+    Rule(
+        'word_embed.weight',
+        'tokens_embed.weight',
+        tied=('lm_head.weight', 'lm_head.decoder.weight'),
+    ),
+    Rule('position_weight', 'positions_embed.weight'),
+    *conv1d_rules(),
+    Rule('^mc_head.weight', 'multiple_choice_head.summary.weight'),
+    Rule('^mc_head.bias', 'multiple_choice_head.summary.bias'),
+]
+
+#: name of a format -> Mapping
+MAPPINGS = {
+    # pytorch-pretrained-bert 0.6.2 and transformers
+    'huggingface': Mapping(
+        _RULES,
+        'transformer.',
+        mark_heads=False,
+        outside=('lm_head.', 'multiple_choice_head.'),
+        ignore=(r'h\.\d+\.attn\.(masked_)?bias$', r'position_ids$'),
+        rename=(
+            (r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),
+            (r'\.g$', '.weight'),  # of the first versions' files
+            (r'\.b$', '.bias'),
+            (r'\.w$', '.weight'),
+        ),
+    ),
+}

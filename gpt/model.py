@@ -1,0 +1,38 @@
+"""OpenAI GPT's decoder."""
+
+from model_zoo.decoder import DecoderModel
+
+from .catalogue import ARCHITECTURES
+from .config import OpenAIGPTConfig
+from .mapping import MAPPINGS
+
+__all__ = ['OpenAIGPTBlock', 'OpenAIGPTModel']
+
+
+class OpenAIGPTBlock:
+    """What `OpenAIGPTModel` and the task blocks share."""
+
+    config_class = OpenAIGPTConfig
+    architectures = ARCHITECTURES
+
+    def mappings(self):
+        """Name of a format -> `Mapping`."""
+        return MAPPINGS
+
+
+class OpenAIGPTModel(OpenAIGPTBlock, DecoderModel):
+    """OpenAI GPT: a decoder whose layers normalize after each residual.
+
+    Parameters, inputs and outputs are those of `DecoderModel`, without the past.
+
+    References
+    ----------
+    Radford et al., "Improving Language Understanding by Generative Pre-Training", section 3.1;
+    ``OpenAIGPTModel`` of pytorch-pretrained-bert's modeling_openai.py.
+
+    Examples
+    --------
+    >>> model = OpenAIGPTModel(OpenAIGPTConfig(n_layer=2, n_head=2, n_embd=8))
+    >>> model.initialize()
+    >>> hidden = model(mx.nd.array([[31, 51, 99], [15, 5, 0]], dtype='int32'))
+    """

@@ -1,0 +1,7 @@
+"""GPT-2: configuration, model, task heads and tokenizer."""
+
+from .config import GPT2Config
+from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel
+from .model import GPT2Model
+
+__all__ = ['GPT2Config', 'GPT2DoubleHeadsModel', 'GPT2LMHeadModel', 'GPT2Model']

@@ -1,0 +1,28 @@
+"""GPT-2's sizes and pretrained weights, as data; see Radford et al. 2019, table 2."""
+
+from model_zoo.pretrained import PretrainedEntry
+
+__all__ = ['ARCHITECTURES', 'PRETRAINED']
+
+#: name of a model -> its fields of GPT2Config; the names say layers, units and heads
+ARCHITECTURES = {
+    'gpt2_12_768_12': {'n_layer': 12, 'n_embd': 768, 'n_head': 12},
+    'gpt2_24_1024_16': {'n_layer': 24, 'n_embd': 1024, 'n_head': 16},
+}
+
+PRETRAINED = tuple(
+    PretrainedEntry(
+        model,
+        'openai_webtext',
+        family='gpt2',
+        do_lower_case=False,
+        default=True,
+        names=names,
+        vocab='openai_webtext',
+        hub=hub,
+    )
+    for model, names, hub in [
+        ('gpt2_12_768_12', ('gpt2', 'gpt2_117m'), 'openai-community/gpt2'),
+        ('gpt2_24_1024_16', ('gpt2-medium', 'gpt2_345m'), 'openai-community/gpt2-medium'),
+    ]
+)

@@ -1,0 +1,53 @@
+"""GPT-2's hyper-parameters."""
+
+import dataclasses
+from typing import Optional
+
+from model_zoo.config import DecoderConfig
+
+__all__ = ['GPT2Config']
+
+
+@dataclasses.dataclass
+class GPT2Config(DecoderConfig):
+    """Hyper-parameters of a GPT-2 model, named as in pytorch-pretrained-bert and transformers.
+
+    Parameters
+    ----------
+    vocab_size, n_special, n_positions, n_ctx, n_embd, n_layer, n_head, resid_pdrop, embd_pdrop, \
+attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
+        See `DecoderConfig`.
+    n_inner : int, optional
+        Units of the feed-forward layer; by default four times `n_embd`.
+    activation_function : {'gelu_new', 'gelu', 'relu', 'swish', 'tanh'}
+        Activation of the feed-forward layer.
+
+    Raises
+    ------
+    InputError
+        If a value can't be right; the message names the field.
+
+    References
+    ----------
+    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
+    ``GPT2Config`` of pytorch-pretrained-bert's modeling_gpt2.py; ``hparams.json`` of openai/gpt-2.
+    """
+
+    vocab_size: int = 50257
+    n_positions: int = 1024
+    n_ctx: int = 1024
+    n_inner: Optional[int] = None
+    activation_function: str = 'gelu_new'
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.n_inner is not None:
+            self._check_positive('n_inner')
+
+    @property
+    def activation(self):
+        return self.activation_function
+
+    @property
+    def intermediate_size(self):
+        return 4 * self.n_embd if self.n_inner is None else self.n_inner

@@ -1,0 +1,44 @@
+"""GPT-2's decoder."""
+
+from model_zoo.decoder import DecoderModel
+
+from .catalogue import ARCHITECTURES
+from .config import GPT2Config
+from .mapping import MAPPINGS
+
+__all__ = ['GPT2Block', 'GPT2Model']
+
+
+class GPT2Block:
+    """What `GPT2Model` and the task blocks share."""
+
+    config_class = GPT2Config
+    architectures = ARCHITECTURES
+
+    def mappings(self):
+        """Name of a format -> `Mapping`."""
+        return MAPPINGS
+
+
+class GPT2Model(GPT2Block, DecoderModel):
+    """GPT-2: a decoder whose layers normalize their input.
+
+    Parameters, inputs and outputs are those of `DecoderModel`; the outputs are the hidden states
+    and the `presents`, which are the `past` of a later call.
+
+    References
+    ----------
+    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3; ``GPT2Model``
+    of pytorch-pretrained-bert's modeling_gpt2.py.
+
+    Examples
+    --------
+    >>> model = GPT2Model(GPT2Config(n_layer=2, n_head=2, n_embd=8))
+    >>> model.initialize()
+    >>> words = mx.nd.array([[31, 51, 99], [15, 5, 0]], dtype='int32')
+    >>> hidden, presents = model(words)
+    >>> more, presents = model(words, past=presents)
+    """
+
+    pre_norm = True
+    has_past = True

@@ -1,0 +1,135 @@
+"""Self-attention that looks back only, alone or with keys and values kept from before."""
+
+import math
+
+from .attention import SelfAttention
+
+__all__ = ['CausalSelfAttention', 'causal_mask']
+
+
+def causal_mask(F, steps, past=None):
+    """What to add to the attention scores, so that no position looks ahead.
+
+    Parameters
+    ----------
+    F : module
+        ``mx.nd`` or ``mx.sym``.
+    steps : (length, ...)
+        Any array with the sequence's length as its first axis.
+    past : (2, batch, heads, past_length, head_size), optional
+        Keys and values of earlier positions, which all may be looked at.
+
+    Returns
+    -------
+    (1, length, past_length + length)
+        0 where a query (second axis) may look at a key, and -10000 elsewhere, to which softmax
+        then gives exactly 0.
+    """
+    positions = F.contrib.arange_like(steps, axis=0)
+    ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
+    mask = -10000 * ahead
+    if past is not None:
+        free = F.zeros_like(F.contrib.arange_like(past, axis=3))  # (P,)
+        free = F.broadcast_mul(F.expand_dims(F.ones_like(positions), 1), F.expand_dims(free, 0))
+        mask = F.concat(free, mask, dim=1)
+    return F.BlockGrad(F.expand_dims(mask, 0))
+
+
+class CausalSelfAttention(SelfAttention):
+    """`SelfAttention` for decoders, which can keep keys and values for later positions.
+
+    Inputs
+    ------
+    x : (length, batch, units)
+    mask : (batch * num_heads, length, past_length + length)
+        See `causal_mask`.
+    head_mask : (num_heads,) or None
+    probe : (length, batch, num_heads * head_size) or None
+    past : (2, batch, num_heads, past_length, head_size) or None
+        Keys and values of earlier positions.
+
+    Outputs
+    -------
+    output, probabilities, heads
+        See `SelfAttention`; probabilities are (batch, num_heads, length, past_length + length).
+    present : (2, batch, num_heads, past_length + length, head_size)
+        `past` with the keys and values of these positions.
+    """
+
+    def _split(self, F, qkv):
+        """Query, key and value of (length, batch, 3 * inner): each (batch, heads, length, size).
+        """
+        by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
+        by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
+        parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
+        return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
+
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None, past=None):
+        heads = self._num_heads
+        qkv = self.qkv(x)  # (L, B, 3 * inner)
+        query, key, value = self._split(F, qkv)
+        if past is None:
+            scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=heads)
+        else:
+            past_key, past_value = (
+                F.reshape(F.slice_axis(past, axis=0, begin=i, end=i + 1), shape=(-3, 0, 0, 0))
+                for i in range(2)
+            )
+            key = F.concat(past_key, key, dim=2)
+            value = F.concat(past_value, value, dim=2)
+            scores = F.batch_dot(self._rows(F, query), self._rows(F, key), transpose_b=True)
+            scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
+        probabilities = self.dropout(F.softmax(scores + mask, axis=-1))
+        by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
+        if head_mask is not None:
+            by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
+            probabilities = F.reshape(by_head, shape=(-3, 0, 0))
+        if past is None:
+            context = F.contrib.interleaved_matmul_selfatt_valatt(qkv, probabilities, heads=heads)
+        else:
+            context = F.batch_dot(probabilities, self._rows(F, value))  # (B * heads, L, size)
+            context = F.reshape(context, shape=(-4, -1, heads, 0, 0))
+            context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
+        if probe is not None:
+            context = context + probe
+        return self.proj(context), by_head, context, F.stack(key, value, axis=0)
+
+    @staticmethod
+    def _rows(F, x):
+        """(batch, heads, length, size) as (batch * heads, length, size)."""
+        return F.reshape(x, shape=(-3, 0, 0))
+
+    def step(self, F, x, mask, key_cache, value_cache):
+        """Attention of one more position a row, with keys and values in arrays of a fixed size.
+
+        Parameters
+        ----------
+        F : module
+        x : (1, batch, units)
+        mask : (batch * num_heads, 1, capacity)
+            0 at the places of the caches that are in use, -10000 at the others.
+        key_cache : (batch, num_heads, capacity, head_size)
+        value_cache : (batch, num_heads, head_size, capacity)
+            The other way round, because the products with one query are a quarter faster so.
+
+        Returns
+        -------
+        output : (1, batch, units)
+        key : (batch, num_heads, 1, head_size)
+        value : (batch, num_heads, head_size, 1)
+            To be written to the caches by the caller: nothing here grows or is copied.
+        """
+        query, key, value = self._split(F, self.qkv(x))
+        query = self._rows(F, query) / math.sqrt(self._head_size)  # (B * heads, 1, size)
+        query, value = (F.swapaxes(each, -1, -2) for each in (query, value))
+        old = F.batch_dot(self._rows(F, key_cache), query)  # (B * heads, capacity, 1)
+        old = F.swapaxes(old, 1, 2) + mask
+        own = F.batch_dot(self._rows(F, key), query)  # (B * heads, 1, 1)
+        probabilities = F.softmax(F.concat(old, own, dim=2), axis=-1)
+        probabilities = F.swapaxes(probabilities, 1, 2)  # (B * heads, capacity + 1, 1)
+        old = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
+        own = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
+        context = F.batch_dot(self._rows(F, value_cache), old)  # (B * heads, size, 1)
+        context = context + F.broadcast_mul(self._rows(F, value), own)
+        context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
+        return self.proj(context), key, value
