@@ -6,6 +6,8 @@ The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with Gluo
 ``valid_length`` in the place of the attention mask.
 """
 
+from dataclasses import replace
+
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -89,6 +91,12 @@ class BertTask(BertBlock):
             weight_initializer=mx.init.Normal(self.config.initializer_range),
             prefix=prefix,
         )
+
+    def _set_num_labels(self, num_labels):
+        if num_labels is not None:
+            # a new configuration, which checks the value
+            self.config.num_labels = replace(self.config, num_labels=num_labels).num_labels
+        self.num_labels = self.config.num_labels
 
     def _set_dropout(self, dropout):
         self.dropout_rate = self.config.hidden_dropout_prob if dropout is None else dropout
@@ -307,8 +315,7 @@ class BertForSequenceClassification(BertTask):
         self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options
     ):
         super().__init__(bert, prefix=prefix, params=params, **options)
-        self.num_labels = num_labels or self.config.num_labels
-        self.config.num_labels = self.num_labels
+        self._set_num_labels(num_labels)
         with self.name_scope():
             self._set_dropout(dropout)
             self.classifier = self._dense(self.num_labels)
@@ -414,8 +421,7 @@ class BertForTokenClassification(BertTask):
         self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options
     ):
         super().__init__(bert, prefix=prefix, params=params, **options)
-        self.num_labels = num_labels or self.config.num_labels
-        self.config.num_labels = self.num_labels
+        self._set_num_labels(num_labels)
         with self.name_scope():
             self._set_dropout(dropout)
             self.classifier = self._dense(self.num_labels)

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from model_zoo.cli import get_ctx, parser, run, setup_logging
+from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
@@ -55,22 +56,12 @@ def _parse(argv):
     return arguments.parse_args(argv)
 
 
-def _read_lines(path):
+def _sentences(path):
     """Yield the lines of a file, stripped; InputError if it's empty or not UTF-8."""
-    number = 0
-    try:
-        with open(path, 'rb') as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield line.decode('utf-8-sig' if number == 1 else 'utf-8').strip()
-                except UnicodeDecodeError as error:
-                    raise InputError(
-                        f'{path!r}, line {number}: not UTF-8 ({error.reason} at byte '
-                        f'{error.start} of the line); save the file as UTF-8'
-                    ) from error
-    except OSError as error:
-        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
-    if not number:
+    line = None
+    for _, line in read_lines(path):
+        yield line.strip()
+    if line is None:
         raise InputError(f'{path!r} is empty: give a file with one sentence a line')
 
 
@@ -83,7 +74,7 @@ def _count(args):
         return len(args.sentences)
     if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
         return None
-    return sum(1 for _ in _read_lines(args.file))
+    return sum(1 for _ in _sentences(args.file))
 
 
 def _remembered(sentences, memory):
@@ -147,7 +138,7 @@ def main(argv=None):
     if args.normalize and not args.pooling:
         raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
     total = _count(args)
-    sentences = args.sentences or _read_lines(args.file)
+    sentences = args.sentences or _sentences(args.file)
     if args.output:
         with open_writer(args.output) as writer:  # first, to fail before the model is loaded
             _write(writer, _embedding(args), sentences, args, total)

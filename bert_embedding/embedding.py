@@ -325,17 +325,25 @@ class BertEmbedding:
 
     def _results(self, sentences, finish):
         """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
-        read = cut = lost = 0
+        read = cut = lost = empty = 0
         try:
             for encodings in self._pools(sentences):
                 read += len(encodings)
                 cut += sum(encoding.truncated > 0 for encoding in encodings)
                 lost += sum(encoding.truncated for encoding in encodings)
+                empty += sum(len(encoding.input_ids) == 2 for encoding in encodings)
                 results = [None] * len(encodings)
                 for number, states in self._states(encodings):
                     results[number] = finish(encodings[number], states)
                 yield from results
         finally:
+            if empty:
+                logger.warning(
+                    '%d of %d sentences have no words; their results are empty, or made of [CLS] '
+                    'and [SEP] alone',
+                    empty,
+                    read,
+                )
             if cut:
                 logger.warning(
                     '%d of %d sentences were cut to max_seq_length %d and lost %d pieces; without '

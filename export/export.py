@@ -11,6 +11,7 @@ The flags are those of GluonNLP's scripts/bert/export.py.
 import contextlib
 import inspect
 import logging
+import math
 import os
 import sys
 import tempfile
@@ -23,6 +24,7 @@ if __name__ == '__main__':
         path for path in sys.path if os.path.abspath(path) != _here
     ]
 
+import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -82,11 +84,12 @@ def export_block(block, directory, name, example_inputs=None):
         Made where it is missing.
     name : str
         The files' prefix.
-    example_inputs : sequence of (NDArray or None), optional
+    example_inputs : sequence of (NDArray, list of NDArray or None), optional
         The block's inputs, by which the graph's inputs are chosen: None, and what is left out at
-        the end, are no inputs of the graph. The others are named data0, data1, ... in their order.
-        By default words, token types and valid length. With arrays of the block's own, these are
-        compared too. Labels can't be inputs.
+        the end, are no inputs of the graph. The others are named data0, data1, ... in their order,
+        each element of a list by itself. By default the block's `export_inputs`: words, token types
+        and valid length for BERT, words and valid length for decoders. With arrays of the block's
+        own, these are compared too. Labels can't be inputs.
 
     Returns
     -------
@@ -105,9 +108,9 @@ def export_block(block, directory, name, example_inputs=None):
     _check_block(block)
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be the start of a file name, but is {name!r}')
-    names, batches = _batches(block, example_inputs)
+    batches = _batches(block, example_inputs)
     directory = make_writable_dir(directory)
-    symbol = _trace(block, names)
+    symbol, names = _trace(block, batches[-1])
     files = [f'{name}-symbol.json', f'{name}-0000.params']
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
@@ -139,10 +142,10 @@ def _check_block(block):
 
 
 def _batches(block, example_inputs):
-    """Names of the graph's inputs, and batches of different size with arrays for each of them."""
+    """Batches of different size, each with arrays by the names of the block's inputs."""
     known = list(inspect.signature(block.__call__).parameters)
     if example_inputs is None:
-        names, batches = known[:3], []
+        names, batches = block.export_inputs, []
     else:
         if len(example_inputs) > len(known) or not len(example_inputs):
             raise InputError(
@@ -156,43 +159,45 @@ def _batches(block, example_inputs):
     if 'words' not in names:
         raise InputError('example_inputs must begin with the words')
     random = np.random.RandomState(0)  # not the global one: the user's random numbers stay
-    limit = block.config.max_position_embeddings
+    limit = block.context_length or math.inf
     if not batches:
         batches = [_make_batch(block, names, 1, min(16, limit), 'float32', random)]
     length = batches[0]['words'].shape[-1]
-    length += 7 if length + 7 <= limit else -min(7, length - 1)
-    return names, [*batches, _make_batch(block, names, 3, length, 'int32', random)]
+    length += 7 if length + 7 < limit else -min(7, length - 1)  # which leaves room for a past
+    return [*batches, _make_batch(block, names, 3, length, 'int32', random)]
 
 
-def _make_batch(block, names, batch_size, length, dtype, random):
+def _make_batch(block, names, batch_size, length, id_type, random):
     """Arrays for the inputs `names` of `block`."""
-    rows = (batch_size,) + (2,) * (block.word_axes - 2)
-    config = block.config
+    makers = block.example_makers(batch_size, length, random)
     batch = {}
     for name in names:
-        if name == 'words':
-            value = random.randint(0, config.vocab_size, (*rows, length))
-        elif name == 'token_types':
-            value = random.randint(0, config.type_vocab_size, (*rows, length))
-        elif name == 'valid_length':
-            value = random.randint(1, length + 1, rows)
-        elif name == 'masked_positions':
-            value = random.randint(0, length, (batch_size, min(4, length)))
-        elif name == 'head_mask':
-            shape = (config.num_hidden_layers, config.num_attention_heads)
-            value = random.randint(0, 2, shape).astype('float32')
-        else:
+        if name not in makers:
             raise InputError(
                 f'{name} of {type(block).__name__} cannot be an input of an exported graph'
             )
-        batch[name] = mx.nd.array(value, dtype=np.float32 if name == 'head_mask' else dtype)
+        batch[name] = _map(
+            lambda value: mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None),
+            makers[name](),
+        )
     return batch
 
 
-def _trace(block, names):
-    """The graph of `block` for the inputs `names`; what the block has cached isn't touched."""
-    variables = {name: mx.sym.var(f'data{i}') for i, name in enumerate(names)}
-    return mx.sym.Group(_flatten(block(**variables)))
+def _map(function, value):
+    """`function` of an array, or of each array of a list."""
+    if isinstance(value, (list, tuple)):
+        return [_map(function, each) for each in value]
+    return function(value)
+
+
+def _trace(block, batch):
+    """The graph of `block` for such inputs, and their names; the block isn't touched."""
+    names = [f'data{i}' for i in range(len(_flatten(list(batch.values()))))]
+    left = iter(names)
+    variables = {
+        name: _map(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
+    }
+    return mx.sym.Group(_flatten(block(**variables))), names
 
 
 def _flatten(outputs):
@@ -240,16 +245,17 @@ def _plain(block):
 def _compare(block, names, batch, symbol_path, params_path):
     """Raise ExportError unless the files compute what `block` does."""
     ctx = next(iter(block.collect_params().values())).list_ctx()[0]
-    batch = {name: array.as_in_context(ctx) for name, array in batch.items()}
+    batch = {
+        name: _map(lambda array: array.as_in_context(ctx), value) for name, value in batch.items()
+    }
     with _plain(block), warnings.catch_warnings():
         expected = _flatten(block(**batch))
         if 'head_mask' in batch:
             batch['head_mask'] = _backbone(block).full_head_mask(batch['head_mask'])
-        inputs = [f'data{i}' for i in range(len(names))]
         try:
             warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
-            loaded = mx.gluon.SymbolBlock.imports(symbol_path, inputs, params_path, ctx=ctx)
-            results = _flatten(loaded(*[batch[name] for name in names]))
+            loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
+            results = _flatten(loaded(*_flatten(list(batch.values()))))
             results = [result.asnumpy() for result in results]
         except mx.MXNetError as error:
             reason = str(error).strip().splitlines()[-1]
@@ -427,7 +433,7 @@ def main(argv=None):
     cli.setup_logging()
     make_writable_dir(args.output_dir)  # before the work, not after
     block = build_block(args)
-    limit = block.config.max_position_embeddings
+    limit = block.context_length
     if not 1 <= args.seq_length <= limit:
         raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
     words = mx.nd.zeros((1, args.seq_length))

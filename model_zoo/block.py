@@ -8,11 +8,13 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .checkpoint.layouts import LAYOUTS
 from .checkpoint.params import write_params
 from .checkpoint.readers import read_tensors
-from .errors import CheckpointError, InputError
-from .files import make_writable_dir
-from .pretrained import files_in_folder, find_vocab_file, find_weights, resolve_alias
+from .devices import check_gpu
+from .errors import CheckpointError, InputError, UnknownNameError
+from .files import make_writable_dir, write_json
+from .pretrained import files_in_folder, find_vocab_file, find_weights, is_alias, resolve_alias
 
 __all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
 
@@ -54,9 +56,14 @@ def check_range(name, array, low, high, hint=''):
 
 
 def check_ids(name, array, size):
-    """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
+    """Raise InputError unless all ids of `array` are whole and in [0, size); see `check_range`."""
     hint = ': was the text encoded with the vocabulary of these weights?'
     check_range(name, array, 0, size, hint)
+    if array.context.device_type != 'gpu' and not np.issubdtype(array.dtype, np.integer):
+        values = array.asnumpy()
+        wrong = values[values != np.floor(values)]
+        if wrong.size:
+            raise InputError(f'{name} holds {wrong[0]:.10g}, and ids are whole numbers')
 
 
 def _pattern(args):
@@ -83,11 +90,8 @@ def _set(parameter, value, ctx, dtype_source):
 def _check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
     for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
-        if one.device_type == 'gpu' and not mx.runtime.Features().is_enabled('CUDA'):
-            raise InputError(
-                f'ctx is {one}: this build of MXNet ({mx.__version__}) has no GPU support; install '
-                'a CUDA build such as mxnet-cu112, or use mx.cpu()'
-            )
+        if one.device_type == 'gpu':
+            check_gpu(one.device_id, f'ctx is {one}')
 
 
 class ZooBlock(HybridBlock):
@@ -109,6 +113,10 @@ class ZooBlock(HybridBlock):
     backbone = None
     #: how many of the inputs, the first ones, are the text; others are labels and the like
     text_inputs = 3
+    #: the inputs of an exported graph, unless the user chooses others
+    export_inputs = ('words', 'token_types', 'valid_length')
+    #: the most positions of a text that the block takes; None is any number
+    context_length = None
     #: (regular expression of canonical names, conversion) of what files hold in another shape
     stored_as = ()
 
@@ -161,6 +169,22 @@ class ZooBlock(HybridBlock):
                 'block without them before, or use export.export_block'
             )
         super().export(path, epoch, remove_amp_cast)
+
+    def example_makers(self, batch_size, length, random):
+        """Makers of the inputs that an exported graph can have, to check one with.
+
+        Parameters
+        ----------
+        batch_size, length : int
+        random : numpy.random.RandomState
+
+        Returns
+        -------
+        dict of str to callable
+            Name of the input -> a function without arguments that makes a NumPy array for it, or
+            a list of them; ids and lengths are integers.
+        """
+        raise NotImplementedError
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -350,8 +374,11 @@ class ZooBlock(HybridBlock):
         named = mappings[format].save(tensors, self.config, with_prefix=self.backbone is not None)
         write_params(filename, named)
 
-    def save_pretrained(self, directory, tokenizer=None):
-        """Write ``config.json`` and ``model.params``, and the tokenizer's files, to `directory`.
+    #: name of the block's class in the Hugging Face files; by default its own
+    huggingface_name = None
+
+    def save_pretrained(self, directory, tokenizer=None, format='native'):
+        """Write configuration and weights, and the tokenizer's files, to `directory`.
 
         Parameters
         ----------
@@ -361,19 +388,70 @@ class ZooBlock(HybridBlock):
             Anything with ``save_pretrained(directory)``. By default the one that belongs to the
             pretrained weights that the block began with; of a block that began without any, the
             vocabulary isn't known, and none is written.
+        format : str
+            ``'native'``: ``config.json`` and ``model.params``. ``'huggingface'``: ``config.json``
+            and ``model.safetensors``, for transformers; ``'pytorch'``: the same with
+            ``pytorch_model.bin``. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
+            Google's and OpenAI's programs have it. ``'numpy'``: OpenAI's ``params_*.npy``.
+
+        Raises
+        ------
+        UnknownNameError
+            If the format isn't known, or not for this family.
+        CheckpointError
+            If the format has no place for a parameter.
+        MissingExtraError
+            If the format needs torch or TensorFlow, and it isn't installed.
         """
+        if format != 'native':
+            named = self.tensors_in(format)  # first of all, since it may fail
         make_writable_dir(directory)
         tokenizer = tokenizer or self.own_tokenizer()
         if tokenizer is None:
             _log.info('no vocabulary is written to %r: pass the tokenizer', directory)
-        self.config.to_json_file(os.path.join(directory, 'config.json'))
         if tokenizer is not None:
             tokenizer.save_pretrained(directory)
-        self.save_parameters(os.path.join(directory, 'model.params'))
+        if format == 'native':
+            self.config.to_json_file(os.path.join(directory, 'config.json'))
+            self.save_parameters(os.path.join(directory, 'model.params'))
+            return
+        architecture = self.huggingface_name or type(self).__name__
+        name, fields = self.config.to_format(format, architecture)
+        write_json(os.path.join(directory, name), fields)
+        layout = LAYOUTS[format]
+        layout.write(os.path.join(directory, layout.weights), named)
+
+    def tensors_in(self, format):
+        """The parameters by another program's names, and in its shapes.
+
+        Parameters
+        ----------
+        format : str
+            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+
+        Raises
+        ------
+        UnknownNameError, CheckpointError
+            As `save_pretrained`.
+        """
+        mappings = self.mappings()
+        known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
+        if format not in known:
+            raise UnknownNameError.of(f'format of {type(self).__name__}', format, known)
+        mapping = mappings[LAYOUTS[format].mapping]
+        with_prefix = self.backbone is not None
+        return mapping.save(self._own_tensors(), self.config, with_prefix=with_prefix)
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, ctx=None, root=None, **kwargs):
-        """Build the block from a directory of `save_pretrained`, or from the zoo by name.
+    def from_pretrained(cls, name_or_dir, ctx=None, root=None, from_tf=False, **kwargs):
+        """Build the block from a directory of weights, or from the zoo by name.
+
+        The format of the weights is recognised by the files: our own, Hugging Face's (safetensors
+        or ``.bin``, in one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
 
         Parameters of the task's head that the weights lack are initialized at random, with a
         warning that names them.
@@ -381,12 +459,16 @@ class ZooBlock(HybridBlock):
         Parameters
         ----------
         name_or_dir : str
-            A directory with ``config.json`` and ``model.params`` or ``model.safetensors``; or a
-            name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``.
+            A directory with weights and their configuration (``config.json``,
+            ``bert_config.json`` or ``hparams.json``), or a file of weights beside it; or a name
+            such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``.
         ctx : mx.Context, optional
             Default: the CPU.
         root : str, optional
             The cache of weights, by default ``$MXNET_HOME/models``.
+        from_tf : bool
+            Whether the TensorFlow checkpoint of a directory is meant, even if it has other
+            weights as well.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 
@@ -399,9 +481,13 @@ class ZooBlock(HybridBlock):
         PretrainedNotFoundError
             If the weights are in none of the places where they are looked for.
         CheckpointError
-            If they are damaged or don't fit.
+            If they are damaged, of another family, or don't fit.
+        MissingExtraError
+            If their format needs torch or TensorFlow, and it isn't installed.
+        InputError
+            If the directory lacks weights or a configuration.
         """
-        weights, config, vocab_file = cls._find(name_or_dir, root)
+        weights, config, vocab_file = cls._find(name_or_dir, root, from_tf)
         fields = config.to_dict()
         fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
         block = cls(cls.config_class.from_dict(fields), **kwargs)
@@ -414,15 +500,35 @@ class ZooBlock(HybridBlock):
         """The tokenizer of the pretrained weights that the block began with, or None."""
 
     @classmethod
-    def _find(cls, name_or_dir, root):
+    def _find(cls, name_or_dir, root, from_tf):
         """Path of the weights, their configuration, and their VocabFile or None."""
-        if os.path.isdir(name_or_dir):
-            files = files_in_folder(name_or_dir)
-            for what, path in (('weights', files.weights), ('config.json', files.config)):
-                if path is None:
-                    raise InputError(f'the directory {name_or_dir!r} has no {what}')
-            vocab_file = find_vocab_file(None, path=name_or_dir) if files.vocab else None
-            return files.weights, cls.config_class.from_json_file(files.config), vocab_file
+        path = os.fspath(name_or_dir)
+        if not os.path.exists(path) and os.path.isfile(path + '.index'):
+            path += '.index'  # a TensorFlow checkpoint by the name of the group
+        is_dir = os.path.isdir(path)
+        folder = path if is_dir else os.path.dirname(path)
+        files = files_in_folder(folder, from_tf)
+        weights = files.weights if is_dir else path
+        # a folder may happen to be called as a model is, such as this project's gpt2
+        if os.path.exists(path) and not (weights is None and is_alias(path)):
+            if weights is None:
+                what = 'TensorFlow checkpoint' if from_tf else 'weights'
+                raise InputError(
+                    f'the directory {path!r} has no {what}: neither model.params, '
+                    'model.safetensors, pytorch_model.bin, params_shapes.json nor one TensorFlow '
+                    'checkpoint (*.index); name the file itself if it is called otherwise'
+                )
+            if files.config is not None:
+                config = cls.config_class.from_json_file(files.config)
+            elif os.path.basename(weights) == 'params_shapes.json':
+                config = cls.config_class()  # OpenAI published one size, without a file for it
+            else:
+                raise InputError(
+                    f'the directory {folder!r} has no configuration: put config.json (or '
+                    'bert_config.json, hparams.json) beside the weights'
+                )
+            vocab_file = find_vocab_file(None, path=folder) if files.vocab else None
+            return weights, config, vocab_file
         model, dataset = resolve_alias(name_or_dir)
         found = find_weights(model, dataset, root)
         vocab_file = find_vocab_file(model, dataset, root)
@@ -466,7 +572,10 @@ class ZooBlock(HybridBlock):
         )
         fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
         if fatal:
-            raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}')
+            hint = ''
+            if len(fatal) > len(self._own_parameters()) // 2:
+                hint = '; is it a checkpoint of another family?'
+            raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}{hint}')
         unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
         if unused:
             _log.warning('%s holds more than is used: %s', path, self._list_names(unused))

@@ -2,11 +2,17 @@
 
 import argparse
 import logging
+import os
+import signal
 import sys
+import threading
 
-from .errors import InputError, ZooError
+from .errors import ZooError
 
-__all__ = ['get_ctx', 'parser', 'run', 'setup_logging']
+__all__ = ['end_quietly_until_run', 'get_ctx', 'parser', 'run', 'setup_logging']
+
+#: folders beside this package whose files are commands, and the installed command
+COMMAND_FOLDERS, INSTALLED_COMMAND = ('scripts', 'export', 'bert_embedding'), 'bert-embedding'
 
 
 def parser(description, **kwargs):
@@ -14,6 +20,30 @@ def parser(description, **kwargs):
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs
     )
+
+
+def end_quietly_until_run():
+    """Let Ctrl-C during the imports of one of our commands end it as `run` would.
+
+    Loading MXNet takes a second, before which no command can reach its `run`, and in which Ctrl-C
+    would show Python's traceback. Programs of others that import us keep their own ways.
+    """
+    main = getattr(sys.modules.get('__main__'), '__file__', None)
+    if main is None or threading.current_thread() is not threading.main_thread():
+        return
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = [os.path.join(ours, folder) for folder in COMMAND_FOLDERS]
+    is_command = (
+        os.path.dirname(os.path.abspath(main)) in folders
+        or os.path.basename(main) == INSTALLED_COMMAND
+    )
+    if is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(number, frame):
+    os.write(2, b'interrupted\n')
+    os._exit(130)  # nothing has begun yet that would have to be put in order
 
 
 def run(main, argv=None):
@@ -31,6 +61,8 @@ def run(main, argv=None):
         0, or what `main` returned; 1 after an error that the user can mend, of the operating
         system or of MXNet; 130 after Ctrl-C.
     """
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return main(argv) or 0
     except ZooError as error:
@@ -76,16 +108,11 @@ def get_ctx(gpu=None):
     """
     import mxnet as mx
 
+    from .devices import check_gpu
+
     if gpu is None:
         return mx.cpu()
-    if not mx.runtime.Features().is_enabled('CUDA'):
-        raise InputError(
-            f'--gpu {gpu}: this build of MXNet ({mx.__version__}) has no GPU support; install a '
-            'CUDA build such as mxnet-cu112, or leave --gpu out to run on the CPU'
-        )
-    count = mx.context.num_gpus()
-    if not 0 <= gpu < count:
-        raise InputError(f'--gpu {gpu}: this machine has {count} GPU(s), numbered from 0')
+    check_gpu(gpu, f'--gpu {gpu}')
     return mx.gpu(gpu)
 
 

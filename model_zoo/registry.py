@@ -4,7 +4,7 @@ import fnmatch
 
 import gluonnlp
 
-from .errors import UnknownNameError
+from .errors import InputError, UnknownNameError
 from .families import load_families
 from .pretrained import list_pretrained
 
@@ -51,7 +51,7 @@ def list_models(pattern=None, pretrained=None):
         Sorted.
     """
     load_families()
-    with_weights = {entry.model for entry in list_pretrained()}
+    with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
     return sorted(
         name
         for name in _BUILDERS
@@ -88,11 +88,15 @@ def get_model(name, **kwargs):
 
     Raises
     ------
+    InputError
+        If the name isn't a str.
     UnknownNameError
         If neither the zoo nor GluonNLP has the name.
     PretrainedNotFoundError
         If the weights are in none of the places where they are looked for.
     """
+    if not isinstance(name, str):
+        raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
     load_families()
     builder = _BUILDERS.get(name.lower())
     if builder is not None:

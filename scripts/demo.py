@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import model_zoo  # noqa: F401  isort: skip  first: it minds Ctrl-C during the imports
 import numpy as np
 
 from bert_embedding import BertEmbedding

@@ -5,6 +5,7 @@
 """
 
 from .batching import Batch, BucketedLoader
+from .choices import ChoiceBatch, ChoiceFeature, ChoiceLoader
 from .features import ClassifierFeatures, Feature
 from .metrics import METRICS, compute_metrics
 from .readers import (
@@ -15,24 +16,46 @@ from .readers import (
     load_gluonnlp,
     read_examples,
 )
+from .sets import TaskSets
+from .story_cloze import (
+    Story,
+    StoryClozeFeatures,
+    hold_out,
+    read_story_cloze,
+    write_story_cloze_predictions,
+)
 from .tasks import Layout, Task, custom_task, get_task, list_tasks
+from .text_batches import BlockBatch, BlockLoader, StreamBatch, StreamLoader
 
 __all__ = [
     'METRICS',
     'Batch',
+    'BlockBatch',
+    'BlockLoader',
     'BucketedLoader',
+    'ChoiceBatch',
+    'ChoiceFeature',
+    'ChoiceLoader',
     'ClassifierFeatures',
     'Example',
     'Feature',
     'Layout',
+    'Story',
+    'StoryClozeFeatures',
+    'StreamBatch',
+    'StreamLoader',
     'Task',
+    'TaskSets',
     'compute_metrics',
     'custom_task',
     'find_file',
     'get_task',
     'has_segment',
+    'hold_out',
     'infer_labels',
     'list_tasks',
     'load_gluonnlp',
     'read_examples',
+    'read_story_cloze',
+    'write_story_cloze_predictions',
 ]

@@ -6,7 +6,9 @@ are such rows skipped, counted and logged.
 """
 
 import collections
+import contextlib
 import dataclasses
+import io
 import itertools
 import logging
 import os
@@ -100,8 +102,10 @@ def load_gluonnlp(task, segment='train'):
         raise InputError(f'{task.name} has no public download; {advice}')
     from gluonnlp.data import classification
 
+    logger.info("%s: taking GluonNLP's data set, downloaded where it is missing", segment)
     try:
-        rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
+            rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
     except (
         OSError,
         RuntimeError,
@@ -155,7 +159,9 @@ def find_file(task, data_dir, segment):
             if os.path.isfile(path):
                 return path
     if _names_its_files(task):
-        raise InputError(f'no such file: {task.files[segment][0]!r} (the {segment} set)')
+        path = task.files[segment][0]
+        problem = 'a directory is no file' if os.path.isdir(path) else 'no such file'
+        raise InputError(f'{problem}: {path!r} (the {segment} set)')
     missing = 'is no directory' if not os.path.isdir(data_dir) else 'has no such file'
     raise InputError(
         f'no {segment} set of {task.name}: {data_dir!r} {missing}; '
@@ -196,13 +202,13 @@ def infer_labels(task, data_dir=None):
     examples = _read_file(task, path, 'train', str.strip)
     counts = collections.Counter(example.label for example in examples)
     first = examples[0].label
-    column = f'label column {task.layouts[0].label!r} of {path}'
+    column = f'label_column {task.layouts[0].label!r} of {path}'
     if len(counts) < 2:
         raise InputError(f'{column} has the one label {first!r}; two are needed')
     if len(counts) > 50 and 2 * len(counts) > len(examples):
-        advice = (
-            ' (for numbers to predict, ask for a regression)' if _are_all(float, counts) else ''
-        )
+        advice = ''
+        if _are_all(float, counts):
+            advice = ' (for numbers to predict, ask for a regression: --regression)'
         raise InputError(
             f'{column} has {len(counts)} different values in {len(examples)} rows, such as '
             f'{_short(first)}: are these labels?{advice}'
@@ -210,12 +216,13 @@ def infer_labels(task, data_dir=None):
     if not task.layouts[0].header and counts[first] == 1:
         raise InputError(
             f'{column}: the label {first!r} occurs in the first line only, which looks like a '
-            'header: say that the files have one, or name the labels'
+            'header: say that the files have one (--header), or name the labels (--labels)'
         )
     integers = _are_all(int, counts)
     if _are_all(float, counts) and not integers:
         raise InputError(
-            f'{column} has numbers, such as {first!r}: ask for a regression, or name the labels'
+            f'{column} has numbers, such as {first!r}: ask for a regression (--regression), or '
+            'name the labels (--labels)'
         )
     labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
     return with_default_metrics(dataclasses.replace(task, labels=tuple(labels)))
@@ -353,8 +360,9 @@ def _recognise(task, path, is_test):
         return layout, columns, len(names), rows
     shown = '\t'.join(cells)
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
+    flags = ' (--text_columns, --label_column)' if _names_its_files(task) else ''
     raise InputError(
-        f'{path}, line {line}: not the columns of {task.name}; expected {_expected(task)}; '
+        f'{path}, line {line}: not the columns of {task.name}; expected {_expected(task)}{flags}; '
         f'found {len(cells)} columns: {shown!r}'
     )
 

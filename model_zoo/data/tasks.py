@@ -438,9 +438,12 @@ def custom_task(
     label = None if label_column is None else _column(label_column)
     columns = text if label is None else (*text, label)
     if len(text) not in (1, 2):
-        raise InputError(f'{len(text)} text columns given: give one, or two for sentence pairs')
+        given = ' '.join(map(str, text))
+        raise InputError(f'text_columns {given!r}: give one, or two for sentence pairs')
     if len(set(columns)) != len(columns):
-        raise InputError(f'columns given twice: {", ".join(map(str, columns))}')
+        raise InputError(
+            'text_columns and label_column: columns given twice: ' + ', '.join(map(str, columns))
+        )
     named = any(isinstance(column, str) for column in columns)
     if named and header is False:
         raise InputError('columns of files without a header are given by position, from 0')
@@ -451,7 +454,7 @@ def custom_task(
         if len(set(labels)) != len(labels) or len(labels) < 2:
             raise InputError(f'labels {", ".join(labels)!r}: give two or more different ones')
     if label is None and any(not segment.startswith('test') for segment in files or {}):
-        raise InputError('training and dev files need a label column: name it')
+        raise InputError('training and dev files need a label_column: name it')
     files = {segment: (str(path),) for segment, path in (files or {}).items() if path is not None}
     return with_default_metrics(
         Task(

@@ -1,4 +1,4 @@
-"""BERT vocabularies as files: one token a line, the line's number is the token's id.
+"""Vocabularies in GluonNLP's form; BERT's as files: one token a line, whose number is its id.
 
 GluonNLP's :class:`~gluonnlp.vocab.BERTVocab` puts the special tokens first by default, so a
 ``vocab.txt`` read through it would change its ids. :func:`load_vocab` keeps the file's order.
@@ -11,10 +11,18 @@ from ..errors import InputError
 from ..files import atomic_write
 from .lines import read_lines
 
-__all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'save_vocab']
+__all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'make_vocab', 'save_vocab']
 
 SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
 VOCAB_NAME = 'vocab.txt'
+
+# tokens of the other families that have a role, by GluonNLP's names of the roles
+_ROLES = {
+    'unknown_token': ('<unk>', '<UNK>'),
+    'padding_token': ('<pad>',),
+    'bos_token': ('<bos>', '<|endoftext|>', '<S>'),
+    'eos_token': ('<eos>', '<|endoftext|>', '<S>'),
+}
 
 
 def load_vocab(source):
@@ -120,3 +128,29 @@ def _parse(text):
         seen.add(token)
         tokens.append(token)
     return tokens
+
+
+def make_vocab(token_to_idx):
+    """Make a vocabulary with given ids, for models other than BERT.
+
+    Tokens of the originals' have their roles in it: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both
+    the first and the last token of a text), and so on. Without an unknown token, looking up a token
+    that isn't there raises KeyError.
+
+    Parameters
+    ----------
+    token_to_idx : dict of str to int
+        Ids from 0 on.
+
+    Returns
+    -------
+    gluonnlp.vocab.Vocab
+    """
+    from gluonnlp import Vocab
+    from gluonnlp.data import count_tokens
+
+    roles = {
+        role: next((name for name in names if name in token_to_idx), None)
+        for role, names in _ROLES.items()
+    }
+    return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **roles)

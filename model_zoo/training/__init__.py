@@ -1,9 +1,24 @@
-"""What trains: the loop, checkpoints, logs and curves; shared by all training scripts."""
+"""What trains: flags, the loop, checkpoints, logs and curves; shared by all training scripts."""
 
+from .arguments import (
+    add_inference_arguments,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_inference_arguments,
+    check_training_arguments,
+    data_checksum,
+    training_config,
+)
 from .callbacks import ProgressLogger, TensorBoardWriter
 from .checkpoint import Checkpoint, CheckpointStore, check_same_config
+from .choice import ModelChoice, parse_hparams
+from .evaluate import ClassifierEvaluator, evaluate_segments, write_predictions
+from .exported import load_exported
+from .finetune import make_trainer, run_inference, run_training, start_run
 from .interrupt import Interrupted, InterruptGuard, StopRequested
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
+from .perplexity import evaluate_perplexity, measure_perplexity
 from .plot import plot_curves
 from .predict import predict
 from .report import library_versions, write_results
@@ -13,18 +28,38 @@ __all__ = [
     'Callback',
     'Checkpoint',
     'CheckpointStore',
+    'ClassifierEvaluator',
     'DivergedError',
-    'Interrupted',
     'InterruptGuard',
+    'Interrupted',
+    'ModelChoice',
     'ProgressLogger',
     'StopRequested',
     'TensorBoardWriter',
     'TrainingLoop',
     'TrainingState',
+    'add_inference_arguments',
+    'add_training_arguments',
+    'check_at_least_one',
+    'check_files',
+    'check_inference_arguments',
     'check_same_config',
+    'check_training_arguments',
+    'data_checksum',
+    'evaluate_perplexity',
+    'evaluate_segments',
     'library_versions',
+    'load_exported',
+    'make_trainer',
+    'measure_perplexity',
+    'parse_hparams',
     'plot_curves',
     'predict',
+    'run_inference',
+    'run_training',
     'seed_all',
+    'start_run',
+    'training_config',
+    'write_predictions',
     'write_results',
 ]

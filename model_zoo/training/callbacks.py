@@ -56,7 +56,7 @@ class ProgressLogger(Callback):
             self._bar.set_postfix_str(f'loss {record["loss"]:.4f}, lr {record["lr"]:.2e}')
         logger.info(
             '[Epoch %d Step %d/%d] loss=%.4f, lr=%.7f, grad_norm=%.3f, %.1f samples/s, ETA %s',
-            record['epoch'] + 1,
+            record['epoch'],
             record['step'],
             loop.num_steps,
             record['loss'],

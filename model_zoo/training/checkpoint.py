@@ -24,7 +24,7 @@ __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2  # 1 counted the epochs of the records from 0, and their time from the start
 _MODEL, _OPTIMIZER, _STATE, _SUMS = 'model.params', 'optimizer.params', 'state.json', 'SHA256SUMS'
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'

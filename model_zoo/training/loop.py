@@ -36,19 +36,20 @@ class TrainingState:
     step : int
         Updates done.
     epoch, batch : int
-        The next batch: its epoch, and its place in that. After an epoch's last batch and before
-        its evaluation has ended, `batch` is the number of batches.
+        The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
+        and before its evaluation has ended, `batch` is the number of batches.
     seconds : float
         Spent on training, without evaluation.
     examples : int
         Trained on, of all epochs.
-    epoch_loss, epoch_examples : float, int
-        Sum of the losses of this epoch's examples, and their number.
+    epoch_loss, epoch_examples, epoch_seconds : float, int, float
+        Sum of the losses of this epoch's examples, their number, and the time spent on them.
     log : list of dict
-        A record each log interval: step, epoch, loss, lr, grad_norm, samples_per_second, seconds.
+        A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second,
+        seconds (of training since the start).
     epochs : list of dict
-        A record each epoch: epoch, step, train_loss, score, report, train_seconds (since the
-        start), evaluation_seconds.
+        A record each epoch: epoch (from 1), step, train_loss, score, report, train_seconds and
+        evaluation_seconds (of this epoch).
     """
 
     step: int = 0
@@ -58,6 +59,7 @@ class TrainingState:
     examples: int = 0
     epoch_loss: float = 0.0
     epoch_examples: int = 0
+    epoch_seconds: float = 0.0
     log: List[dict] = dataclasses.field(default_factory=list)
     epochs: List[dict] = dataclasses.field(default_factory=list)
 
@@ -347,9 +349,10 @@ class TrainingLoop:
         state.examples += examples
         state.epoch_loss += loss_sum
         state.epoch_examples += examples
+        state.epoch_seconds += seconds
         record = {
             'step': state.step,
-            'epoch': state.epoch,
+            'epoch': state.epoch + 1,
             'loss': loss_sum / examples,
             'lr': rates[-1],
             'grad_norm': norms[-1],
@@ -364,18 +367,18 @@ class TrainingLoop:
         started = time.perf_counter()
         score, report = (0.0, {}) if self._evaluate is None else self._evaluate(guard)
         if not math.isfinite(score):
-            raise DivergedError(f'the evaluation of epoch {state.epoch} gave the score {score}')
+            raise DivergedError(f'the evaluation of epoch {state.epoch + 1} gave the score {score}')
         record = {
-            'epoch': state.epoch,
+            'epoch': state.epoch + 1,
             'step': state.step,
             'train_loss': state.epoch_loss / max(state.epoch_examples, 1),
             'score': score,
             'report': report,
-            'train_seconds': state.seconds,
+            'train_seconds': state.epoch_seconds,
             'evaluation_seconds': time.perf_counter() - started,
         }
         state.epochs.append(record)
-        state.epoch_loss, state.epoch_examples = 0.0, 0
+        state.epoch_loss, state.epoch_examples, state.epoch_seconds = 0.0, 0, 0.0
         state.epoch, state.batch = state.epoch + 1, 0
         self._call('on_epoch', record)
         self._save()

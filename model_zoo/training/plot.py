@@ -4,6 +4,8 @@ from ..files import atomic_write
 
 __all__ = ['plot_curves']
 
+FEW_POINTS = 20
+
 
 def plot_curves(path, state, title='', score_name='score'):
     """Draw the loss by step, and the score by epoch, to a PNG file.
@@ -29,10 +31,16 @@ def plot_curves(path, state, title='', score_name='score'):
     figure = Figure(figsize=(10, 4), layout='constrained')
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    left.plot([record['step'] for record in state.log], [record['loss'] for record in state.log])
+    # a line through one point can't be seen, and one through a few hides where they are
+    marker = 'o' if len(state.log) <= FEW_POINTS else None
+    left.plot(
+        [record['step'] for record in state.log],
+        [record['loss'] for record in state.log],
+        marker=marker,
+    )
     left.set(xlabel='step', ylabel='training loss')
     right.plot(
-        [record['epoch'] + 1 for record in state.epochs],
+        [record['epoch'] for record in state.epochs],
         [record['score'] for record in state.epochs],
         marker='o',
     )

@@ -113,7 +113,11 @@ def test_training_learns_and_writes_its_files(trained, data):
     assert results['best']['dev']['accuracy'] >= 0.9  # the majority has 0.6
     assert results['best']['epoch'] == results['training']['best_epoch']
     assert results['training']['steps'] == 99  # 3 epochs of 33 batches
-    assert len(results['training']['epochs']) == 3
+    epochs = results['training']['epochs']
+    assert [record['epoch'] for record in epochs] == [1, 2, 3]
+    assert [record['epoch'] for record in results['training']['log'][::11]] == [1, 2, 3]
+    seconds = [record['train_seconds'] for record in epochs]  # of each, not since the start
+    assert sum(seconds) == pytest.approx(results['training']['seconds'])
     assert results['args']['lr'] == 3e-3
     assert results['training']['samples_per_second'] > 0
     assert results['predictions'] == ['custom.tsv', 'custom_probabilities.tsv']
@@ -122,12 +126,11 @@ def test_training_learns_and_writes_its_files(trained, data):
     assert 'loss=' in log and 'dev: accuracy' in log
     assert os.listdir(trained / 'events')
 
-    kept = {1, 2, results['best']['epoch']}
-    assert {path.name for path in trained.glob('*.params')} == {
-        f'model_bert_custom_{epoch}.params' for epoch in kept
-    }
+    best = results['best']['parameters']
+    assert best == f'model_bert_custom_{results["best"]["epoch"] - 1}.params'
+    last = {f'model_bert_custom_{epoch}.params' for epoch in (1, 2)}
+    assert {path.name for path in trained.glob('*.params')} == last | {best}
     assert len(os.listdir(trained / 'checkpoints')) == 2
-    best = f'model_bert_custom_{results["best"]["epoch"]}.params'
     assert_equal(trained / 'best_model' / 'model.params', trained / best)
 
 
@@ -165,7 +168,7 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
 
 def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
     results = json.loads((trained / 'results.json').read_text())
-    path = trained / f'model_bert_custom_{results["best"]["epoch"]}.params'
+    path = trained / results['best']['parameters']
     more = ['--only_inference', '--model_parameters', path, '--dev_batch_size', '5']
     argv = arguments(data, tmp_path, *more)
     argv.remove('--from_scratch')
@@ -276,7 +279,7 @@ def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
     results = json.loads((tmp_path / 'results.json').read_text())
     # nothing is learnt at rate 0, so the second epoch isn't better than the first
     assert len(results['training']['epochs']) == 2
-    assert results['best']['epoch'] == 0
+    assert results['best']['epoch'] == 1
     assert results['training']['steps'] < 40
     assert 'stopping early' in (tmp_path / 'log_custom.txt').read_text()
     assert own.read_text() == 'kept'
@@ -336,7 +339,7 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
     assert run(script, arguments(data, output, '--training_steps', '2', task=argv)) == 0
     results = json.loads((output / 'results.json').read_text())
     segments = {'dev_matched', 'dev_mismatched'} if task == 'MNLI' else {'dev'}
-    assert set(results['best']) == {'epoch'} | segments
+    assert set(results['best']) == {'epoch', 'parameters'} | segments
     for segment in segments:
         assert set(results['best'][segment]) == metrics | {'loss', 'samples_per_second'}
     written = [name for name in results['predictions'] if 'probabilities' not in name]
@@ -372,11 +375,15 @@ def load(argv, *more):
         (lambda a, t: [*a, '--dtype', 'bfloat16'], '--dtype bfloat16.*pre-training'),
         (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
         (lambda a, t: [*a, '--epochs', '0'], '--epochs 0'),
-        (lambda a, t: [*a, '--batch_size', '0'], 'batch_size 0'),
-        (lambda a, t: [*a, '--accumulate', '-1'], 'accumulate -1: give 1 or more'),
-        (lambda a, t: [*a, '--warmup_ratio', '1.5'], 'warmup_ratio is 1.5'),
-        (lambda a, t: [*a, '--lr', '-1'], 'learning_rate is -1'),
-        (lambda a, t: [*a, '--keep_checkpoints', '0'], 'keep'),
+        (lambda a, t: [*a, '--batch_size', '0'], '--batch_size 0: give 1'),
+        (lambda a, t: [*a, '--dev_batch_size', '0'], '--dev_batch_size 0: give 1'),
+        (lambda a, t: [*a, '--log_interval', '0'], '--log_interval 0: give 1'),
+        (lambda a, t: [*a, '--early_stop', '0'], '--early_stop 0: give 1'),
+        (lambda a, t: [*a, '--round_to', '0'], '--round_to 0: give 1'),
+        (lambda a, t: [*a, '--accumulate', '-1'], '--accumulate -1: give 1 or more'),
+        (lambda a, t: [*a, '--warmup_ratio', '1.5'], '--warmup_ratio 1.5: give'),
+        (lambda a, t: [*a, '--lr', '-1'], '--lr -1.0: give'),
+        (lambda a, t: [*a, '--keep_checkpoints', '0'], '--keep_checkpoints 0: give 1'),
         (lambda a, t: [*a, '--max_len', '41'], '--max_len 41: the model takes 40'),
         (lambda a, t: [*a, '--max_len', '2'], 'max_len 2 is too small'),
         (lambda a, t: [*a, '--hparams', 'num_layers'], "--hparams 'num_layers'"),
@@ -391,20 +398,31 @@ def load(argv, *more):
             'x-symbol.json',
         ),
         (lambda a, t: [*a, '--model_parameters', f'{t}/none.params'], '--from_scratch'),
-        (lambda a, t: load(a, '--model_parameters', f'{t}/none.params'), 'none.params'),
+        (lambda a, t: load(a, '--model_parameters', f'{t}/none.params'), '--model_parameters'),
         (lambda a, t: load(a, '--model_parameters', f'{t}/cut.params'), 'cut.params.*damaged'),
         (lambda a, t: load(a, '--pretrained_bert_parameters', f'{t}/n.params'), 'n.params'),
         (lambda a, t: [*a, '--bert_model', f'{t}/no/folder'], 'unknown pretrained model'),
         (lambda a, t: [*a, '--bert_model', str(t)], 'from_scratch'),
-        (lambda a, t: change(a, '--vocab_file', f'{t}/no.txt'), 'no.txt'),
+        (lambda a, t: change(a, '--vocab_file', f'{t}/no.txt'), "--vocab_file '.*no.txt': no such"),
         (lambda a, t: change(a, '--output_dir', f'{t}/file'), "cannot write to directory '.*file'"),
-        (lambda a, t: change(a, '--train_file', f'{t}/no.tsv'), 'no.tsv'),
+        (lambda a, t: change(a, '--train_file', f'{t}/no.tsv'), "--train_file '.*no.tsv': no such"),
+        (lambda a, t: change(a, '--train_file', str(t)), "--train_file '.*': is a directory"),
+        (
+            lambda a, t: [*a, '--only_inference', '--dev_file', f'{t}/no.tsv'],
+            "--dev_file '.*no.tsv': no such file",
+        ),
         (lambda a, t: change(a, '--train_file', f'{t}/file'), 'empty'),
         (lambda a, t: change(a, '--dev_file', f'{t}/file'), 'empty'),
         (lambda a, t: change(a, '--dev_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
         (lambda a, t: change(a, '--dev_file', f'{t}/label.tsv'), "line 2: unknown label 'so-so'"),
         (lambda a, t: change(a, '--test_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
-        (lambda a, t: change(a, '--text_columns', 'sentence'), 'not the columns.*sentence'),
+        (lambda a, t: change(a, '--text_columns', 'sentence'), 'not the columns.*sentence.*--text'),
+        (lambda a, t: change(a, '--text_columns', 'a', 'b', 'c'), "text_columns 'a b c': give one"),
+        (
+            lambda a, t: [*change(a, '--text_columns', '1'), '--label_column', '0'],
+            "label_column 0 of .*'label' occurs in the first line only.*--header",
+        ),
+        (lambda a, t: [*change(a, '--text_columns', '1'), '--label_column='], '--label_column'),
         (lambda a, t: [*a, '--regression'], 'not a number'),
     ],
 )

@@ -274,6 +274,10 @@ def test_heads_of_a_shared_model_are_saved_each_with_its_own_labels(tmp_path):
     for head in heads:
         head.initialize()
     assert [block.config.num_labels for block in (*heads, model)] == [3, 5, 2]
+    for head in (bert.BertForSequenceClassification, bert.BertForTokenClassification):
+        for number in (0, -1, 1.5, '2'):
+            with pytest.raises(InputError, match='num_labels'):
+                head(model, num_labels=number)
     heads[0].config.extras['labels'] = ['a']
     assert heads[1].config.extras == {}
     heads[1].prune_heads({1: [0]})

@@ -177,6 +177,19 @@ def test_max_seq_length_cuts_with_a_warning(tiny_dir, caplog):
     assert_same(results[0], reference(tiny_dir, 'a b c d', 'avg'))
 
 
+def test_sentences_without_words_are_told_of_once(tiny_dir, caplog):
+    embedding = BertEmbedding(model=tiny_dir, batch_size=2)  # several pools
+    with caplog.at_level(logging.WARNING):
+        results = embedding(['a', '', ' \t'] * 20)
+        assert [len(tokens) for tokens, _ in results] == [1, 0, 0] * 20
+        embedding.sentence_vectors(['', 'a'])
+    assert [record.getMessage() for record in caplog.records] == [
+        f'{count} sentences have no words; their results are empty, or made of [CLS] and [SEP] '
+        'alone'
+        for count in ('40 of 60', '1 of 2')
+    ]
+
+
 # -- sentence vectors ---------------------------------------------------------------------------
 
 

@@ -68,8 +68,9 @@ def test_prints_sentence_vectors(call, tiny):
 
 
 def test_reads_a_file_line_by_line(call, text):
-    status, output, _ = call('--file', text)
+    status, output, errors = call('--file', text)
     assert status == 0
+    assert errors.count('1 of 4 sentences have no words') == 1
     lines = [line for line in output.splitlines() if line.startswith('Text:')]
     assert lines == [f'Text: {" ".join(words)}' for words in WORDS]
     assert 'Tokens embedding: []' in output
@@ -170,7 +171,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
         (['--sentences', 'a', '--output', 'x.csv'], 1, '.npz or .jsonl'),
         (['--sentences', 'a', '--output', 'no/such/x.npz'], 1, 'No such file or directory'),
         (['--sentences', 'a', '--dtype', 'float16'], 1, "dtype is 'float16'"),
-        (['--sentences', 'a', '--gpu'], 1, 'no GPU support'),
+        (['--sentences', 'a', '--gpu'], 1, '--gpu 0: this build'),
     ],
 )
 def test_bad_arguments(call, arguments, status, message, tmp_path, monkeypatch):
@@ -187,7 +188,7 @@ def test_bad_arguments(call, arguments, status, message, tmp_path, monkeypatch):
     'content,message',
     [
         (b'', 'is empty: give a file with one sentence a line'),
-        (b'a\nb\xff\nc\n', 'line 2: not UTF-8'),
+        (b'a\nb\xff\nc\n', 'line 2: byte 0xff at position 1 is not UTF-8'),
     ],
 )
 def test_bad_files(call, tmp_path, content, message):
@@ -213,7 +214,7 @@ def test_bad_bytes_in_a_pipe_are_found_while_reading(call, tmp_path):
         status, _, errors = call('--file', pipe)
         assert process.wait() == 0
     assert status == 1
-    assert 'line 2: not UTF-8' in errors
+    assert 'line 2: byte 0xff at position 1 is not UTF-8' in errors
 
 
 def test_the_file_runs_from_anywhere(tiny_dir, tmp_path):

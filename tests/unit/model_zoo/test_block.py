@@ -324,6 +324,9 @@ def test_ranges():
                           ([1, 1234567], 1234567)]:  # fmt: skip
         with pytest.raises(InputError, match=rf'ids holds {wrong}, and its .* \[0, 5\): was the t'):
             check_ids('ids', mx.nd.array(values, dtype='float64'), 5)
+    for dtype in ('float16', 'float32', 'float64'):
+        with pytest.raises(InputError, match='ids holds 1.5, and ids are whole numbers'):
+            check_ids('ids', mx.nd.array([[0, 4], [1.5, 1]], dtype=dtype), 5)
     check_range('labels', mx.nd.array([-1, 2]), -1, 3)
     with pytest.raises(InputError, match=r'labels holds -2, and its values must be in \[-1, 3\)$'):
         check_range('labels', mx.nd.array([-2, 2]), -1, 3)

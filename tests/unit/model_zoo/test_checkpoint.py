@@ -116,9 +116,12 @@ def test_no_known_format(tmp_path):
     cases = {
         b'': 'is empty',
         b'\0' * 50: 'is empty',
-        b'PK\3\4 a zip archive': 'is neither',
-        b'\x80\x02}q\x01 a pickle': 'is neither',
-        b'<html>404 not found</html>': 'is neither',
+        b'PK\3\4 a zip archive': 'is damaged .*not a zip file',
+        b'\x80\x02}q\x01 a pickle': 'is refused: it is a pickle',
+        b'<html>404 not found</html>': 'is none of the files of weights',
+        b'[[2, 3], "x"]': 'is neither an index',
+        b'{"weights": 1}': 'is neither an index',
+        b'[[2, 3]': 'is not JSON',
     }
     for content, message in cases.items():
         path.write_bytes(content)

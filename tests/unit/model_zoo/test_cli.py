@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 
@@ -105,6 +106,44 @@ def test_reader_that_leaves():
     process.stderr.close()
     process.wait()
     assert b'Traceback' not in errors
+
+
+@pytest.mark.parametrize('command', ['scripts/demo.py', 'export/export.py', 'bin/bert-embedding'])
+def test_interrupt_while_a_command_is_imported(command, tmp_path):
+    root = os.path.dirname(os.path.dirname(os.path.abspath(cli.__file__)))
+    # imported early on in the place of the real one
+    stub = 'import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n'
+    (tmp_path / 'gluonnlp.py').write_text(stub)
+    path = os.path.join(root, command)
+    if not os.path.exists(path):  # as pip makes it
+        path = tmp_path / 'bert-embedding'
+        path.write_text('from bert_embedding.cli import console\nconsole()\n')
+    process = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), root])},
+        stderr=subprocess.PIPE,
+        timeout=60,
+    )
+    assert (process.returncode, process.stderr) == (130, b'interrupted\n')
+
+
+def test_interrupt_belongs_to_other_programs(tmp_path):
+    root = os.path.dirname(os.path.dirname(os.path.abspath(cli.__file__)))
+    program = tmp_path / 'program.py'
+    program.write_text(
+        'import signal, model_zoo\n'
+        'assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n'
+    )
+    environment = {**os.environ, 'PYTHONPATH': root}
+    assert subprocess.run([sys.executable, str(program)], env=environment).returncode == 0
+
+
+def test_run_takes_over_from_the_imports():
+    before = signal.signal(signal.SIGINT, cli._end)
+    try:
+        assert cli.run(lambda argv: os.kill(os.getpid(), signal.SIGINT)) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_context():

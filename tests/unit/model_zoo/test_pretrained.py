@@ -360,7 +360,7 @@ def test_path_without_weights(entries, cache, tmp_path):
     with pytest.raises(InputError, match='no such file or folder'):
         find_weights('tiny', path=str(tmp_path / 'missing'))
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(InputError, match='no weights in .* model.params and model.safetensors'):
+    with pytest.raises(InputError, match='no weights in .* model.params, model.safetensors'):
         find_weights('tiny', path=str(tmp_path / 'empty'))
 
 

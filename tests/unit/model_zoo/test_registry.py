@@ -14,7 +14,7 @@ from mxnet.gluon.model_zoo import model_store
 import bert
 import model_zoo
 from model_zoo import registry
-from model_zoo.errors import CheckpointError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.pretrained import download
 
 
@@ -71,6 +71,12 @@ def test_unknown_names_list_both():
     for name in ('bert_12_768_12', 'bert_6_384_12', 'awd_lstm_lm_1150', 'roberta_12_768_12'):
         assert name in message
     assert "unknown model 'bert_1_2_3'" in message
+
+
+@pytest.mark.parametrize('name', [None, 12, b'bert_12_768_12', ['bert_12_768_12']])
+def test_name_that_is_no_string(name):
+    with pytest.raises(InputError, match="name of a model is a str such as 'bert_12_768_12', not"):
+        gluonnlp.model.get_model(name)
 
 
 def test_errors_of_gluonnlps_models_are_theirs():

@@ -96,15 +96,15 @@ def test_custom_task():
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        ({'text_columns': []}, '0 text columns'),
-        ({'text_columns': ['a', 'b', 'c']}, '3 text columns'),
+        ({'text_columns': []}, "text_columns '': give one"),
+        ({'text_columns': ['a', 'b', 'c']}, "text_columns 'a b c': give one"),
         ({'text_columns': ['a', 'a']}, 'columns given twice: a, a'),
         ({'text_columns': ['a'], 'label_column': 'a'}, 'columns given twice'),
         ({'text_columns': ['a'], 'header': False}, 'by position'),
         ({'text_columns': [-1]}, 'column -1'),
         ({'text_columns': ['a'], 'labels': ['x', 'y'], 'regression': True}, 'not both'),
         ({'text_columns': ['a'], 'labels': ['x']}, 'two or more'),
-        ({'text_columns': ['a'], 'files': {'train': 'T'}}, 'need a label column'),
+        ({'text_columns': ['a'], 'files': {'train': 'T'}}, 'need a label_column'),
     ],
 )
 def test_custom_task_refuses(arguments, message):

@@ -132,7 +132,22 @@ def test_resume_after_an_epoch_is_bit_equal(tmp_path, optimizer):
     resumed.run()
     assert_equal(whole, resumed)
     assert resumed.state.step == whole.state.step == 18
-    assert [record['epoch'] for record in resumed.state.epochs] == [0, 1, 2]
+    assert [record['epoch'] for record in resumed.state.epochs] == [1, 2, 3]
+
+
+def test_records_count_from_one_and_each_epoch_has_its_own_time(tmp_path):
+    stopped = make_loop(tmp_path, callbacks=[StopAt(9)], log_interval=2)  # within an epoch
+    with pytest.raises(Interrupted):
+        stopped.run()
+    resumed = make_loop(tmp_path, log_interval=2)
+    resumed.resume()
+    state = resumed.run()
+    assert [record['epoch'] for record in state.epochs] == [1, 2, 3]
+    assert {record['epoch'] for record in state.log} == {1, 2, 3}
+    seconds = [record['train_seconds'] for record in state.epochs]
+    assert sum(seconds) == pytest.approx(state.seconds)
+    ends = [[r['seconds'] for r in state.log if r['epoch'] == epoch][-1] for epoch in (1, 2, 3)]
+    np.testing.assert_allclose(np.cumsum(seconds), ends)
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -255,7 +270,7 @@ def test_best_epoch_and_early_stop():
     loop = make_loop(num_steps=60, evaluate=lambda guard: (next(scores), {}), early_stop=2)
     loop.run()
     assert loop.state.step == 24
-    assert loop.state.best['epoch'] == 1
+    assert loop.state.best['epoch'] == 2
     with pytest.raises(DivergedError, match='nan'):
         make_loop(evaluate=lambda guard: (float('nan'), {})).run()
 
@@ -481,7 +496,7 @@ def test_results_and_curves(tmp_path):
     write_results(tmp_path / 'results.json', {'lr': 1.0}, state, extra=[1])
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['training']['epochs'] == state.epochs
-    assert results['training']['best_epoch'] == 0
+    assert results['training']['best_epoch'] == 1
     assert results['versions']['mxnet'] == mx.__version__
     assert results['extra'] == [1]
     plot_curves(str(tmp_path / 'curves.png'), state, 'toy', 'accuracy')
@@ -489,6 +504,19 @@ def test_results_and_curves(tmp_path):
     assert image.shape[2] == 3 and image.std() > 0
     with pytest.raises(InputError, match='cannot write'):
         plot_curves(str(tmp_path / 'no' / 'curves.png'), state)
+
+
+def test_a_loss_curve_of_one_point_can_be_seen(tmp_path):
+    state = make_loop(num_steps=6, log_interval=6).run()
+    assert len(state.log) == 1
+    pictures = []
+    for name in ('with', 'without'):
+        path = str(tmp_path / f'{name}.png')
+        plot_curves(path, state)
+        pictures.append(mx.image.imread(path).asnumpy())
+        state.log[0]['loss'] = float('nan')  # draws nothing
+    dark = [(picture[60:-60, 100:450] < 150).any(axis=-1).sum() for picture in pictures]
+    assert dark[0] > dark[1] + 10
 
 
 def test_predict_restores_the_order_of_the_samples():

@@ -1,0 +1,177 @@
+"""The flags that the training scripts have in common, their checks, and what a resume compares."""
+
+import os
+import zlib
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = [
+    'add_inference_arguments',
+    'add_training_arguments',
+    'check_at_least_one',
+    'check_files',
+    'check_inference_arguments',
+    'check_training_arguments',
+    'data_checksum',
+    'training_config',
+]
+
+# What may differ when a training is resumed: where things are, and what is shown of them.
+NOT_OF_THE_TRAINING = {
+    'deploy',
+    'dev_batch_size',
+    'gpu',
+    'keep_checkpoints',
+    'log_interval',
+    'model_prefix',
+    'only_inference',
+    'output_dir',
+    'resume',
+    'tensorboard',
+}
+
+
+def add_training_arguments(parser, aliases=None):
+    """Add the flags of a training, with the defaults of GluonNLP's classifier script.
+
+    A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    aliases : dict, optional
+        Flag -> tuple of further names of it, without dashes: ``{'lr': ('learning_rate',)}``.
+    """
+    aliases = aliases or {}
+    group = parser.add_argument_group('training')
+
+    def add(name, **options):
+        flags = [f'--{flag}' for flag in (name, *aliases.get(name, ()))]
+        group.add_argument(*flags, **options)
+
+    add('dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    add('gpu', type=int, help='number of the GPU; default: the CPU')
+    add('optimizer', default='bertadam')
+    add('epochs', type=int, default=3)
+    add('training_steps', type=int, help='number of updates; --epochs is ignored then')
+    add('batch_size', type=int, default=32)
+    add('dev_batch_size', type=int, default=8, help='for dev and test sets')
+    add('accumulate', type=int, help='number of batches whose gradients make one update')
+    add('lr', type=float, default=3e-5, help='highest learning rate')
+    add('epsilon', type=float, default=1e-6, help='of the optimizer')
+    add('wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
+    add('warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
+    add('seed', type=int, default=2)
+    add('early_stop', type=int, help='stop after so many epochs without a better one')
+
+    group = parser.add_argument_group('output')
+    add('output_dir', default='./output_dir')
+    add('log_interval', type=int, default=10, help='in updates')
+    add('tensorboard', metavar='DIR', help="write TensorBoard's event files")
+    add('keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
+    add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
+
+
+def check_training_arguments(args):
+    """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
+    if args.dtype != 'float32':
+        raise InputError(
+            f'--dtype {args.dtype}: training in half precision comes with the support for '
+            'pre-training and is not there yet; leave it at float32'
+        )
+    check_at_least_one(
+        args,
+        'epochs',
+        'training_steps',
+        'batch_size',
+        'dev_batch_size',
+        'accumulate',
+        'early_stop',
+        'log_interval',
+        'keep_checkpoints',
+    )
+    for name in ('lr', 'epsilon', 'wd'):
+        if not 0 <= getattr(args, name) < float('inf'):
+            raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 up')
+    if not 0 <= args.warmup_ratio < 1:
+        raise InputError(f'--warmup_ratio {args.warmup_ratio}: give a number from 0 to below 1')
+
+
+def check_at_least_one(args, *names):
+    """Raise InputError, naming the flag, if one of these was given as less than 1."""
+    for name in names:
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f'--{name} {value}: give 1 or more')
+
+
+def check_files(args, *names):
+    """Raise InputError, naming the flag, if one of these was given and isn't a file."""
+    for name in names:
+        path = getattr(args, name)
+        if path is not None and not os.path.isfile(path):
+            problem = 'is a directory, not a file' if os.path.isdir(path) else 'no such file'
+            raise InputError(f'--{name} {path!r}: {problem}')
+
+
+def add_inference_arguments(parser):
+    """Add the flags of a run that doesn't train; call it after `add_training_arguments`."""
+    add = parser.add_argument_group('inference').add_argument
+    add('--only_inference', action='store_true', help='evaluate the dev set and predict the test')
+    add('--deploy', action='store_true', help='--only_inference with an exported model')
+    add('--model_prefix', help='--deploy reads PREFIX-symbol.json and PREFIX-0000.params')
+
+
+def check_inference_arguments(args):
+    """Raise InputError, naming the flag, if those of `add_inference_arguments` don't agree."""
+    needs = [
+        ('deploy', 'only_inference', args.deploy and not args.only_inference),
+        ('deploy', 'model_prefix', args.deploy and not args.model_prefix),
+        ('model_prefix', 'deploy', args.model_prefix and not args.deploy),
+    ]
+    for flag, other, missing in needs:
+        if missing:
+            raise InputError(f'--{flag} needs --{other}')
+    if args.resume and args.only_inference:
+        raise InputError('--resume continues a training: give it or --only_inference, not both')
+
+
+def data_checksum(values):
+    """A checksum of training data, by which a resumed training knows them again.
+
+    Parameters
+    ----------
+    values : iterable
+        NumPy arrays, and whatever else has a ``repr`` that tells its value.
+
+    Returns
+    -------
+    str
+    """
+    checksum = 0
+    for value in values:
+        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        checksum = zlib.crc32(content, checksum)
+    return f'{checksum:08x}'
+
+
+def training_config(args, free=(), **data):
+    """What must be the same for a training to be resumed.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    free : iterable of str
+        Flags of the script's own that may differ: where its files are, for instance.
+    **data
+        Flag -> what it stands for, such as a `data_checksum` for a file's name.
+
+    Returns
+    -------
+    dict
+        Flag without its dashes -> value: `TrainingLoop`'s `config`.
+    """
+    left_out = {*NOT_OF_THE_TRAINING, *free}
+    return {**{name: value for name, value in vars(args).items() if name not in left_out}, **data}

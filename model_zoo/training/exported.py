@@ -1,0 +1,54 @@
+"""An exported model as a function."""
+
+import os
+
+import mxnet as mx
+
+from ..checkpoint import read_tensors
+from ..errors import CheckpointError, InputError
+
+__all__ = ['load_exported']
+
+
+def load_exported(prefix, max_len, ctx):
+    """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
+
+    Parameters
+    ----------
+    prefix : str
+        Value of ``--model_prefix``.
+    max_len : int
+        The longest input that it is to take.
+    ctx : mx.Context
+
+    Returns
+    -------
+    mxnet.gluon.SymbolBlock
+        Hybridized; takes words, token types and valid length.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, or the model takes shorter inputs only.
+    CheckpointError
+        If a file is damaged, or the two don't fit.
+    """
+    symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
+    for path in (symbol, parameters):
+        if not os.path.isfile(path):
+            raise InputError(f'--model_prefix {prefix!r}: there is no file {path!r}')
+    tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
+    for name, array in tensors.items():
+        if name.endswith('position_weight') and max_len > len(array):
+            raise InputError(
+                f'--max_len {max_len}: the exported model takes {len(array)} tokens at most'
+            )
+    try:
+        block = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters, ctx)
+    except (mx.MXNetError, ValueError, AssertionError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()
+        raise CheckpointError(
+            f'cannot load {symbol!r}: {reason[-1] if reason else error!r}'
+        ) from error
+    block.hybridize(static_alloc=True)
+    return block

@@ -1,0 +1,193 @@
+"""What the training scripts share: flags, the model they choose, the files of a run."""
+
+import json
+import os
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn
+
+from bert import BertForMaskedLM, BertForSequenceClassification
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.errors import InputError
+from model_zoo.training import (
+    ModelChoice,
+    add_training_arguments,
+    check_training_arguments,
+    data_checksum,
+    evaluate_segments,
+    run_training,
+    training_config,
+)
+
+
+def parse(*words, aliases=None, family=None):
+    parser = cli.parser('A training.')
+    ModelChoice.add_arguments(parser, 'bert_6_384_12', family)
+    add_training_arguments(parser, aliases)
+    return parser.parse_args(list(map(str, words)))
+
+
+def test_flags_can_have_other_names_and_defaults():
+    args = parse('--learning_rate', '0.5', aliases={'lr': ('learning_rate',)})
+    assert (args.lr, args.epochs, args.optimizer) == (0.5, 3, 'bertadam')
+    assert not hasattr(args, 'learning_rate')
+
+
+@pytest.mark.parametrize(
+    ('flag', 'value'),
+    [
+        ('dtype', 'float16'),
+        ('epochs', 0),
+        ('training_steps', 0),
+        ('batch_size', 0),
+        ('dev_batch_size', -2),
+        ('accumulate', 0),
+        ('early_stop', 0),
+        ('log_interval', 0),
+        ('keep_checkpoints', 0),
+        ('lr', -0.5),
+        ('lr', 'nan'),
+        ('wd', 'inf'),
+        ('epsilon', -1.0),
+        ('warmup_ratio', 1.0),
+    ],
+)
+def test_messages_name_flag_and_value(flag, value):
+    with pytest.raises(InputError, match=f'^--{flag} {value}: '):
+        check_training_arguments(parse(f'--{flag}={value}'))
+
+
+def test_what_a_resume_compares():
+    args = parse('--output_dir', 'here', '--lr', '1e-3', '--vocab_file', 'v')
+    config = training_config(args, ['vocab_file'], model='a checksum')
+    assert config['lr'] == 1e-3 and config['model'] == 'a checksum'
+    assert not {'output_dir', 'resume', 'vocab_file'} & set(config)
+
+
+def test_checksum_of_data():
+    rows = [np.arange(3, dtype='int32'), 1, 'text']
+    assert data_checksum(rows) == data_checksum(iter(rows))
+    for number, other in enumerate([np.array([0, 1, 3], 'int32'), 2, 'texts']):
+        changed = [*rows[:number], other, *rows[number + 1 :]]
+        assert data_checksum(changed) != data_checksum(rows)
+
+
+SIZE = 'num_layers=1,units=8,hidden_size=16,num_heads=2,max_length=12'
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n')
+    return path
+
+
+@pytest.mark.parametrize('family', ['bert', None])
+def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_path):
+    flag = f'--{family}_model' if family else '--model'
+    words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
+    choice = ModelChoice(parse(*words, family=family), family)
+    assert not choice.has_task
+    first, tokenizer = choice.build(
+        BertForSequenceClassification, open_tokenizer, mx.cpu(), {'use_decoder': False},
+        num_labels=3,
+    )  # fmt: skip
+    assert (first.num_labels, len(tokenizer.vocab)) == (3, 7)
+    inputs = mx.nd.array([[2, 5, 6, 3]]), None, mx.nd.array([4])
+    scores = first(*inputs).asnumpy()
+    assert scores.std() > 0
+    first.save_pretrained(str(tmp_path / 'saved'), tokenizer)
+    choice = ModelChoice(parse(flag, tmp_path / 'saved', family=family), family)
+    assert choice.is_folder and choice.has_task
+    second, tokenizer = choice.build(BertForSequenceClassification, open_tokenizer, mx.cpu())
+    np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
+    assert tokenizer.tokenize('a b') == ['a', 'b']
+    with pytest.raises(InputError, match=f'^{flag} .*saved.* is a folder'):
+        ModelChoice(parse(flag, tmp_path / 'saved', '--hparams', SIZE, family=family), family)
+
+
+def test_a_head_that_shares_its_weights(vocab_file):
+    words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
+    block, _ = ModelChoice(parse(*words)).build(
+        BertForMaskedLM, open_tokenizer, mx.cpu(), {'use_pooler': False, 'use_decoder': True}
+    )
+    assert block(mx.nd.array([[2, 5, 3]])).shape == (1, 3, 7)
+
+
+def test_files_that_are_none(tmp_path):
+    for flag in ('model_parameters', 'vocab_file'):
+        with pytest.raises(InputError, match=f'^--{flag} .*: is a directory, not a file'):
+            ModelChoice(parse(f'--{flag}', tmp_path))
+        with pytest.raises(InputError, match=f'^--{flag} .*none.*: no such file'):
+            ModelChoice(parse(f'--{flag}', tmp_path / 'none'))
+
+
+def test_the_score_is_the_mean_of_the_dev_sets():
+    measured = {'one': ({'f1': 0.5, 'loss': 1.0}, 8.0), 'two': ({'f1': 1.0, 'loss': 0.0}, 4.0)}
+    score, report = evaluate_segments(lambda name, guard: measured[name], measured, 'f1')
+    assert score == 0.75
+    assert report['two'] == {'f1': 1.0, 'loss': 0.0, 'samples_per_second': 4.0}
+    assert evaluate_segments(None, [], 'f1') == (0.0, {})
+
+
+class OneBatch:
+    """A loader of two equal batches."""
+
+    def __len__(self):
+        return 2
+
+    def epoch(self, epoch):
+        return iter([mx.nd.ones((3, 2))] * 2)
+
+
+def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
+    args = parse('--output_dir', tmp_path, '--epochs', 4, '--keep_checkpoints', 1)
+    model = nn.Dense(1, in_units=2)
+    model.initialize()
+    scores, at = iter([0.1, 0.9, 0.2, 0.3]), []
+
+    def evaluate(guard):
+        at.append(model.weight.data().asnumpy())
+        return next(scores), {'dev': {'score': 1.0}}
+
+    def save_best(folder):
+        os.mkdir(folder)
+        np.testing.assert_array_equal(model.weight.data().asnumpy(), at[1])
+
+    rates = []
+
+    def schedule(num_steps):
+        assert num_steps == 8
+        return lambda step: rates.append(step) or 0.1
+
+    state = run_training(
+        args,
+        model,
+        OneBatch(),
+        lambda batch: ((model(batch) ** 2).mean(), len(batch)),
+        evaluate,
+        name='toy',
+        title='toy',
+        score_name='score',
+        config={},
+        save_best=save_best,
+        predict=lambda folder: ['predictions.txt'],
+        results={'task': 'toy'},
+        schedule=schedule,
+    )
+    assert (state.step, state.best['epoch'], rates) == (8, 2, list(range(1, 9)))
+    assert not np.array_equal(at[1], at[3])
+    assert sorted(os.listdir(tmp_path)) == [
+        'best_model',
+        'checkpoints',
+        'curves.png',
+        'model_toy_1.params',
+        'model_toy_3.params',
+        'results.json',
+    ]
+    results = json.loads((tmp_path / 'results.json').read_text())
+    assert results['best'] == {'epoch': 2, 'parameters': 'model_toy_1.params', 'dev': {'score': 1}}
+    assert (results['task'], results['predictions']) == ('toy', ['predictions.txt'])

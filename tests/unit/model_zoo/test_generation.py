@@ -1,0 +1,478 @@
+"""Generation with a toy model, whose every score NumPy can tell."""
+
+import math
+import sys
+from functools import partial
+from pathlib import Path
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from model_zoo.errors import InputError, ZooError
+from model_zoo.generation import generate, stream
+from model_zoo.generation.sampling import Sampler, log_normalizer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from toy_lm import ToyLM  # noqa: E402
+
+PROMPTS = [[3, 1, 4], [5], [9, 2, 6, 5, 3, 5]]
+
+
+@pytest.fixture
+def model():
+    return ToyLM()
+
+
+def tokens_of(result):
+    return [[each.tokens for each in of_prompt] for of_prompt in result]
+
+
+def window(text, context):
+    """What a model with this context sees of a text, as documented for overflow='slide'."""
+    begin = 0
+    for length in range(1, len(text) + 1):
+        if length - begin > context:
+            begin = length - max(1, context // 2)
+    return text[begin:]
+
+
+def greedy_by_hand(model, prompt, count, see=lambda text: text):
+    text = list(prompt)
+    for _ in range(count):
+        text.append(int(model.log_probs(see(text)).argmax()))
+    return text[len(prompt) :]
+
+
+# -- greedy ----------------------------------------------------------------------------------------
+
+
+def test_greedy_unequal_prompts(model):
+    result = generate(model, PROMPTS, 9)
+    assert tokens_of(result) == [[greedy_by_hand(model, prompt, 9)] for prompt in PROMPTS]
+    for prompt, [(tokens, log_prob, finish)] in zip(PROMPTS, result):
+        text = prompt + tokens
+        steps = range(len(prompt), len(text))
+        expected = sum(model.log_probs(text[:end])[text[end]] for end in steps)
+        assert log_prob == pytest.approx(expected, abs=1e-5)
+        assert finish == 'length'
+
+
+def test_the_methods_are_the_functions(model):
+    expected = generate(model, PROMPTS, 4)
+    assert model.generate(PROMPTS, 4) == expected
+    assert list(model.stream(PROMPTS, 4)) == list(stream(model, PROMPTS, 4))
+
+
+@pytest.mark.parametrize('make', [mx.nd.array, np.array])
+@pytest.mark.parametrize('dtype', ['int32', 'float32'])
+def test_prompts_in_an_array(model, make, dtype):
+    lengths = [len(prompt) for prompt in PROMPTS]
+    padded = [prompt + [0] * (max(lengths) - len(prompt)) for prompt in PROMPTS]
+    words = make(np.array(padded), dtype=dtype)
+    expected = generate(model, PROMPTS, 5)
+    assert generate(model, words, 5, valid_length=make(np.array(lengths))) == expected
+    assert generate(model, words[2:], 5) == expected[2:]
+    assert generate(model, [row[:length] for row, length in zip(words, lengths)], 5) == expected
+
+
+def test_hybridized_gives_the_same(model):
+    expected = tokens_of(generate(model, PROMPTS, 9))
+    model.hybridize(static_alloc=True, static_shape=True)
+    assert tokens_of(generate(model, PROMPTS, 9)) == expected
+
+
+def test_one_step_a_token_and_one_capacity(model):
+    generate(model, PROMPTS, 9)
+    assert model.calls == [('start', (3, 6), 32)] + 8 * [('step', 3)]
+    model.calls.clear()
+    generate(model, [[1] * 40], 30)
+    assert model.calls[0] == ('start', (1, 40), 96)
+
+
+# -- stop tokens -----------------------------------------------------------------------------------
+
+
+def test_stop_tokens(model):
+    free = generate(model, PROMPTS, 12)
+    stop = {free[0][0].tokens[2], free[1][0].tokens[5]}
+    for (continuation,), (cut,) in zip(free, generate(model, PROMPTS, 12, stop_tokens=stop)):
+        ends = [place for place, token in enumerate(continuation.tokens) if token in stop]
+        length = ends[0] + 1 if ends else 12
+        assert cut.tokens == continuation.tokens[:length]
+        assert cut.finish == ('stop' if ends else 'length')
+    assert generate(model, PROMPTS, 12, stop_tokens=min(stop)) == generate(
+        model, PROMPTS, 12, stop_tokens=[min(stop)]
+    )
+
+
+def test_it_ends_when_all_have_ended(model):
+    first = generate(model, PROMPTS[:1], 1)[0][0].tokens[0]
+    model.calls.clear()
+    (continuation,) = generate(model, PROMPTS[:1], 9, stop_tokens=first)[0]
+    assert continuation.tokens == [first]
+    assert continuation.finish == 'stop'
+    assert [call[0] for call in model.calls] == ['start']
+
+
+def test_a_stop_token_at_the_last_place_is_a_stop(model):
+    token = generate(model, PROMPTS[:1], 1)[0][0].tokens[0]
+    assert generate(model, PROMPTS[:1], 1, stop_tokens=token)[0][0].finish == 'stop'
+
+
+# -- sampling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'options',
+    [{'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8},
+     {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9}],
+)  # fmt: skip
+def test_draws_have_the_right_frequencies(model, options):
+    draws = 4000
+    result = generate(model, [[3, 1]], 1, num_return_sequences=draws, seed=1, **options)[0]
+    counts = np.bincount([each.tokens[0] for each in result], minlength=11)
+    scores = model.log_probs([3, 1]) / options.get('temperature', 1.0)
+    order = np.argsort(-scores)[: options.get('top_k')]
+    odds = np.exp(scores[order])
+    odds /= odds.sum()
+    before = np.cumsum(odds) - odds
+    kept = order[before < options.get('top_p', 1.0)]
+    expected = np.zeros(11)
+    expected[kept] = np.exp(scores[kept]) / np.exp(scores[kept]).sum()
+    assert set(np.flatnonzero(counts)) <= set(kept)
+    # five standard deviations
+    assert (abs(counts / draws - expected) < 5 * np.sqrt(expected / draws) + 1e-3).all()
+
+
+def test_log_prob_is_the_models_own(model):
+    (continuation,) = generate(model, [[3, 1]], 1, temperature=3.0, top_k=5, seed=0)[0]
+    expected = model.log_probs([3, 1])[continuation.tokens[0]]
+    assert continuation.log_prob == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_same_seed_draws_the_same(model):
+    first = generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2)
+    assert generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2) == first
+    assert generate(model, PROMPTS, 20, temperature=1.0, seed=8, num_return_sequences=2) != first
+
+
+def test_without_seed_draws_differ(model):
+    assert generate(model, PROMPTS, 20, temperature=1.0) != generate(
+        model, PROMPTS, 20, temperature=1.0
+    )
+
+
+def test_a_prompts_draws_do_not_depend_on_the_batch(model):
+    options = {'temperature': 1.0, 'seed': 3, 'num_return_sequences': 2}
+    alone = [tokens_of(generate(model, [prompt], 15, **options))[0] for prompt in PROMPTS]
+    assert tokens_of(generate(model, PROMPTS, 15, **options)) == alone
+    assert tokens_of(generate(model, PROMPTS[::-1], 15, **options)) == alone[::-1]
+
+
+def test_equal_prompts_are_continued_differently(model):
+    drawn = tokens_of(generate(model, [[1, 2]] * 3, 20, temperature=1.0, seed=0))
+    assert len({tuple(tokens) for (tokens,) in drawn}) == 3
+    several = generate(model, [[1, 2]], 20, temperature=1.0, seed=0, num_return_sequences=3)
+    assert tokens_of(several)[0] == [tokens for (tokens,) in drawn]
+
+
+def test_top_k_of_one_and_tiny_top_p_are_greedy(model):
+    greedy = tokens_of(generate(model, PROMPTS, 9))
+    assert tokens_of(generate(model, PROMPTS, 9, top_k=1)) == greedy
+    assert tokens_of(generate(model, PROMPTS, 9, top_p=1e-9)) == greedy
+    assert tokens_of(generate(model, PROMPTS, 9, temperature=1e-4)) == greedy
+
+
+def test_filters_keep_ties():
+    scores = np.array([[1.0, 3.0, 2.0, 2.0, 0.0]], 'float32')
+    generators = [np.random.default_rng(0)]
+    for sampler in (Sampler(5.0, top_k=2), Sampler(5.0, top_p=0.3)):
+        drawn = {int(sampler(scores, generators)[0]) for _ in range(300)}
+        assert drawn == {1, 2, 3}
+
+
+def test_temperature_is_applied_before_top_p():
+    scores = np.array([[0.0, 1.0, 2.0, 3.0]], 'float32')
+    generators = [np.random.default_rng(0)]
+    drawn = {int(Sampler(10.0, top_p=0.7)(scores, generators)[0]) for _ in range(300)}
+    assert drawn == {1, 2, 3}
+    drawn = {int(Sampler(1.0, top_p=0.7)(scores, generators)[0]) for _ in range(300)}
+    assert drawn == {2, 3}
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_scores_that_are_not_finite(value):
+    with pytest.raises(InputError, match='not finite'), np.errstate(invalid='ignore'):
+        log_normalizer(np.array([[0.0, value]], 'float32'))
+
+
+# -- beam search -----------------------------------------------------------------------------------
+
+
+def all_texts(model, prompt, length, stop_tokens):
+    """Every continuation, as (log-probability, tokens)."""
+    result = []
+
+    def extend(tokens, log_prob):
+        if len(tokens) == length or (tokens and tokens[-1] in stop_tokens):
+            result.append((log_prob, tokens))
+            return
+        for token, more in enumerate(model.log_probs(prompt + tokens)):
+            extend([*tokens, token], log_prob + more)
+
+    extend([], 0.0)
+    return sorted(result, reverse=True)
+
+
+@pytest.mark.parametrize('stop_tokens', [(), (2,), (0, 3)])
+def test_a_wide_beam_finds_the_likeliest_texts(stop_tokens):
+    model = ToyLM(vocabulary=5)
+    prompts = [[1, 4, 1], [3]]
+    result = generate(
+        model, prompts, 3, num_beams=25, num_return_sequences=6, length_penalty=0.0,
+        stop_tokens=stop_tokens,
+    )  # fmt: skip
+    for prompt, found in zip(prompts, result):
+        expected = all_texts(model, prompt, 3, stop_tokens)[:6]
+        assert [each.tokens for each in found] == [tokens for _, tokens in expected]
+        for each, (log_prob, tokens) in zip(found, expected):
+            assert each.log_prob == pytest.approx(log_prob, abs=1e-5)
+            assert each.finish == ('stop' if tokens[-1] in stop_tokens else 'length')
+
+
+def test_the_length_penalty_chooses_among_lengths():
+    model = ToyLM(vocabulary=5)
+    everything = all_texts(model, [1, 4, 1], 4, {2})
+    lengths = []
+    for penalty in (-3.0, 1.0, 4.0):
+        (found,) = generate(
+            model, [[1, 4, 1]], 4, num_beams=125, length_penalty=penalty, stop_tokens=2
+        )[0]
+        best = max(everything, key=lambda each: each[0] / len(each[1]) ** penalty)  # noqa: B023
+        assert found.tokens == best[1]
+        lengths.append(len(found.tokens))
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[-1]
+
+
+def beam_by_hand(model, prompt, count, size):
+    beams = [(0.0, [])]
+    for _ in range(count):
+        grown = [
+            (log_prob + more, [*tokens, token])
+            for log_prob, tokens in beams
+            for token, more in enumerate(model.log_probs(prompt + tokens))
+        ]
+        beams = sorted(grown, reverse=True)[:size]
+    return beams
+
+
+def test_a_narrow_beam(model):
+    result = generate(model, PROMPTS, 10, num_beams=3, num_return_sequences=3)
+    for prompt, found in zip(PROMPTS, result):
+        expected = beam_by_hand(model, prompt, 10, 3)
+        assert [each.tokens for each in found] == [tokens for _, tokens in expected]
+
+
+def test_gluonnlps_sampler_finds_the_same_without_stop_tokens(model):
+    from gluonnlp.model import BeamSearchSampler, BeamSearchScorer
+
+    def decoder(tokens, hidden):
+        scores, hidden = model(hidden, tokens)
+        return scores.log_softmax(), hidden
+
+    prompts = [[3, 1, 4], [5, 9, 2]]
+    words = mx.nd.array([prompt[:-1] for prompt in prompts], dtype='int32')
+    _, state = model.start(words, mx.nd.array([2, 2], dtype='int32'), 32)
+    never = 11  # its end token, behind the vocabulary
+    sampler = BeamSearchSampler(4, decoder, never, BeamSearchScorer(alpha=0), max_length=8)
+    last = mx.nd.array([prompt[-1] for prompt in prompts], dtype='int32')
+    samples, scores, _ = sampler(last, state.hidden)
+    result = generate(model, prompts, 8, num_beams=4, num_return_sequences=4)
+    assert tokens_of(result) == samples[:, :, 1:-1].asnumpy().tolist()
+    log_probs = [[each.log_prob for each in of_prompt] for of_prompt in result]
+    np.testing.assert_allclose(log_probs, scores.asnumpy(), atol=1e-4)
+
+
+def test_prompts_of_a_batch_are_searched_alone(model):
+    options = {'num_beams': 4, 'stop_tokens': (0, 7), 'num_return_sequences': 2}
+    alone = [tokens_of(generate(model, [prompt], 12, **options))[0] for prompt in PROMPTS]
+    assert tokens_of(generate(model, PROMPTS, 12, **options)) == alone
+
+
+def test_beams_that_are_more_than_the_vocabulary():
+    model = ToyLM(vocabulary=3)
+    found = generate(model, [[1, 2]], 3, num_beams=9, num_return_sequences=9)[0]
+    expected = all_texts(model, [1, 2], 3, ())[:9]
+    assert [each.tokens for each in found] == [tokens for _, tokens in expected]
+
+
+def test_a_search_that_is_settled_stops(model):
+    generate(model, PROMPTS[:1], 500, num_beams=2, stop_tokens=range(11), length_penalty=0.0)
+    assert len(model.calls) == 1
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('options', [{}, {'top_p': 0.9, 'seed': 2, 'num_return_sequences': 3}])
+def test_a_stream_has_the_tokens_of_generate(model, options):
+    options = {'stop_tokens': [0, 7], **options}
+    expected = generate(model, PROMPTS, 12, **options)
+    collected = {}
+    order = []
+    for new in stream(model, PROMPTS, 12, **options):
+        tokens = collected.setdefault((new.prompt, new.sequence), [])
+        tokens.append(new.token)
+        order.append((len(tokens), new.prompt, new.sequence))
+        continuation = expected[new.prompt][new.sequence]
+        is_last = len(tokens) == len(continuation.tokens)
+        assert new.finish == (continuation.finish if is_last else None)
+    assert order == sorted(order)
+    for prompt, of_prompt in enumerate(expected):
+        for sequence, continuation in enumerate(of_prompt):
+            assert collected[prompt, sequence] == continuation.tokens
+
+
+def test_a_stream_runs_a_step_when_it_is_asked(model):
+    tokens = stream(model, PROMPTS[:1], 1000)
+    assert len(model.calls) == 1
+    assert [next(tokens).token for _ in range(3)] == greedy_by_hand(model, PROMPTS[0], 3)
+    assert len(model.calls) == 3
+
+
+# -- the context -----------------------------------------------------------------------------------
+
+
+def test_up_to_the_context():
+    model = ToyLM(context_length=10)
+    assert len(generate(model, PROMPTS, 4)[2][0].tokens) == 4
+    assert model.calls[0] == ('start', (3, 6), 10)
+
+
+@pytest.mark.parametrize('context', [1, 2, 7, 10])
+def test_a_sliding_window(context):
+    model = ToyLM(context_length=context)
+    result = generate(model, PROMPTS, 40, overflow='slide')
+    for prompt, (continuation,) in zip(PROMPTS, result):
+        see = partial(window, context=context)
+        assert continuation.tokens == greedy_by_hand(model, prompt, 40, see)
+
+
+def test_a_sliding_window_starts_anew_once_in_half_a_context():
+    model = ToyLM(context_length=10)
+    generate(model, [[1, 2]], 48, overflow='slide')  # the last of 50 tokens isn't run
+    starts = [call for call in model.calls if call[0] == 'start']
+    assert starts == [('start', (1, 2), 10)] + 7 * [('start', (1, 5), 10)]
+    assert len(model.calls) == 48
+
+
+def test_a_sliding_window_with_several_sequences():
+    model = ToyLM(context_length=8)
+    options = {'temperature': 1.0, 'seed': 1, 'num_return_sequences': 3, 'overflow': 'slide'}
+    result = generate(model, PROMPTS, 30, **options)
+    for prompt, of_prompt in zip(PROMPTS, result):
+        for tokens, log_prob, _ in of_prompt:
+            text = prompt + tokens
+            steps = range(len(prompt), len(text))
+            log_probs = [model.log_probs(window(text[:end], 8))[text[end]] for end in steps]
+            assert log_prob == pytest.approx(math.fsum(log_probs), abs=1e-4)
+
+
+def test_a_sliding_window_with_beams():
+    model = ToyLM(context_length=8)
+    result = generate(model, PROMPTS, 20, num_beams=3, overflow='slide')
+    for prompt, [(tokens, log_prob, _)] in zip(PROMPTS, result):
+        text = prompt + tokens
+        steps = range(len(prompt), len(text))
+        log_probs = [model.log_probs(window(text[:end], 8))[text[end]] for end in steps]
+        assert log_prob == pytest.approx(math.fsum(log_probs), abs=1e-4)
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('prompts', 'message'),
+    [
+        ([], 'no prompts'),
+        ([[1], []], 'prompt 1 is empty'),
+        ([1, 2], 'prompt 0 must be a list of token ids, not a int'),
+        ('Hello', 'not a str'),
+        (['Hello'], 'not a str'),
+        ([[1, 'a']], "prompt 0 holds 'a'"),
+        ([[1, 1.5]], 'prompt 0 holds 1.5'),
+        ([[1, float('nan')]], 'prompt 0 holds nan'),
+        ([[1, -1]], 'prompt 0 holds -1'),
+        (mx.nd.array([1, 2]), 'shape'),
+        (None, 'not a NoneType'),
+    ],
+)
+def test_bad_prompts(model, prompts, message):
+    with pytest.raises(InputError, match=message):
+        generate(model, prompts)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'max_new_tokens': 0}, 'max_new_tokens must be an integer of at least 1: 0'),
+        ({'max_new_tokens': 2.0}, 'max_new_tokens must be an integer'),
+        ({'max_new_tokens': True}, 'max_new_tokens'),
+        ({'temperature': 0}, 'temperature must be above 0; for .* greedy'),
+        ({'temperature': -1.0}, 'temperature must be a number above 0: -1'),
+        ({'temperature': float('nan')}, 'temperature'),
+        ({'temperature': '1'}, 'temperature'),
+        ({'top_k': 0}, 'top_k must be an integer of at least 1: 0'),
+        ({'top_k': 12}, 'top_k is 12, and the vocabulary has 11 tokens'),
+        ({'top_p': 0}, 'top_p must be above 0 and at most 1: 0'),
+        ({'top_p': 1.1}, 'top_p'),
+        ({'num_beams': 0}, 'num_beams'),
+        ({'num_beams': 2, 'top_k': 3}, 'draw at random'),
+        ({'num_beams': 2, 'temperature': 1.0}, 'draw at random'),
+        ({'num_beams': 2, 'num_return_sequences': 3}, 'num_return_sequences 3 is above num_beams'),
+        ({'num_return_sequences': 2}, 'greedy finds one text'),
+        ({'num_return_sequences': 0}, 'num_return_sequences'),
+        ({'length_penalty': None}, 'length_penalty'),
+        ({'stop_tokens': [1, 11]}, 'stop token 11 is not in the vocabulary of 11 tokens'),
+        ({'stop_tokens': -1}, 'stop_tokens'),
+        ({'stop_tokens': 'a'}, 'stop_tokens'),
+        ({'stop_tokens': 1.5}, 'stop_tokens'),
+        ({'seed': -1}, 'seed'),
+        ({'seed': 'x'}, 'seed'),
+        ({'overflow': 'wrap'}, "unknown overflow 'wrap'; known: error, slide"),
+        ({'valid_length': [2]}, 'valid_length belongs to prompts in an array'),
+    ],
+)
+def test_bad_options(model, options, message):
+    with pytest.raises(ZooError, match=message):
+        generate(model, [[1, 2]], **options)
+
+
+def test_a_stream_checks_when_it_is_called(model):
+    with pytest.raises(InputError, match='temperature'):
+        stream(model, [[1, 2]], temperature=0)
+
+
+@pytest.mark.parametrize(
+    ('lengths', 'message'),
+    [
+        ([2, 4], 'valid_length holds 4, and the prompts have length 3'),
+        ([2, 0], 'prompt 1 is empty'),
+        ([2], 'valid_length must have shape'),
+    ],
+)
+def test_bad_valid_length(model, lengths, message):
+    with pytest.raises(InputError, match=message):
+        generate(model, mx.nd.ones((2, 3)), valid_length=mx.nd.array(lengths))
+
+
+def test_beyond_the_context():
+    model = ToyLM(context_length=5)
+    with pytest.raises(InputError, match='prompt 2 has 6 tokens, and the context .* is 5: shorten'):
+        generate(model, PROMPTS, 1)
+    with pytest.raises(InputError, match='prompt 0 has 3 tokens, 3 are to be added, .*: ask for 2'):
+        generate(model, PROMPTS[:2], 3)
+    assert not model.calls, 'nothing is run'
+    assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2
