@@ -6,7 +6,7 @@ import re
 from setuptools import find_packages, setup
 
 HERE = pathlib.Path(__file__).parent
-PACKAGES = ['bert', 'model_zoo', 'bert_embedding', 'export']
+PACKAGES = ['bert', 'gpt', 'gpt2', 'model_zoo', 'bert_embedding', 'export']
 
 
 def version():
@@ -45,6 +45,7 @@ setup(
         "tokenizers>=0.13,<0.21; python_version < '3.9'",  # 0.21 has no wheels for it
         "tokenizers>=0.13; python_version >= '3.9'",
         'safetensors>=0.4',
+        'huggingface-hub>=0.25',
         'sentencepiece>=0.1.97',
         'filelock>=3.4',
         'requests>=2.25',
@@ -53,7 +54,8 @@ setup(
     ],
     extras_require={
         'onnx': ['onnx==1.15.0', 'onnxruntime==1.18.1', 'protobuf<5'],
-        'torch': ['torch'],
+        # earlier ones could be made to run code that a file of weights carries
+        'torch': ["torch>=2.6; python_version >= '3.9'"],
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
         'tensorboard': ['tensorboard>=2.10'],
         'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],

@@ -53,6 +53,14 @@ class BertConfig(AttentionConfig):
     Understanding", section 3; ``BertConfig`` of google-research/bert's modeling.py.
     """
 
+    model_type = 'bert'
+    fixed = {
+        'position_embedding_type': 'absolute',
+        'is_decoder': False,
+        'add_cross_attention': False,
+        'tie_word_embeddings': True,
+    }
+
     vocab_size: int = 30522
     hidden_size: int = 768
     num_hidden_layers: int = 12
@@ -91,6 +99,10 @@ class BertConfig(AttentionConfig):
                 f'num_attention_heads {self.num_attention_heads}'
             )
         self._check_pruned()
+
+    def to_format(self, format, architecture):
+        name, fields = super().to_format(format, architecture)
+        return 'bert_config.json' if format == 'tensorflow' else name, fields
 
     @property
     def num_layers(self):

@@ -1,6 +1,6 @@
 """BERT's parameter names in other programs, as reversible tables."""
 
-from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule
+from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule, Transposed
 
 __all__ = ['bert_mappings']
 
@@ -104,6 +104,57 @@ def _huggingface_rules():
     ]
 
 
+def _tensorflow_rules():
+    """Names of google-research/bert: its models, and those of its run_*.py."""
+    theirs = 'bert/encoder/layer_{i}'
+    layer = 'encoder.layers.{i}'
+
+    def dense(ours, theirs, inner=None):
+        """Rules of a dense layer; `inner` is the axis of the feed-forward layer's inner units."""
+        pad = () if inner is None else (Padded(inner),)
+        bias = (Padded(0),) if inner == 0 else ()
+        return [
+            Rule(f'{ours}.weight', f'{theirs}/kernel', Transposed(*pad)),
+            Rule(f'{ours}.bias', f'{theirs}/bias', *bias),
+        ]
+
+    def norm(ours, theirs):
+        return [Rule(f'{ours}.{kind}', f'{theirs}/LayerNorm/{kind}') for kind in _NORM]
+
+    parts = [f'{theirs}/attention/self/{part}' for part in ('query', 'key', 'value')]
+    return [
+        Rule('word_embed.weight', 'bert/embeddings/word_embeddings'),
+        Rule('token_type_embed.weight', 'bert/embeddings/token_type_embeddings'),
+        Rule('encoder.position_weight', 'bert/embeddings/position_embeddings'),
+        *norm('encoder.norm', 'bert/embeddings'),
+        Rule(f'{layer}.attention.qkv.weight', tuple(f'{part}/kernel' for part in parts),
+             Transposed(Fused())),
+        Rule(f'{layer}.attention.qkv.bias', tuple(f'{part}/bias' for part in parts), Fused()),
+        *dense(f'{layer}.attention.proj', f'{theirs}/attention/output/dense'),
+        *norm(f'{layer}.attention_norm', f'{theirs}/attention/output'),
+        *dense(f'{layer}.ffn.ffn_1', f'{theirs}/intermediate/dense', inner=0),
+        *dense(f'{layer}.ffn.ffn_2', f'{theirs}/output/dense', inner=1),
+        *norm(f'{layer}.ffn_norm', f'{theirs}/output'),
+        *dense('pooler', 'bert/pooler/dense'),
+        *dense('decoder.dense', 'cls/predictions/transform/dense'),
+        *norm('decoder.norm', 'cls/predictions/transform'),
+        Rule('decoder.bias', 'cls/predictions/output_bias'),
+        # these kernels are stored as (outputs, inputs)
+        Rule('classifier.weight', 'cls/seq_relationship/output_weights'),
+        Rule('classifier.bias', 'cls/seq_relationship/output_bias'),
+        Rule('^classifier.weight', 'output_weights'),
+        Rule('^classifier.bias', 'output_bias'),
+        Rule('^span_classifier.weight', 'cls/squad/output_weights'),
+        Rule('^span_classifier.bias', 'cls/squad/output_bias'),
+    ]  # fmt: skip
+
+
+_TENSORFLOW = Mapping(
+    _tensorflow_rules(),
+    '',
+    mark_heads=False,
+    ignore=(r'.*/adam_[mv]$', r'(global_step|beta\d_power)$'),  # the training's
+)
 _HUGGINGFACE = Mapping(
     _huggingface_rules(),
     'bert.',
@@ -126,4 +177,8 @@ def bert_mappings(dropout=0):
         Rate before the task's dense layer. GluonNLP numbers that layer 1 behind a dropout and 0
         without.
     """
-    return {'gluonnlp': _GLUONNLP[bool(dropout)], 'huggingface': _HUGGINGFACE}
+    return {
+        'gluonnlp': _GLUONNLP[bool(dropout)],
+        'huggingface': _HUGGINGFACE,
+        'tensorflow': _TENSORFLOW,
+    }

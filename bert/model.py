@@ -156,6 +156,23 @@ class BertBlock(AttentionBlock):
     def mappings(self):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
 
+    @property
+    def context_length(self):
+        """The most positions that the model takes."""
+        return self.config.max_position_embeddings
+
+    def example_makers(self, batch_size, length, random):
+        config = self.config
+        rows = (batch_size,) + (2,) * (self.word_axes - 2)
+        layers, heads = config.num_hidden_layers, config.num_attention_heads
+        return {
+            'words': lambda: random.randint(0, config.vocab_size, (*rows, length)),
+            'token_types': lambda: random.randint(0, config.type_vocab_size, (*rows, length)),
+            'valid_length': lambda: random.randint(1, length + 1, rows),
+            'masked_positions': lambda: random.randint(0, length, (batch_size, min(4, length))),
+            'head_mask': lambda: random.randint(0, 2, (layers, heads)).astype('float32'),
+        }
+
     def _check_and_run(self, words, token_types, valid_length, specific, head_mask, probes):
         """Check the inputs and call the block.
 
@@ -335,6 +352,16 @@ class BertModel(BertBlock):
         rows = F.broadcast_like(rows, positions)  # (B, M)
         index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B, M)
         return F.gather_nd(sequence, index)
+
+    @property
+    def huggingface_name(self):
+        """The class of transformers with the same parts."""
+        names = {
+            (True, True): 'BertForPreTraining',
+            (True, False): 'BertForMaskedLM',
+            (False, True): 'BertForNextSentencePrediction',
+        }
+        return names.get((self.has_decoder, self.has_classifier), 'BertModel')
 
     def attentions(self):
         """The layers' `SelfAttention`."""

@@ -16,11 +16,8 @@ tokenizer drops U+FFFD as the original does, and without it the word is unknown.
 """
 
 import collections
-import json
 import logging
 import os
-import re
-import unicodedata
 
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -28,6 +25,20 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from model_zoo.data.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 from model_zoo.errors import InputError
 from model_zoo.files import atomic_write, make_writable_dir, write_json
+from model_zoo.tokenization import BasicTokenizer
+from model_zoo.tokenization.text import (
+    CHUNK,
+    CONFIG_NAME,
+    SPACED,
+    UNLIMITED,
+    ChunkCache,
+    checked,
+    cover,
+    encode_rust,
+    list_of_texts,
+    read_max_len,
+    warn_if_long,
+)
 
 __all__ = [
     'BasicTokenizer',
@@ -41,238 +52,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-CONFIG_NAME = 'tokenizer_config.json'
-UNLIMITED = int(1e12)  # the original's max_len where none is given
-
 _SP_PREFIX = '\u2581'  # SentencePiece's sign for the space before a word
-_SURROGATES = re.compile('[\ud800-\udfff]')
-
-# The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
-
-# Chunks of which none influences another's words. The ideographs are those that all versions of
-# Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
-# which would be white space for \s and str.split had the original not dropped them before.
-_CHUNK = re.compile(
-    '[\u3400-\u4db5\u4e00-\u9fa5]'
-    r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
-)
-_SPACED = re.compile(r'\S+')  # what str.split finds, with places
-
-_CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
 _BATCH = 1024  # texts whose new chunks are looked up together
-
-
-def _checked(text):
-    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length)."""
-    if not isinstance(text, str):
-        hint = '; decode it first' if isinstance(text, bytes) else ''
-        raise InputError(f'a text must be a str, not {type(text).__name__}: {text!r:.80}{hint}')
-    return text if text.isascii() else _SURROGATES.sub('\ufffd', text)
-
-
-def _is_punctuation(char):
-    """Whether the original splits at `char`: all ASCII symbols, and Unicode's category P."""
-    if char < '\x80':
-        return '!' <= char <= '~' and not char.isalnum()
-    return unicodedata.category(char)[0] == 'P'
-
-
-class _Kinds(dict):
-    """What cleaning makes of a character, worked out when it is first looked up.
-
-    The values are '' (dropped), ' ' (white space), 'cjk' (a word of its own) and 'text'.
-    """
-
-    def __init__(self, dropped):
-        super().__init__()
-        self._dropped = dropped
-
-    def __missing__(self, char):
-        if char in '\t\n\r':
-            kind = ' '
-        elif char in '\0\ufffd' or unicodedata.category(char).startswith(self._dropped):
-            kind = ''
-        elif char.isspace():  # category Zs, and U+2028 and U+2029, at which str.split splits
-            kind = ' '
-        elif any(low <= ord(char) <= high for low, high in _IDEOGRAPHS):
-            kind = 'cjk'
-        else:
-            kind = 'text'
-        self[char] = kind
-        return kind
-
-
-class BasicTokenizer:
-    """Splits a text into words: at white space, around punctuation, around CJK ideographs.
-
-    Control, unassigned and private-use characters are dropped. With `do_lower_case`, words are
-    lower-cased and their accents (Unicode's category Mn) stripped.
-
-    Parameters
-    ----------
-    do_lower_case : bool
-    never_split : iterable of str
-        Words left as they are where white space (or an ideograph) stands on both sides. As in the
-        original, a word that becomes one of them only by lower-casing isn't split either.
-    """
-
-    _dropped = 'C'
-    _strips_cased = False
-
-    def __init__(self, do_lower_case=True, never_split=SPECIAL_TOKENS):
-        self.do_lower_case = bool(do_lower_case)
-        self.never_split = tuple(never_split)
-        self._kinds = _Kinds(self._dropped)
-        self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
-        self._splitter = pre_tokenizers.BertPreTokenizer()
-        self._same = set()  # characters of which the Rust library makes what we do
-        self._other = set()
-        self._whole = [word for word in self.never_split if word]
-        # Words that something else in the text might be lower-cased to; none by default.
-        self._lower_whole = [
-            word
-            for word in self._whole
-            if self.do_lower_case
-            and not any('A' <= char <= 'Z' for char in word)
-            and any(_is_punctuation(char) for char in word)
-        ]
-
-    def tokenize(self, text):
-        """List of the words of `text`."""
-        text = _checked(text)
-        if self.suits_rust(text):
-            return self.rust_words(text)
-        return [word for word, _ in self.align(text)]
-
-    def tokenize_with_offsets(self, text):
-        """Words of `text` with the places that they come from.
-
-        Returns
-        -------
-        list of (str, (int, int))
-            The word and its start and end: ``text[start:end]`` holds all it was made of, stripped
-            accents included.
-        """
-        aligned = self.align(_checked(text))
-        return [(word, _cover(spans, 0, len(spans))) for word, spans in aligned]
-
-    def rust_words(self, text):
-        """Words of a `text` that :meth:`suits_rust`."""
-        text = self._normalizer.normalize_str(text)
-        return [word for word, _ in self._splitter.pre_tokenize_str(text)]
-
-    def suits_rust(self, text):
-        """Whether the Rust library's normalizer and splitter give our words for `text`."""
-        if not self._same.issuperset(text):
-            unseen = set(text) - self._same - self._other
-            for char in unseen:
-                (self._same if self._agrees(char) else self._other).add(char)
-            if not self._same.issuperset(text):
-                return False
-        if any(word in text for word in self._whole):
-            return False
-        if self._lower_whole:
-            text = self._normalizer.normalize_str(text)
-            return not any(word in text for word in self._lower_whole)
-        return True
-
-    def _agrees(self, char):
-        """Whether the Rust library treats `char` as we do, whatever stands beside it.
-
-        It does if it treats the character alone as we do and if nothing depends on the context:
-        dropped characters are left out since they could join a special token; the capital sigma
-        because Python lower-cases it differently at the end of a word; stripped accents because
-        their place belongs to the letter before them; marks with a combining class because
-        normalization sorts them.
-        """
-        if not self._kinds[char]:
-            return False
-        if self.do_lower_case:
-            if char == '\u03a3':
-                return False
-            parts = unicodedata.normalize('NFD', char.lower())
-            kept = [part for part in parts if unicodedata.category(part) != 'Mn']
-            if not kept or any(map(unicodedata.combining, kept)):
-                return False
-        sample = f'a{char}b'
-        return self.rust_words(sample) == [word for word, _ in self.align(sample)]
-
-    def align(self, text):
-        """Words of `text`, each with the place of each of its characters.
-
-        Parameters
-        ----------
-        text : str
-            Without lone surrogates.
-
-        Returns
-        -------
-        list of (str, list of (int, int))
-            As many spans as the word has characters.
-        """
-        words = []
-        for chars, spans in self._clean(text):
-            word = ''.join(chars)
-            if word not in self.never_split:
-                if self.do_lower_case or self._strips_cased:
-                    word, spans = self._strip_accents(word, spans)
-                if word not in self.never_split:
-                    words += _split_punctuation(word, spans)
-                    continue
-            if word:
-                words.append((word, spans))
-        return words
-
-    def _clean(self, text):
-        """Yield (characters, their spans) of each run between white space and ideographs."""
-        chars, spans = [], []
-        for place, char in enumerate(text):
-            kind = self._kinds[char]
-            if kind == 'text':
-                chars.append(char)
-                spans.append((place, place + 1))
-            elif kind:
-                if chars:
-                    yield chars, spans
-                    chars, spans = [], []
-                if kind == 'cjk':
-                    yield [char], [(place, place + 1)]
-        if chars:
-            yield chars, spans
-
-    def _strip_accents(self, word, spans):
-        """Lower-case (where wanted), decompose, and drop the nonspacing marks."""
-        if self.do_lower_case:
-            lower = word.lower()
-            if len(lower) != len(word):  # U+0130 becomes two characters
-                spans = [s for char, s in zip(word, spans) for _ in char.lower()]
-            word = lower
-        if word.isascii():
-            return word, spans
-        parts = []
-        for char, span in zip(word, spans):
-            for part in unicodedata.normalize('NFD', char):
-                parts.append((unicodedata.combining(part), part, span))
-        chars, kept = [], []
-        for _, part, span in _canonical_order(parts):
-            if unicodedata.category(part) == 'Mn':
-                if kept:  # the accent lies where its letter does
-                    start, end = kept[-1]
-                    kept[-1] = (start, max(end, span[1]))
-            else:
-                chars.append(part)
-                kept.append(span)
-        return ''.join(chars), kept
 
 
 class _GluonBasicTokenizer(BasicTokenizer):
@@ -286,43 +67,6 @@ class _GluonBasicTokenizer(BasicTokenizer):
 
     def suits_rust(self, text):
         return False
-
-
-def _canonical_order(parts):
-    """Sort each run of combining characters by combining class, as NFD prescribes."""
-    ordered, run = [], []
-    for part in parts:
-        if part[0]:
-            run.append(part)
-        else:
-            if run:
-                ordered += sorted(run, key=lambda item: item[0])
-                run = []
-            ordered.append(part)
-    return ordered + sorted(run, key=lambda item: item[0])
-
-
-def _split_punctuation(word, spans):
-    """Each punctuation character, and each run between them, with its spans."""
-    words, start = [], 0
-    for place, char in enumerate(word):
-        if _is_punctuation(char):
-            if start < place:
-                words.append((word[start:place], spans[start:place]))
-            words.append((char, spans[place : place + 1]))
-            start = place + 1
-    if start < len(word):
-        words.append((word[start:], spans[start:]))
-    return words
-
-
-def _cover(spans, start, end):
-    """Smallest span that covers ``spans[start:end]``, or an empty one where none are."""
-    if start < end:
-        part = spans[start:end]
-        return min(part)[0], max(last for _, last in part)
-    place = spans[start][0] if start < len(spans) else spans[-1][1]
-    return place, place
 
 
 class WordpieceTokenizer:
@@ -359,7 +103,7 @@ class WordpieceTokenizer:
 
     def tokenize(self, text):
         """List of the pieces of the words of `text`, which white space separates."""
-        words = _checked(text).split()
+        words = checked(text).split()
         if not words:
             return []
         pieces = self.encode_words([words])[0].tokens
@@ -369,14 +113,7 @@ class WordpieceTokenizer:
 
     def encode_words(self, batch):
         """Pieces of lists of words, as encodings of the library, offsets counted in each word."""
-        return _encode(self._rust, batch, is_pretokenized=True)
-
-
-def _encode(rust, batch, **kwargs):
-    """Encodings of a batch; one input alone doesn't start the library's threads."""
-    if len(batch) == 1:
-        return [rust.encode(batch[0], add_special_tokens=False, **kwargs)]
-    return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
+        return encode_rust(self._rust, batch, is_pretokenized=True)
 
 
 # What a chunk of text becomes. One entry a piece in the first four, one a word in the last.
@@ -571,18 +308,17 @@ def _cut_pair(first, second, room):
     return first, second
 
 
-class _SubwordTokenizer:
+class _SubwordTokenizer(ChunkCache):
     """What tokenizers share once they can find the pieces of texts: ids, pairs, batches.
 
     Subclasses give ``_learn(chunks)``, a :data:`_Chunk` for each chunk of text.
     """
 
-    _pattern = _CHUNK
+    _pattern = CHUNK
 
     def __init__(self, vocab, max_len=None):
+        super().__init__()
         self.vocab = vocab
-        self._cache = {}
-        self._cached_chars = 0
         self.max_len = UNLIMITED if max_len is None else max_len
         self.ids_to_tokens = collections.OrderedDict(enumerate(vocab.idx_to_token))
         self.unk_token = vocab.unknown_token
@@ -622,7 +358,7 @@ class _SubwordTokenizer:
         if isinstance(tokens, str):
             return self.vocab[tokens]
         ids = self.vocab[list(tokens)]
-        self._warn_if_long(len(ids))
+        warn_if_long(len(ids), self.max_len)
         return ids
 
     def convert_ids_to_tokens(self, ids):
@@ -707,9 +443,9 @@ class _SubwordTokenizer:
             As :meth:`encode`; also if `texts` is one str, or `pairs` has another length, or
             `round_to` isn't positive, or padding is needed and the vocabulary has no padding token.
         """
-        texts = _list_of_texts(texts, 'texts')
+        texts = list_of_texts(texts, 'texts')
         if pairs is not None:
-            pairs = _list_of_texts(pairs, 'pairs')
+            pairs = list_of_texts(pairs, 'pairs')
             if len(pairs) != len(texts):
                 raise InputError(f'{len(texts)} texts but {len(pairs)} pairs; give as many of both')
         if round_to is not None and round_to < 1:
@@ -750,7 +486,7 @@ class _SubwordTokenizer:
             truncated = sum(sizes) - sum(lengths)
             row = Encoding(self, first, second, lengths, truncated, add_special_tokens)
             if max_length is None:
-                self._warn_if_long(row.valid_length)
+                warn_if_long(row.valid_length, self.max_len)
             rows.append(row)
         return rows
 
@@ -758,42 +494,11 @@ class _SubwordTokenizer:
         """The _Pieces of each text."""
         pieces = []
         for start in range(0, len(texts), _BATCH):
-            batch = [_checked(text) for text in texts[start : start + _BATCH]]
+            batch = [checked(text) for text in texts[start : start + _BATCH]]
             found = [self._pattern.findall(text) for text in batch]
             for text, chunks in zip(batch, self._look_up(found)):
                 pieces.append(_Pieces(text, self._pattern, chunks))
         return pieces
-
-    def _look_up(self, found):
-        """The _Chunk of each chunk in lists of chunks."""
-        if self._cached_chars > _CACHED_CHARS:
-            self._cache, self._cached_chars = {}, 0  # another thread may still read the old one
-        cache = self._cache
-        new = list(set().union(*found).difference(cache))
-        if new:
-            cache.update(zip(new, self._learn(new)))
-            self._cached_chars += sum(map(len, new))
-        return [[cache[chunk] for chunk in chunks] for chunks in found]
-
-    def __getstate__(self):
-        return {**self.__dict__, '_cache': {}, '_cached_chars': 0}
-
-    def _warn_if_long(self, length):
-        if length > self.max_len:
-            logger.warning(
-                'a sequence of %d ids is longer than the %d that the model has positions for; '
-                'cut it (max_length) before the model sees it',
-                length,
-                self.max_len,
-            )
-
-
-def _list_of_texts(texts, name):
-    """`texts` as a list, but not a str's characters as one."""
-    if isinstance(texts, (str, bytes)):
-        raise InputError(f'{name} must be a list of str, not one {type(texts).__name__}')
-    return list(texts)
-
 
 class BertTokenizer(_SubwordTokenizer):
     """Basic and WordPiece tokenization, with the methods of the original and of GluonNLP.
@@ -868,7 +573,7 @@ class BertTokenizer(_SubwordTokenizer):
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
         if not do_basic_tokenize:
-            self._pattern = _SPACED
+            self._pattern = SPACED
         self.basic_tokenizer = BasicTokenizer(do_lower_case, never_split)
         self.wordpiece_tokenizer = WordpieceTokenizer(
             vocab, self.unk_token, max_input_chars_per_word
@@ -942,7 +647,7 @@ class BertTokenizer(_SubwordTokenizer):
         if os.path.exists(name) or os.path.isabs(name) or name.endswith('.txt'):
             found = find_vocab_file(None, path=name)
             folder = name if os.path.isdir(name) else os.path.dirname(name)
-            kwargs = {**_read_config(folder), **kwargs}
+            kwargs = {**read_max_len(folder), **kwargs}
             do_lower_case = kwargs.pop('do_lower_case', found.do_lower_case)
         else:
             model_name, default_dataset = resolve_alias(name)
@@ -1024,7 +729,7 @@ class BertTokenizer(_SubwordTokenizer):
         if self.do_basic_tokenize:
             suits = self.basic_tokenizer.suits_rust
             quick = [n for n, chunk in enumerate(chunks) if suits(chunk)]
-            for n, encoding in zip(quick, _encode(self._rust, [chunks[n] for n in quick])):
+            for n, encoding in zip(quick, encode_rust(self._rust, [chunks[n] for n in quick])):
                 tokens = encoding.tokens
                 if self.unk_token in tokens:
                     words = self.basic_tokenizer.rust_words(chunks[n])
@@ -1036,7 +741,7 @@ class BertTokenizer(_SubwordTokenizer):
         words = [[word for word, _ in pairs] for pairs in aligned]
         for n, pairs, encoding in zip(left, aligned, self.wordpiece_tokenizer.encode_words(words)):
             offsets = [
-                _cover(pairs[number][1], start, end)
+                cover(pairs[number][1], start, end)
                 for number, (start, end) in zip(encoding.word_ids, encoding.offsets)
             ]
             learned[n] = _chunk_of(encoding, offsets, [word for word, _ in pairs])
@@ -1068,22 +773,6 @@ def _chunk_of(encoding, offsets, words):
         tuple(encoding.word_ids),
         tuple(words),
     )
-
-
-def _read_config(directory):
-    """The `max_len` that a directory's tokenizer_config.json gives, as a dict, if it does."""
-    path = os.path.join(directory, CONFIG_NAME)
-    if not os.path.isfile(path):
-        return {}
-    try:
-        with open(path, encoding='utf-8') as file:
-            config = json.load(file)
-        if not isinstance(config, dict):
-            raise ValueError('not a JSON object')
-    except (OSError, ValueError) as error:
-        raise InputError(f'cannot read {path!r}: {error}') from error
-    max_len = config.get('max_len', config.get('model_max_length'))
-    return {} if max_len is None else {'max_len': int(max_len)}
 
 
 class BertSPTokenizer(_SubwordTokenizer):
@@ -1218,7 +907,7 @@ class BertSPTokenizer(_SubwordTokenizer):
         for number, (word, places) in enumerate(words):
             pieces, offsets = _sentencepiece_offsets(self._sentencepiece, word, self._options)
             tokens += pieces
-            spans += [_cover(places, start, end) for start, end in offsets]
+            spans += [cover(places, start, end) for start, end in offsets]
             numbers += [number] * len(pieces)
         return _Chunk(
             tuple(self.vocab[tokens]),

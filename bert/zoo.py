@@ -1,29 +1,15 @@
 """The models that BERT adds to the zoo."""
 
-import logging
-import os
-import warnings
-
-import mxnet as mx
-
+from model_zoo.builder import Builder
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import CheckpointError, InputError
-from model_zoo.pretrained import (
-    find_vocab,
-    find_vocab_file,
-    find_weights,
-    get_entry,
-    register_pretrained,
-)
+from model_zoo.errors import CheckpointError
+from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import register_model
 
-from .catalogue import ARCHITECTURES, PRETRAINED
-from .config import BertConfig
+from .catalogue import PRETRAINED
 from .model import BertModel
 
 __all__ = ['bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
-
-_log = logging.getLogger(__name__)
 
 register_pretrained(*PRETRAINED)
 
@@ -40,50 +26,16 @@ _HPARAMS = {
     'layer_norm_eps': ('layer_norm_eps',),
     'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
 }
-_ALWAYS_ALLOWED = ('dropout',)
-_OUTPUTS = {
-    'output_attention': 'output_attentions',
-    'output_all_encodings': 'output_all_encodings',
-    'keep_multihead_output': 'keep_multihead_output',
-}
-
-
-def _overrides(model, hparams, allowed):
-    """Fields of BertConfig for GluonNLP's hyper-parameters."""
-    fields = {}
-    if 'units' in hparams and hparams.get('embed_size', hparams['units']) != hparams['units']:
-        raise InputError('embed_size must equal units')
-    for name, value in hparams.items():
-        if name not in _HPARAMS:
-            known = ', '.join([*_HPARAMS, *_OUTPUTS])
-            raise InputError(f'{model} has no option {name!r}; known: {known}')
-        if not allowed and name not in _ALWAYS_ALLOWED:
-            raise InputError(
-                f'{name}={value!r} would change the architecture of {model}; '
-                'pass hparam_allow_override=True if that is meant'
-            )
-        fields.update(dict.fromkeys(_HPARAMS[name], value))
-    return fields
-
-
-def _find(model, dataset_name, vocab, pretrained, root):
-    """(what was found of the weights or None, vocabulary, parts that the weights lack)."""
-    if isinstance(pretrained, str):
-        found = find_weights(model, dataset_name, root, path=pretrained, vocab=vocab)
-        return found, found.vocab, ()
-    if not pretrained:
-        if vocab is None:
-            vocab, _ = find_vocab(model, dataset_name, root)
-        return None, vocab, ()
-    if vocab is not None and dataset_name is None:
-        raise InputError(
-            f'{model}: pretrained weights and their vocabulary belong together; name the '
-            'dataset_name of the weights, or pass pretrained=False'
-        )
-    if vocab is not None:  # GluonNLP's rule
-        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=5)
-    found = find_weights(model, dataset_name, root)
-    return found, found.vocab, get_entry(model, dataset_name).lacks
+_OPTIONS = (
+    'output_attention',
+    'output_all_encodings',
+    'keep_multihead_output',
+    'use_pooler',
+    'use_decoder',
+    'use_classifier',
+    'pretrained_allow_missing',
+    'ignore_extra',
+)
 
 
 def _lacking_parts(path, config):
@@ -100,69 +52,38 @@ def _lacking_parts(path, config):
     ]
 
 
-def _warn_of_size(model, fields, found):
-    """Warn if the configuration beside the weights, which counts, is of another size."""
-    other = [name for name, value in ARCHITECTURES[model].items() if fields[name] != value]
-    if other:
-        _log.warning(
-            '%s makes this another size than %s: %s',
-            found.config_path,
-            model,
-            ', '.join(f'{name} {fields[name]}' for name in other),
-        )
-
-
-def _build(
-    model,
-    dataset_name=None,
-    vocab=None,
-    pretrained=True,
-    ctx=None,
-    root=None,
+def _make(
+    config,
+    found,
+    lacks,
     use_pooler=True,
     use_decoder=None,
     use_classifier=None,
     pretrained_allow_missing=False,
     ignore_extra=None,  # GluonNLP's; what the block has no place for is always passed over
-    hparam_allow_override=False,
-    **kwargs,
+    output_attention=False,
+    **outputs,
 ):
-    if isinstance(pretrained, os.PathLike):
-        pretrained = os.fspath(pretrained)
-    options = {_OUTPUTS[name]: kwargs.pop(name) for name in list(kwargs) if name in _OUTPUTS}
-    fields = _overrides(model, kwargs, hparam_allow_override)
-    given = isinstance(pretrained, str) and vocab is not None
-    found, vocab, lacks = _find(model, dataset_name, vocab, pretrained, root)
-    base = {**ARCHITECTURES[model], 'vocab_size': len(vocab)}
-    if found is not None:
-        base.update(BertModel.config_of(model, found).to_dict())
-        _warn_of_size(model, base, found)
-    config = BertConfig.from_dict({**base, **fields})
-    if isinstance(pretrained, str) and None in (use_decoder, use_classifier):
+    if found is None:
+        lacks = ()
+    elif lacks is None and None in (use_decoder, use_classifier):
         lacks = _lacking_parts(found.weights_path, config)
     if use_decoder is None:
         use_decoder = 'decoder' not in lacks
     if use_classifier is None:
         use_classifier = use_pooler and 'classifier' not in lacks
-    if len(vocab) > config.vocab_size:
-        raise InputError(
-            f'the vocabulary does not fit: it has {len(vocab)} tokens, and the weights of {model} '
-            f'have {config.vocab_size}'
-        )
     block = BertModel(
         config,
         use_pooler=use_pooler,
         use_decoder=use_decoder,
         use_classifier=use_classifier,
-        **options,
+        output_attentions=output_attention,
+        **outputs,
     )
-    if found is not None:
-        parts = ('decoder', 'classifier') if pretrained_allow_missing else ()
-        block.load_pretrained(found.weights_path, ctx or mx.cpu(), parts)
-        if not given:
-            path = pretrained if isinstance(pretrained, str) else None
-            block.vocab_file = find_vocab_file(model, dataset_name, root, path)
-    return block, vocab
+    return block, ('decoder', 'classifier') if pretrained_allow_missing else ()
+
+
+_build = Builder(BertModel, _HPARAMS, _make, _OPTIONS)
 
 
 @register_model

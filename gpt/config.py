@@ -33,6 +33,8 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     ``OpenAIGPTConfig`` of pytorch-pretrained-bert's modeling_openai.py.
     """
 
+    model_type = 'openai-gpt'
+
     vocab_size: int = 40478
     afn: str = 'gelu'
 

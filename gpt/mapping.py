@@ -1,7 +1,7 @@
 """OpenAI GPT's parameter names in other programs, as reversible tables."""
 
 from model_zoo.checkpoint.mapping import Mapping, Rule
-from model_zoo.decoder_mapping import conv1d_rules
+from model_zoo.decoder_mapping import OPENAI_LAYER, conv1d_rules, openai_rules
 
 __all__ = ['MAPPINGS']
 
@@ -32,5 +32,16 @@ MAPPINGS = {
             (r'\.b$', '.bias'),
             (r'\.w$', '.weight'),
         ),
+    ),
+    # openai/finetune-transformer-lm's params_*.npy, whose names are those of its program
+    'numpy': Mapping(
+        [
+            Rule('position_weight', 'model/pe'),
+            Rule('word_embed.weight', 'model/we'),
+            *openai_rules(),
+        ],
+        '',
+        mark_heads=False,
+        order=('model/pe', 'model/we', *OPENAI_LAYER),
     ),
 }

@@ -33,6 +33,13 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     ``GPT2Config`` of pytorch-pretrained-bert's modeling_gpt2.py; ``hparams.json`` of openai/gpt-2.
     """
 
+    model_type = 'gpt2'
+    fixed = {
+        **DecoderConfig.fixed,
+        'scale_attn_weights': True,
+        'scale_attn_by_inverse_layer_idx': False,
+    }
+
     vocab_size: int = 50257
     n_positions: int = 1024
     n_ctx: int = 1024
@@ -43,6 +50,22 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
         super().__post_init__()
         if self.n_inner is not None:
             self._check_positive('n_inner')
+
+    @classmethod
+    def from_dict(cls, values):
+        if 'n_vocab' in values:  # OpenAI's hparams.json
+            values = {**values, 'vocab_size': values['n_vocab']}
+            if 'n_ctx' in values:
+                values.setdefault('n_positions', values['n_ctx'])
+            del values['n_vocab']
+        return super().from_dict(values)
+
+    def to_format(self, format, architecture):
+        if format == 'tensorflow':
+            names = ('n_ctx', 'n_embd', 'n_head', 'n_layer')
+            fields = {name: getattr(self, name) for name in names}
+            return 'hparams.json', {'n_vocab': self.total_tokens_embeddings, **fields}
+        return super().to_format(format, architecture)
 
     @property
     def activation(self):

@@ -1,7 +1,7 @@
 """GPT-2's parameter names in other programs, as reversible tables."""
 
 from model_zoo.checkpoint.mapping import Mapping, Rule
-from model_zoo.decoder_mapping import conv1d_rules
+from model_zoo.decoder_mapping import conv1d_rules, openai_rules
 
 __all__ = ['MAPPINGS']
 
@@ -25,5 +25,18 @@ MAPPINGS = {
         outside=('lm_head.', 'multiple_choice_head.'),
         ignore=(r'h\.\d+\.attn\.(masked_)?bias$',),
         rename=((r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),),
+    ),
+    # openai/gpt-2
+    'tensorflow': Mapping(
+        [
+            Rule('word_embed.weight', 'model/wte'),
+            Rule('position_weight', 'model/wpe'),
+            *openai_rules(),
+            Rule('norm.gamma', 'model/ln_f/g'),
+            Rule('norm.beta', 'model/ln_f/b'),
+        ],
+        '',
+        mark_heads=False,
+        ignore=(r'(global_step|beta\d_power)$', r'.*/Adam(_\d+)?$'),  # the training's
     ),
 }

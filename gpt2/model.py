@@ -28,8 +28,8 @@ class GPT2Model(GPT2Block, DecoderModel):
 
     References
     ----------
-    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3; ``GPT2Model``
-    of pytorch-pretrained-bert's modeling_gpt2.py.
+    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
+    ``GPT2Model`` of pytorch-pretrained-bert's modeling_gpt2.py.
 
     Examples
     --------

@@ -23,6 +23,9 @@ class AttentionBlock(ZooBlock):
     keep_multihead_output = False
     _kept_outputs = None
     _kept_probes = None
+    #: how often the backbone has got new parameters, and what this block's graphs know of it
+    _changes = 0
+    _changes_seen = 0
 
     def _base(self):
         """The family's backbone in this block."""
@@ -44,6 +47,7 @@ class AttentionBlock(ZooBlock):
         if isinstance(words, mx.sym.Symbol):  # the caller of the outer block has checked
             return call(*inputs, head_mask, probes)
         base = self._base()
+        self._follow_changes()
         if head_mask is not None:
             head_mask = base.full_head_mask(head_mask)
         keep = base.keep_multihead_output and probes is None
@@ -54,6 +58,20 @@ class AttentionBlock(ZooBlock):
             output, heads = output
             base.set_multihead_outputs(heads, probes)
         return output
+
+    def _follow_changes(self):
+        """Drop graphs with parameters that the backbone no longer has; others may share it."""
+        changes = self._base()._changes
+        if self._changes_seen != changes:
+            self._clear_cached_op()
+            self._changes_seen = changes
+
+    def _changed(self):
+        """Make new graphs, of the backbone here and of its owners at their next call."""
+        self._changes += 1
+        self._clear_cached_op()
+        if self._active:  # the new blocks, too
+            self.hybridize(True, **dict(self._flags))
 
     def full_head_mask(self, head_mask):
         """A head mask of (heads,) or (layers, heads) as (layers, heads)."""
@@ -137,12 +155,6 @@ class AttentionBlock(ZooBlock):
             parameters aren't initialized.
         """
         self._base()._prune(heads_to_prune)
-        self._clear_cached_op()
-        self._apply_hybridize_flags()
-
-    def _apply_hybridize_flags(self):
-        if self._active:  # the new projections must be part of the outer graph
-            self.hybridize(True, **dict(self._flags))
 
     def _prune(self, heads_to_prune):
         config = self.config
@@ -165,5 +177,4 @@ class AttentionBlock(ZooBlock):
             attention.prune(keep[layer])
         config.pruned_heads.clear()  # in place: the configurations of the heads on top share it
         config.pruned_heads.update(merged)
-        self._clear_cached_op()
-        self._apply_hybridize_flags()
+        self._changed()

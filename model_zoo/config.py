@@ -23,6 +23,11 @@ class Config:
     written back, so that a file that passes through here loses nothing.
     """
 
+    #: what transformers calls the family in its files' "model_type"
+    model_type = None
+    #: fields of other programs -> the only value with which the family's blocks compute
+    fixed = {}
+
     def __post_init__(self):
         self.extras = {}
 
@@ -44,6 +49,15 @@ class Config:
             If a value has the wrong type or can't be right.
         """
         names = {field.name for field in dataclasses.fields(cls)}
+        for name, value in cls.fixed.items():
+            if values.get(name, value) != value:
+                raise InputError(
+                    f'{name} is {values[name]!r}, and only {value!r} is supported: this model '
+                    'would give other results than the one that it was saved from'
+                )
+        labels = values.get('id2label')  # the Hugging Face files count the labels so
+        if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
+            values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
         return config
@@ -64,6 +78,12 @@ class Config:
             raise InputError(f'cannot read the configuration {str(path)!r}: {error}') from error
         if not isinstance(values, dict):
             raise InputError(f'the configuration {str(path)!r} is not a JSON object')
+        family = values.get('model_type', cls.model_type)
+        if None not in (family, cls.model_type) and family != cls.model_type:
+            raise InputError(
+                f'the configuration {str(path)!r} is of another family, {family!r}: '
+                f'a {cls.__name__} is wanted, {cls.model_type!r}'
+            )
         try:
             return cls.from_dict(values)
         except ZooError as error:
@@ -76,6 +96,26 @@ class Config:
     def to_dict(self):
         """The fields, and what `from_dict` did not know, as a dict of their own."""
         return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
+
+    def to_format(self, format, architecture):
+        """The configuration as another program's file.
+
+        Parameters
+        ----------
+        format : str
+            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+        architecture : str
+            Name of the block's class there.
+
+        Returns
+        -------
+        (str, dict)
+            Name of the file, and its content.
+        """
+        fields = self.to_dict()
+        if format in ('huggingface', 'pytorch'):
+            fields.update(model_type=self.model_type, architectures=[architecture])
+        return 'config.json', fields
 
     def to_json_string(self):
         """The configuration as indented JSON, with its keys sorted."""
@@ -218,6 +258,13 @@ class DecoderConfig(AttentionConfig):
 
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0
+    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
+
+    def to_format(self, format, architecture):
+        name, fields = super().to_format(format, architecture)
+        if format in ('huggingface', 'pytorch'):  # transformers' vocabulary includes them
+            fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)
+        return name, fields
 
     def __post_init__(self):
         super().__post_init__()

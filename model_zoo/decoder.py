@@ -1,8 +1,7 @@
 """What the decoders have in common: the model, its task heads, and steps of generation."""
 
 import mxnet as mx
-import numpy as np
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import nn
 
 from .attention_block import AttentionBlock
 from .block import check_ids, check_range, check_shape
@@ -25,6 +24,49 @@ class DecoderBlock(AttentionBlock):
         (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
         (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
+    #: with the position ids
+    text_inputs = 4
+    #: without token types: zeros aren't nothing here, but the first token of the vocabulary
+    export_inputs = ('words', 'valid_length')
+    #: axes of `words` in an exported graph: one more where an example has several texts
+    word_axes = 2
+
+    @property
+    def context_length(self):
+        """The most tokens that the model takes."""
+        return self.config.n_positions
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, *args, num_special_tokens=None, **kwargs):
+        """See `ZooBlock.from_pretrained`; `num_special_tokens` is for `set_num_special_tokens`."""
+        block = super().from_pretrained(name_or_dir, *args, **kwargs)
+        if num_special_tokens is not None:
+            block.set_num_special_tokens(num_special_tokens)
+        return block
+
+    def example_makers(self, batch_size, length, random):
+        config = self.config
+        rows = (batch_size,) + (2,) * (self.word_axes - 2)
+        tokens, places = config.total_tokens_embeddings, config.n_positions
+        mask_shape = config.num_layers, config.num_heads
+        makers = {
+            'words': lambda: random.randint(0, tokens, (*rows, length)),
+            'token_types': lambda: random.randint(0, tokens, (*rows, length)),
+            'valid_length': lambda: random.randint(1, length + 1, rows),
+            'position_ids': lambda: random.randint(0, places, (*rows, length)),
+            'mc_token_ids': lambda: random.randint(0, length, rows),
+            'head_mask': lambda: random.randint(0, 2, mask_shape).astype('float32'),
+        }
+        if self._base().has_past:
+            before = max(1, min(3, places - length))
+            flat = batch_size * 2 ** (self.word_axes - 2)
+            makers['past'] = lambda: [
+                random.standard_normal(
+                    (2, flat, len(config.kept_heads(layer)), before, config.head_size)
+                ).astype('float32')
+                for layer in range(config.num_layers)
+            ]
+        return makers
 
     def set_num_special_tokens(self, num_special_tokens):
         """Change the number of embeddings behind the vocabulary's.
@@ -48,13 +90,6 @@ class DecoderBlock(AttentionBlock):
         base = self._base()
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
-        self.config.n_special = num_special_tokens
-        self._tie()
-        self._clear_cached_op()
-        self._apply_hybridize_flags()
-
-    def _tie(self):
-        """Bind the parameters that belong to the backbone; called when they are new ones."""
 
 
 class DecoderModel(DecoderBlock):
@@ -158,6 +193,7 @@ class DecoderModel(DecoderBlock):
         old = self.word_embed.weight
         self.config.n_special = num_special_tokens
         self._make_embedding()
+        self._changed()
         new = self.word_embed.weight
         new.cast(old.dtype)
         try:
@@ -391,24 +427,23 @@ class DecoderTask(DecoderBlock):
         self._predict_special_tokens = predict_special_tokens
         with self.name_scope():
             self.transformer = transformer if is_model else self.model_class(self.config, **options)
-        self._tie()
-        # the same dict, so that it tells of the heads that were pruned by another owner
-        self.config.pruned_heads = self.transformer.config.pruned_heads
+        # the same one, so that it tells of what another owner of the model has changed
+        self.config = self.transformer.config
 
-    def _tie(self):
-        self._reg_params.pop('word_weight', None)
-        self.word_weight = self.transformer.word_embed.weight
-
-    def token_scores(self, F, hidden, word_weight):
+    def token_scores(self, F, hidden):
         """The product with the word embedding, (..., tokens)."""
         config = self.config
+        # looked up each time, for `set_num_special_tokens` makes a new one
+        weight = self.transformer.word_embed.weight
+        is_symbol = isinstance(hidden, mx.sym.Symbol)
+        word_weight = weight.var() if is_symbol else weight.data(hidden.context)
         rows = config.vocab_size + config.n_special
         if config.n_special and not self._predict_special_tokens:
             rows = config.vocab_size
             word_weight = F.slice_axis(word_weight, axis=0, begin=0, end=rows)
         return F.FullyConnected(hidden, word_weight, num_hidden=rows, no_bias=True, flatten=False)
 
-    def _lm_loss(self, F, hidden, labels, valid_length, word_weight):
+    def _lm_loss(self, F, hidden, labels, valid_length):
         """Mean cross-entropy of each token given those before it."""
         hidden = F.reshape(hidden, shape=(-1, 0, 0), reverse=True)  # (N, L, C)
         hidden = F.slice_axis(hidden, axis=1, begin=0, end=-1)
@@ -419,7 +454,7 @@ class DecoderTask(DecoderBlock):
             outside = F.broadcast_greater_equal(steps, ends)
             labels = labels * (1 - outside) - outside
         labels = F.slice_axis(labels, axis=1, begin=1, end=None)
-        return cross_entropy(F, self.token_scores(F, hidden, word_weight), labels)
+        return cross_entropy(F, self.token_scores(F, hidden), labels)
 
     def _encode(self, words, token_types, valid_length, position_ids, past, head_mask, probes):
         """Run the model: (last hidden state, its other outputs, the heads' outputs or None)."""
@@ -452,11 +487,6 @@ class DecoderLM(DecoderTask):
     """A decoder with a language model's head; see the family's class."""
 
     _steps = None
-
-    @property
-    def context_length(self):
-        """The most tokens that the model takes."""
-        return self.config.n_positions
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
@@ -492,6 +522,7 @@ class DecoderLM(DecoderTask):
                 f'capacity is {capacity}, and must be between the length of the prompts, '
                 f'{words.shape[1]}, and the {self.context_length} tokens that the model takes'
             )
+        self._follow_changes()
         if self._steps is None:
             self._steps = DecoderSteps(self)
         return self._steps.start(words, valid_length, capacity)
@@ -541,16 +572,15 @@ class DecoderLM(DecoderTask):
         past=None,
         head_mask=None,
         probes=None,
-        word_weight=None,
     ):
         hidden, others, heads = self._encode(
             words, token_types, valid_length, position_ids, past, head_mask, probes
         )
         if lm_labels is not None:
-            loss = self._lm_loss(F, hidden, lm_labels, valid_length, word_weight)
+            loss = self._lm_loss(F, hidden, lm_labels, valid_length)
             attentions = others[-1:] if self.transformer.output_attentions else []
             return self._result([loss, *attentions], heads)
-        return self._result([self.token_scores(F, hidden, word_weight), *others], heads)
+        return self._result([self.token_scores(F, hidden), *others], heads)
 
 
 class DecoderDoubleHeads(DecoderTask):
@@ -558,6 +588,10 @@ class DecoderDoubleHeads(DecoderTask):
 
     The multiple choice head is a dense layer on the hidden state of one token of each choice.
     """
+
+    text_inputs = 5
+    export_inputs = ('words', 'mc_token_ids', 'valid_length')
+    word_axes = 3
 
     def __init__(
         self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
@@ -619,14 +653,13 @@ class DecoderDoubleHeads(DecoderTask):
         past=None,
         head_mask=None,
         probes=None,
-        word_weight=None,
     ):
         hidden, others, heads = self._encode(
             words, token_types, valid_length, position_ids, past, head_mask, probes
         )
         losses = []
         if lm_labels is not None:
-            losses.append(self._lm_loss(F, hidden, lm_labels, valid_length, word_weight))
+            losses.append(self._lm_loss(F, hidden, lm_labels, valid_length))
         if lm_labels is None or mc_labels is not None:
             choices = self._choose(F, hidden, mc_token_ids)  # (batch, choices)
         if mc_labels is not None:
@@ -634,7 +667,7 @@ class DecoderDoubleHeads(DecoderTask):
         if losses:
             attentions = others[-1:] if self.transformer.output_attentions else []
             return self._result([*losses, *attentions], heads)
-        return self._result([self.token_scores(F, hidden, word_weight), choices, *others], heads)
+        return self._result([self.token_scores(F, hidden), choices, *others], heads)
 
     def _choose(self, F, hidden, mc_token_ids):
         """The choices' scores from `hidden` (batch, choices, length, units)."""

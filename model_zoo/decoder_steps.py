@@ -16,28 +16,29 @@ class _Prompt(HybridBlock):
     def __init__(self, task, groups):
         super().__init__()
         self.transformer = task.transformer
-        self.word_weight = task.transformer.word_embed.weight
         self.position_weight = task.transformer.position_weight
         self._scores = task.token_scores
         self._groups = groups
 
-    def hybrid_forward(self, F, words, valid_length, word_weight, position_weight):
+    def hybrid_forward(self, F, words, valid_length, position_weight):
         states, _, _, presents = self.transformer.encode(
             F, words, None, None, None, None, None, None, position_weight
         )
-        rows = F.contrib.arange_like(valid_length, axis=0)
-        index = F.stack(rows, F.cast(valid_length, 'float32') - 1, axis=0)
+        ends = F.cast(valid_length, 'float32') - 1
+        index = F.stack(F.contrib.arange_like(ends, axis=0), ends, axis=0)
         last = F.gather_nd(states[-1], F.cast(index, 'int32'))  # (B, C)
         keys, values = (
-            [F.reshape(F.slice_axis(x, axis=0, begin=i, end=i + 1), (-3, 0, 0, 0)) for x in presents]
-            for i in range(2)
+            [F.slice_axis(each, axis=0, begin=i, end=i + 1) for each in presents] for i in range(2)
+        )
+        keys, values = (
+            [F.reshape(x, shape=(-3, 0, 0, 0)) for x in each] for each in (keys, values)
         )  # (B, heads, L, size)
         values = [F.swapaxes(value, -1, -2) for value in values]
         keys, values = (
             [F.stack(*(each[layer] for layer in group)) for group in self._groups]
             for each in (keys, values)
         )
-        return self._scores(F, last, word_weight), keys, values
+        return self._scores(F, last), keys, values
 
 
 class _Step(HybridBlock):
@@ -46,13 +47,12 @@ class _Step(HybridBlock):
     def __init__(self, task, groups):
         super().__init__()
         self.transformer = task.transformer
-        self.word_weight = task.transformer.word_embed.weight
         self.position_weight = task.transformer.position_weight
         self._scores = task.token_scores
         self._groups = groups
 
     def hybrid_forward(
-        self, F, tokens, positions, mask, keys, values, word_weight, position_weight
+        self, F, tokens, positions, mask, keys, values, position_weight
     ):
         hidden, keys, values = self.transformer.step(
             F, tokens, positions, mask, keys, values, position_weight
@@ -61,7 +61,7 @@ class _Step(HybridBlock):
             [F.stack(*(each[layer] for layer in group)) for group in self._groups]
             for each in (keys, values)
         )
-        return self._scores(F, hidden, word_weight), keys, values
+        return self._scores(F, hidden), keys, values
 
 
 class DecoderState:

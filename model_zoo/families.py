@@ -5,7 +5,7 @@ import importlib
 __all__ = ['FAMILIES', 'load_families']
 
 #: Packages beside this one. Only those that are there: another distribution may own such a name.
-FAMILIES = ('bert',)
+FAMILIES = ('bert', 'gpt', 'gpt2')
 
 
 def load_families():

@@ -171,13 +171,19 @@ class Mapping:
         Regular expressions of their names that carry nothing, such as stored position ids.
     rename : tuple of (str, str)
         Regular expressions and replacements that bring older names to today's.
+    order : tuple of str
+        Their names in the order of a format that stores no names but numbers; those of a layer,
+        with ``{i}``, come last and are repeated for each layer.
     """
 
-    def __init__(self, rules, backbone, mark_heads=True, outside=(), ignore=(), rename=()):
+    def __init__(
+        self, rules, backbone, mark_heads=True, outside=(), ignore=(), rename=(), order=()
+    ):
         self.rules = list(rules)
         self.backbone = backbone
         self.mark_heads = mark_heads
         self.outside = tuple(outside)
+        self._order = tuple(order)
         self._ignore = [re.compile(expression) for expression in ignore]
         self._rename = [(re.compile(expression), to) for expression, to in rename]
         self._ours = [(rule, _pattern(rule.ours)) for rule in self.rules]
@@ -195,9 +201,10 @@ class Mapping:
         one is missing: a writer that stores such a tensor once may choose any of its names.
         """
         has_prefix = any(name.startswith(self.backbone) for name in names)
+        numbered = self._numbered(len(names))
         result, tied = {}, {}
         for name in names:
-            new = name
+            new = numbered.get(name, name)
             for expression, to in self._rename:
                 new = expression.sub(to, new)
             if new.startswith(self.backbone):
@@ -212,6 +219,16 @@ class Mapping:
             if new not in result.values():
                 result[name] = new
         return result
+
+    def _numbered(self, count):
+        """Number of a tensor -> its name, in a format that stores numbers for `count` tensors."""
+        first = [name for name in self._order if '{i}' not in name]
+        layer = self._order[len(first) :]
+        if not layer or (count - len(first)) % len(layer):
+            return {}
+        layers = range((count - len(first)) // len(layer))
+        names = first + [name.replace('{i}', str(i)) for i in layers for name in layer]
+        return {str(number): name for number, name in enumerate(names)}
 
     def matches(self, names):
         """How many of their `names` the rules know."""
@@ -284,6 +301,7 @@ class Mapping:
             If no rule knows one of our names: the format has no place for it.
         """
         result = {}
+        with_prefix = with_prefix or self._has_outside(tensors)
         for ours, array in tensors.items():
             matches = ((rule, pattern.match(ours)) for rule, pattern in self._ours)
             rule, match = next((pair for pair in matches if pair[1]), (None, None))
@@ -300,4 +318,23 @@ class Mapping:
                 elif with_prefix and not name.startswith(self.outside):
                     name = self.backbone + name
                 result[name] = np.ascontiguousarray(value)
-        return result
+        return self._in_order(result) if self._order else result
+
+    def _in_order(self, tensors):
+        """`tensors` in the order of a format that stores no names."""
+        names = list(self._numbered(len(tensors)).values())
+        if sorted(names) != sorted(tensors):
+            raise CheckpointError(
+                'this format stores the tensors of a whole backbone, in their order, and has no '
+                'place for these: ' + ', '.join(sorted(set(tensors).symmetric_difference(names)))
+            )
+        return {name: tensors[name] for name in names}
+
+    def _has_outside(self, tensors):
+        """Whether the backbone of `tensors` has parts that they keep outside of it."""
+        return any(
+            pattern.match(ours)
+            for rule, pattern in self._ours
+            if rule.theirs[0].startswith(self.outside)
+            for ours in tensors
+        )

@@ -1,22 +1,27 @@
 """Find a file's format by its content, and read it."""
 
+import json
 import os
 
-import numpy as np
-import safetensors
-
 from ..errors import CheckpointError
+from .numpy_files import is_shapes, read_numpy
 from .params import is_params, read_params
+from .safetensors_file import is_safetensors, read_parts, read_safetensors
+from .tensorflow_file import is_tensorflow, read_tensorflow
+from .torch_file import is_torch, read_torch
 
 __all__ = ['read_tensors']
 
 
 def read_tensors(path):
-    """Read a file of weights: MXNet's ``.params`` or safetensors.
+    """Read a file of weights, whatever its format.
 
     Parameters
     ----------
     path : str or os.PathLike
+        MXNet's ``.params``; safetensors; PyTorch's ``.bin``; the index of one of these in several
+        parts; the index of a TensorFlow checkpoint (or their common name without ``.index``);
+        ``params_shapes.json`` of OpenAI's NumPy files.
 
     Returns
     -------
@@ -27,47 +32,49 @@ def read_tensors(path):
     Raises
     ------
     CheckpointError
-        If the file is missing, damaged, or of no format known here.
+        If the file is missing, damaged, refused, or of no format known here.
+    MissingExtraError
+        If the format needs a library that isn't installed.
     """
     path = os.fspath(path)
+    if not os.path.exists(path) and os.path.isfile(path + '.index'):
+        path += '.index'
     try:
         with open(path, 'rb') as file:
-            head = file.read(9)
+            head = file.read(16)
+            file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            tail = file.read(8)
         if is_params(head):
             return read_params(path)
-        if head[8:9] == b'{':  # 8 bytes of length, then a JSON object
-            return _read_safetensors(path)
+        if is_safetensors(head):
+            return read_safetensors(path)
+        if is_torch(head):
+            return read_torch(path)
+        if is_tensorflow(tail):
+            return read_tensorflow(path)
+        if head.lstrip()[:1] in (b'[', b'{'):
+            return _read_json(path)
     except OSError as error:
-        raise CheckpointError(f'cannot read {path!r}: {error.strerror}') from error
+        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
     if not head.strip(b'\0'):
         raise CheckpointError(f'{path!r} is empty; copy or download the file again')
     raise CheckpointError(
-        f'{path!r} is neither an MXNet .params nor a safetensors file, or its start is damaged'
+        f'{path!r} is none of the files of weights known here (.params, safetensors, PyTorch, '
+        'TensorFlow, OpenAI NumPy), or its start or end is damaged'
     )
 
 
-def _read_safetensors(path):
+def _read_json(path):
+    """Read what a JSON file stands for: the parts of an index, or arrays of these shapes."""
     try:
-        with safetensors.safe_open(path, 'np') as file:
-            metadata = file.metadata() or {}
-            names = list(file.keys())
-            unlike = [name for name in names if file.get_slice(name).get_dtype() == 'BF16']
-            tensors = {name: file.get_tensor(name) for name in names if name not in unlike}
-        if unlike:
-            with open(path, 'rb') as file:
-                views = dict(safetensors.deserialize(file.read()))
-            tensors.update({name: _from_bfloat16(views[name]) for name in unlike})
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(
-            f'{path!r} is damaged ({error}); copy or download the file again'
-        ) from error
-    for name, array in tensors.items():
-        if array.dtype == np.float16:  # weights are computed with as float32
-            tensors[name] = array.astype(np.float32)
-    return tensors, metadata
-
-
-def _from_bfloat16(view):
-    """bfloat16, which NumPy doesn't have, as float32: it is the first half of its bits."""
-    bits = np.frombuffer(view['data'], '<u2').astype(np.uint32) << 16
-    return bits.view(np.float32).reshape(view['shape'])
+        with open(path, encoding='utf-8') as file:
+            content = json.load(file)
+    except ValueError as error:
+        raise CheckpointError(f'{path!r} is not JSON: {error}') from error
+    if is_shapes(content):
+        return read_numpy(path, content)
+    if isinstance(content, dict) and 'weight_map' in content:
+        return read_parts(path, content, read_tensors)
+    raise CheckpointError(
+        f'{path!r} is neither an index of files of weights nor a list of shapes'
+    )

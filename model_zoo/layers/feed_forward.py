@@ -62,6 +62,8 @@ class FeedForward(HybridBlock):
     activation : str
         A key of `activations.ACTIVATIONS`.
     initializer : mx.init.Initializer
+    dropout : float
+        Rate on the inner layer's outputs.
 
     Inputs
     ------
@@ -72,7 +74,9 @@ class FeedForward(HybridBlock):
     (length, batch, units)
     """
 
-    def __init__(self, units, hidden_size, activation, initializer, prefix=None, params=None):
+    def __init__(
+        self, units, hidden_size, activation, initializer, dropout=0, prefix=None, params=None
+    ):
         super().__init__(prefix=prefix, params=params)
         inner = padded_units(hidden_size)
         with self.name_scope():
@@ -84,6 +88,7 @@ class FeedForward(HybridBlock):
                 prefix='ffn_1_',
             )
             self.activation = Activation(activation)
+            self.dropout = nn.Dropout(dropout) if dropout else None
             self.ffn_2 = nn.Dense(
                 units,
                 in_units=inner,
@@ -93,4 +98,5 @@ class FeedForward(HybridBlock):
             )
 
     def hybrid_forward(self, F, x):
-        return self.ffn_2(self.activation(self.ffn_1(x)))
+        x = self.activation(self.ffn_1(x))
+        return self.ffn_2(x if self.dropout is None else self.dropout(x))

@@ -1,13 +1,15 @@
 """Pretrained weights: which there are (`catalogue`) and how their files are found (`find`).
 
 A file is looked for in this order: an explicit path; the cache; an installed Python package that
-carries it; GluonNLP's repository. Each place but the first is a class in `sources`.
+carries it; GluonNLP's repository; the Hugging Face hub. Each place but the first is a class in
+`sources` or `hub`.
 """
 
 from .catalogue import (
     PackageFiles,
     PretrainedEntry,
     get_entry,
+    is_alias,
     list_pretrained,
     register_pretrained,
     resolve,
@@ -33,6 +35,7 @@ __all__ = [
     'find_vocab_file',
     'find_weights',
     'get_entry',
+    'is_alias',
     'list_pretrained',
     'register_pretrained',
     'resolve',

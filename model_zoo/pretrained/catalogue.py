@@ -14,6 +14,7 @@ __all__ = [
     'PackageFiles',
     'PretrainedEntry',
     'get_entry',
+    'is_alias',
     'list_pretrained',
     'register_pretrained',
     'resolve_alias',
@@ -190,6 +191,15 @@ def resolve_alias(name):
             return entry.model, entry.dataset
     known = [name for entry in entries for name in (entry.full_name, *entry.names)]
     raise UnknownNameError.of('pretrained model', name, known)
+
+
+def is_alias(name):
+    """Whether `resolve_alias` knows `name`."""
+    try:
+        resolve_alias(name)
+    except UnknownNameError:
+        return False
+    return True
 
 
 def resolve(name, dataset=None):

@@ -21,7 +21,7 @@ import urllib3
 from ..errors import ZooError
 from ..files import make_writable_dir
 
-__all__ = ['Checksum', 'DownloadError', 'download']
+__all__ = ['Checksum', 'DownloadError', 'download', 'reason_of']
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ def _fetch(url, part):
             logger.warning('%s: %s; trying again in %g s', url, error, pause)
             time.sleep(pause)
         except requests.RequestException as error:
-            raise DownloadError(f'{url}: {_reason(error)}') from error
+            raise DownloadError(f'{url}: {reason_of(error)}') from error
 
 
 def _fetch_rest(url, part):
@@ -192,7 +192,7 @@ def _fetch_rest(url, part):
     except requests.RequestException as error:
         if _is_final(error):
             raise
-        raise _BrokenOff(_reason(error)) from error
+        raise _BrokenOff(reason_of(error)) from error
 
 
 def _write(response, part, done):
@@ -317,7 +317,7 @@ def _is_final(error):
     return isinstance(cause, urllib3.exceptions.NewConnectionError)  # refused, or no such host
 
 
-def _reason(error):
+def reason_of(error):
     """Why a request failed, without the library's wrappings."""
     text = str(error)
     if isinstance(error, requests.Timeout) or 'timed out' in text:

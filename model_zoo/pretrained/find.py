@@ -9,6 +9,10 @@ from typing import NamedTuple, Optional
 
 from gluonnlp.vocab import BERTVocab
 
+from ..checkpoint.layouts import WEIGHTS_NAMES
+from ..data.bpe import merges_beside, read_bpe_vocab
+from ..data.vocab import load_vocab, make_vocab
+from ..data.words import read_words
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from . import sources
 from .catalogue import get_entry
@@ -17,7 +21,7 @@ __all__ = ['Found', 'VocabFile', 'find_vocab', 'find_vocab_file', 'find_weights'
 
 logger = logging.getLogger(__name__)
 
-VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model')
+VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
 class Found(NamedTuple):
@@ -31,7 +35,7 @@ class Found(NamedTuple):
 
 
 class VocabFile(NamedTuple):
-    """A vocabulary's file: vocab.txt, GluonNLP's .vocab, or a SentencePiece model."""
+    """A vocabulary's file, of the kind that its name and the files beside it show."""
 
     path: str
     do_lower_case: bool
@@ -39,26 +43,53 @@ class VocabFile(NamedTuple):
     source_name: str
 
     @property
+    def kind(self):
+        """Of what the file is.
+
+        ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'bpe'`` (JSON
+        with merges beside it) or ``'words'`` (JSON without, or a pickle).
+        """
+        extension = os.path.splitext(self.path)[1]
+        if extension in ('.spiece', '.model'):
+            return 'sentencepiece'
+        if extension == '.json':
+            return 'words' if self.merges_path is None else 'bpe'
+        kinds = {'.txt': 'wordpiece', '.bin': 'words', '.pkl': 'words'}
+        return kinds.get(extension, 'gluonnlp')
+
+    @property
     def is_sentencepiece(self):
-        return self.path.endswith(('.spiece', '.model'))
+        return self.kind == 'sentencepiece'
+
+    @property
+    def merges_path(self):
+        """Path of the merges that lie beside a vocabulary of byte pairs, or None."""
+        return merges_beside(self.path)
 
     def load(self):
         """Read the file.
 
         Returns
         -------
-        gluonnlp.vocab.BERTVocab
-            In the order of the file.
+        gluonnlp.vocab.BERTVocab or gluonnlp.vocab.Vocab
+            In the order of the file. Special tokens that a tokenizer adds to its vocabulary aren't
+            in it.
 
         Raises
         ------
         InputError
             If the file isn't a vocabulary.
+        CheckpointError
+            If it is a pickle of more than plain data.
         """
-        if self.path.endswith('.txt'):
-            from ..data.vocab import load_vocab
-
+        kind = self.kind
+        if kind == 'wordpiece':
             return load_vocab(self.path)
+        if kind == 'bpe':
+            return make_vocab(read_bpe_vocab(self.path))
+        if kind == 'words':
+            words = read_words(self.path)['idx2sym']
+            return make_vocab({word: place for place, word in enumerate(words)})
         try:
             if self.is_sentencepiece:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
@@ -104,7 +135,7 @@ def find_weights(model, dataset=None, root=None, path=None, vocab=None):
         files = _files_at(path)
         if files.weights is None:
             raise InputError(
-                f'no weights in {path!r}: looked for {" and ".join(sources.WEIGHTS_NAMES)}; name '
+                f'no weights in {path!r}: looked for {", ".join(WEIGHTS_NAMES)}; name '
                 'the file itself if it is called otherwise'
             )
         if vocab is None:
@@ -186,7 +217,7 @@ def _ask(entry, root, order, vocab_only=False):
             tried.append(f'  - {source.name}: {error}')
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)
-    ways = [f'put {" or ".join(sources.WEIGHTS_NAMES)}, config.json and vocab.txt into {folder!r}']
+    ways = [f'put model.params or model.safetensors, config.json and vocab.txt into {folder!r}']
     if entry.hub:
         ways[0] += f" (the hub's {entry.hub} has them)"
     ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')
@@ -210,7 +241,9 @@ def _files_at(path):
     if not os.path.isfile(path):
         raise InputError(f'no such file or folder: {path!r}')
     beside = sources.files_in_folder(os.path.dirname(path))
-    if path.endswith(VOCAB_EXTENSIONS):
+    if path.endswith(VOCAB_EXTENSIONS) or os.path.basename(path) in sources.VOCAB_NAMES or (
+        path.endswith('.json') and os.path.basename(path) not in WEIGHTS_NAMES
+    ):
         return dataclasses.replace(beside, weights=None, vocab=path)
     return dataclasses.replace(beside, weights=path)
 
@@ -220,14 +253,17 @@ def _vocab_at(path, files, model, dataset, root):
     if files.vocab:
         special = {'padding_token': files.padding_token} if files.padding_token else {}
         found = VocabFile(files.vocab, False, special, 'path')
+        if found.kind in ('bpe', 'words'):
+            return found  # whose tokenizers know for themselves
         lower = _do_lower_case(files, model, dataset, found)
         return found._replace(do_lower_case=lower)
     remedy = f'put {" or ".join(sources.VOCAB_NAMES)} beside it'
     if model is None:
         raise InputError(f'no vocabulary belongs to {path!r}; {remedy}')
     found = find_vocab_file(model, dataset, root)
-    if files.weights and files.weights.endswith('.safetensors') and found.path.endswith('.vocab'):
-        # safetensors come with vocab.txt, whose order is another than GluonNLP's
+    foreign = files.weights and not files.weights.endswith('.params')
+    if foreign and found.path.endswith('.vocab'):
+        # other programs' files come with vocab.txt, whose order is another than GluonNLP's
         raise InputError(f'the vocabulary of {files.weights!r} is missing; {remedy}')
     return found
 

@@ -12,6 +12,8 @@ import gluonnlp
 from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
+from ..checkpoint.layouts import CONFIG_NAMES, weights_in_folder
+from ..data.bpe import BPE_NAMES
 from ..errors import ZooError
 from .download import Checksum, download
 
@@ -31,8 +33,15 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-WEIGHTS_NAMES = ('model.params', 'model.safetensors')  # the first that is there is taken
-VOCAB_NAMES = ('vocab.txt', 'vocab.vocab', 'vocab.spiece', 'spiece.model')
+VOCAB_NAMES = (
+    'vocab.txt',
+    'vocab.vocab',
+    'vocab.spiece',
+    'spiece.model',
+    *BPE_NAMES,
+    'vocab.bin',
+    'vocab.pkl',
+)
 
 
 class SourceError(ZooError):
@@ -103,7 +112,9 @@ def find_sources():
     -------
     list of Source
     """
-    return [CacheSource(), PackageSource(), RepositorySource()]
+    from .hub import HubSource  # huggingface_hub takes a while to import
+
+    return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
 
 
 def default_root():
@@ -111,13 +122,16 @@ def default_root():
     return os.path.join(gluonnlp.base.get_home_dir(), 'models')
 
 
-def files_in_folder(folder):
+def files_in_folder(folder, tensorflow=False):
     """The files of a model in `folder`, by the names that they have there.
 
     Parameters
     ----------
     folder : str
-        For instance one that ``save_pretrained`` or the Hugging Face hub has filled.
+        For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
+        Google's or OpenAI's releases.
+    tensorflow : bool
+        Whether the weights must be a TensorFlow checkpoint.
 
     Returns
     -------
@@ -132,8 +146,8 @@ def files_in_folder(folder):
     config = _tokenizer_config(folder)
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
-        first(WEIGHTS_NAMES),
-        first(['config.json']),
+        weights_in_folder(folder, tensorflow),
+        first(CONFIG_NAMES),
         first(VOCAB_NAMES),
         lower if isinstance(lower, bool) else None,
         padding if isinstance(padding, str) else None,
@@ -215,7 +229,7 @@ class CacheSource(Source):
         weights, vocab = _gluon_weights(entry), _gluon_vocab(entry)
         if not (weights and vocab):
             raise SourceError(
-                f'{folder!r} lacks weights ({" or ".join(WEIGHTS_NAMES)}) or a vocabulary'
+                f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
             )
         return Files(
             weights=None if vocab_only else self._check(weights, root),

@@ -13,7 +13,12 @@ import model_zoo
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # the name that is imported -> the name that is installed
-DISTRIBUTIONS = {'sklearn': 'scikit-learn', 'onnxruntime': 'onnx', 'tensorflow': 'tensorflow-cpu'}
+DISTRIBUTIONS = {
+    'huggingface_hub': 'huggingface-hub',
+    'onnxruntime': 'onnx',
+    'sklearn': 'scikit-learn',
+    'tensorflow': 'tensorflow-cpu',
+}
 
 
 @pytest.fixture(scope='module')

@@ -1,0 +1,202 @@
+"""Text to the ids of OpenAI GPT and back.
+
+Source: Radford et al., "Improving Language Understanding by Generative Pre-Training" (2018);
+``text_utils.py`` of openai/finetune-transformer-lm, in the form of pytorch-pretrained-bert 0.6.2,
+whose tokens and ids this gives.
+"""
+
+import logging
+import re
+
+from model_zoo.errors import InputError
+from model_zoo.tokenization import BasicTokenizer
+from model_zoo.tokenization.bpe import BPETokenizer
+from model_zoo.tokenization.text import CHUNK, checked, cover
+
+__all__ = ['OpenAIGPTTokenizer', 'text_standardize']
+
+_log = logging.getLogger(__name__)
+
+_END = '</w>'
+
+# What text_standardize does before white space is tidied: the dashes, dots and quotes that spaCy
+# split oddly in the books of the training data, and runs of one symbol set apart.
+_REPLACED = {'\u2014': '-', '\u2013': '-', '\u2015': '-', '\u2026': '...', '\u00b4': "'"}
+_RUNS = re.compile(r"""(([-~!";?+,)(\\/*\[\]}{|_])\2*)""")
+
+# In the original's order; the comma is there twice, for two spaces before it.
+_CLEAN_UP = (
+    ('<unk>', ''),
+    (' .', '.'),
+    (' ?', '?'),
+    (' !', '!'),
+    (' ,', ','),
+    (' ,', ','),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (' do not', " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
+
+
+def text_standardize(text):
+    """Plain dashes, dots and quotes, symbols set apart, and single spaces, as spaCy wants them.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    for char, plain in _REPLACED.items():
+        text = text.replace(char, plain)
+    text = _RUNS.sub(r' \1 ', text)
+    text = re.sub(r'\s*\n\s*', ' \n ', text)
+    return re.sub(r'[^\S\n]+', ' ', text).strip()
+
+
+class OpenAIGPTTokenizer(BPETokenizer):
+    """Words in lower case, then byte pair encoding with ``</w>`` at the end of each word.
+
+    The words are those of ftfy and spaCy where both are installed (the extra ``gpt``), as the
+    released model was trained, and otherwise those of BERT's basic tokenizer, with a warning; the
+    ids of a text can differ between the two.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        ``vocab.json``, or the release's ``encoder_bpe_40000.json``.
+    merges_file : str or os.PathLike
+        ``merges.txt``, or the release's ``vocab_40000.bpe``.
+    special_tokens : list of str, optional
+        Such as ``['_start_', '_delimiter_', '_classify_']``; see :meth:`set_special_tokens`.
+    max_len : int, optional
+        Length from which a warning is logged; usually the number of the model's positions.
+
+    Attributes
+    ----------
+    encoder, decoder : dict
+        From tokens to ids, and back; without the special tokens.
+    special_tokens, special_tokens_decoder : dict
+        From special tokens to ids, and back.
+    vocab : gluonnlp.vocab.Vocab
+        All of them.
+
+    Raises
+    ------
+    InputError
+        If a file can't be read, or the merges don't fit the vocabulary.
+
+    Examples
+    --------
+    >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('directory')
+    >>> tokenizer.tokenize('Hello, world!')
+    ['hello</w>', ',</w>', 'world</w>', '!</w>']
+    >>> tokenizer.decode(tokenizer.encode('Hello, world!'))
+    'hello, world!'
+    """
+
+    suffix = _END
+    pretrained_max_len = 512
+
+    def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
+        self.nlp, self.fix_text = _spacy_and_ftfy()
+        super().__init__(vocab_file, merges_file, special_tokens, max_len)
+
+    def set_special_tokens(self, special_tokens):
+        super().set_special_tokens(special_tokens)
+        if self.fix_text is None:
+            # as in the original, they aren't split at punctuation, but into pieces all the same
+            self.nlp = BasicTokenizer(do_lower_case=True, never_split=self.special_tokens)
+
+    set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
+
+    def tokenize_with_offsets(self, text):
+        """Pieces of `text` with the places that they come from.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of (str, (int, int))
+            The piece and its start and end: ``text[start:end]`` holds all it was made of, stripped
+            accents included.
+
+        Raises
+        ------
+        InputError
+            If ftfy and spaCy are at work: they change the text without saying where.
+        """
+        if self.fix_text is not None:
+            raise InputError("places in the text aren't known where ftfy and spaCy find the words")
+        aligned = self.nlp.align(checked(text))
+        found = []
+        for (_, spans), pieces in zip(aligned, self._merge([word for word, _ in aligned])):
+            start = 0
+            for number, piece in enumerate(pieces, 1):
+                length = len(piece) - (len(_END) if number == len(pieces) else 0)
+                found.append((piece, cover(spans, start, start + length)))
+                start += length
+        return found
+
+    def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=True):
+        """Text of a sequence of ids.
+
+        Parameters
+        ----------
+        ids : sequence of int
+        skip_special_tokens : bool
+        clean_up_tokenization_spaces : bool
+            Whether to drop ``<unk>`` and the spaces before punctuation and contractions.
+
+        Returns
+        -------
+        str
+            In lower case; the words' distances aren't known any more.
+
+        Raises
+        ------
+        InputError
+            If an id is unknown.
+        """
+        text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
+        text = text.replace(_END, ' ').strip()
+        if clean_up_tokenization_spaces:
+            for found, clean in _CLEAN_UP:
+                text = text.replace(found, clean)
+        return text
+
+    def _chunks(self, text):
+        if self.fix_text is None:
+            return CHUNK.findall(text)
+        return [token.text.lower() for token in self.nlp(text_standardize(self.fix_text(text)))]
+
+    def _words(self, chunk):
+        return [chunk] if self.fix_text is not None else self.nlp.tokenize(chunk)
+
+    def _finish(self, pieces):
+        # spaCy's words can hold spaces, at which the original cuts, and a line break with a space
+        # is the line break's token
+        joined = ' '.join(pieces)
+        return ('\n' + _END if joined == f'\n  {_END}' else joined).split(' ')
+
+
+def _spacy_and_ftfy():
+    """spaCy's English tokenizer and ftfy's fix_text, or nothing of both where one is missing."""
+    try:
+        import ftfy
+        import spacy
+    except ImportError:
+        _log.warning(
+            'ftfy or spaCy is not installed: the basic tokenizer finds the words, which is not '
+            "how the released model was trained; pip install 'gluon-transformer-zoo[gpt]'"
+        )
+        return None, None
+    return spacy.blank('en').tokenizer, ftfy.fix_text

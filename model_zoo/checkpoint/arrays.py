@@ -1,0 +1,27 @@
+"""Number types of weights that NumPy, or the computation, doesn't have."""
+
+import numpy as np
+
+__all__ = ['as_weights', 'from_bfloat16']
+
+
+def from_bfloat16(bits):
+    """bfloat16 as float32, of which it is the first half.
+
+    Parameters
+    ----------
+    bits : numpy.ndarray of uint16
+
+    Returns
+    -------
+    numpy.ndarray of float32
+    """
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def as_weights(tensors):
+    """`tensors` with those of float16 as float32, with which weights are computed."""
+    return {
+        name: array.astype(np.float32) if array.dtype == np.float16 else array
+        for name, array in tensors.items()
+    }

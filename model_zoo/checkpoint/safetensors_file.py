@@ -1,0 +1,111 @@
+"""safetensors files, whole or in several parts with an index."""
+
+import json
+import os
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from ..errors import CheckpointError
+from ..files import atomic_write
+from .arrays import as_weights, from_bfloat16
+
+__all__ = ['is_safetensors', 'read_parts', 'read_safetensors', 'write_safetensors']
+
+
+def is_safetensors(head):
+    """Whether a file that starts with the bytes `head` is one: 8 bytes of length, then JSON."""
+    return head[8:9] == b'{'
+
+
+def read_safetensors(path):
+    """Read a safetensors file.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    tensors : dict of str to numpy.ndarray
+        float16 and bfloat16 as float32, with which weights are computed.
+    metadata : dict
+        What the file says of itself.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged.
+    """
+    try:
+        with safetensors.safe_open(path, 'np') as file:
+            metadata = file.metadata() or {}
+            names = list(file.keys())
+            unlike = [name for name in names if file.get_slice(name).get_dtype() == 'BF16']
+            tensors = {name: file.get_tensor(name) for name in names if name not in unlike}
+        if unlike:
+            with open(path, 'rb') as file:
+                views = dict(safetensors.deserialize(file.read()))
+            for name in unlike:
+                bits = np.frombuffer(views[name]['data'], '<u2')
+                tensors[name] = from_bfloat16(bits).reshape(views[name]['shape'])
+    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(
+            f'{path!r} is damaged ({error}); copy or download the file again'
+        ) from error
+    return as_weights(tensors), metadata
+
+
+def read_parts(path, index, read):
+    """Read a checkpoint of several files.
+
+    Parameters
+    ----------
+    path : str
+        Of the index (``model.safetensors.index.json``), beside which the files are.
+    index : dict
+        Its content: 'weight_map' has the file of each tensor.
+    read : callable
+        Reads one file: path -> (tensors, metadata).
+
+    Returns
+    -------
+    (dict of str to numpy.ndarray, dict)
+        As `read_safetensors`.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is missing or damaged, or lacks tensors that the index lists.
+    """
+    files = index['weight_map']
+    if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
+        raise CheckpointError(f"{path!r} is damaged: its weight_map isn't names of files")
+    folder = os.path.dirname(path)
+    result, metadata = {}, {}
+    for name in sorted(set(files.values())):
+        if os.path.basename(name) != name:
+            raise CheckpointError(f'{path!r} names a file in another folder: {name!r}')
+        tensors, metadata = read(os.path.join(folder, name))
+        lacking = [key for key, file in files.items() if file == name and key not in tensors]
+        if lacking:
+            raise CheckpointError(
+                f'{os.path.join(folder, name)!r} lacks what {path!r} says that it has: '
+                + ', '.join(lacking[:20])
+            )
+        result.update(tensors)
+    return result, metadata
+
+
+def write_safetensors(path, tensors):
+    """Write a safetensors file, whole or not at all, as transformers reads it.
+
+    Parameters
+    ----------
+    path : str
+    tensors : dict of str to numpy.ndarray
+    """
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    with atomic_write(path, 'wb') as file:
+        file.write(safetensors.numpy.save(tensors, {'format': 'pt'}))

@@ -1,0 +1,83 @@
+"""A batch of texts that grow by one token a row."""
+
+import mxnet as mx
+import numpy as np
+
+__all__ = ['GrowingText']
+
+
+class GrowingText:
+    """A batch of texts, and a model's scores of what comes next in each.
+
+    The model's memory is allocated for the whole length at once. Whenever a text is longer than
+    the model's context, the model begins anew with the last half of it: that costs as much as some
+    tokens do, and so happens only once in half a context. What the model sees of a text depends on
+    the text's length alone, be it a prompt or generated.
+
+    Parameters
+    ----------
+    block : HybridBlock
+        With `start`, `step` and `context_length`; see `model_zoo.generation.generate`.
+    prompts : list of list of int
+    new_tokens : int
+        Most tokens that will be added to each row.
+
+    Attributes
+    ----------
+    scores : (rows, tokens of the vocabulary) mx.nd.NDArray
+        Of the next token, before the softmax.
+    """
+
+    def __init__(self, block, prompts, new_tokens):
+        self._block = block
+        self._context = block.context_length
+        self._lengths = np.array([len(prompt) for prompt in prompts], 'int32')
+        self._starts = np.zeros_like(self._lengths)  # of what the model sees of them
+        self._tokens = np.zeros((len(prompts), self._lengths.max() + new_tokens), 'int32')
+        for row, prompt in zip(self._tokens, prompts):
+            row[: len(prompt)] = prompt
+        # the last token needn't be run; multiples of 32, as other shapes need graphs of their own
+        self._capacity = -(-(self._tokens.shape[1] - 1) // 32) * 32
+        if self._context is not None:
+            self._capacity = min(self._capacity, self._context)
+        self._ctx = next(iter(block.collect_params().values())).list_ctx()[0]
+        self._start()
+
+    def _seen_from(self):
+        """Where in each text begins what the model sees of it."""
+        if self._context is None:
+            return self._starts
+        stride = self._context + 1 - max(1, self._context // 2)
+        return -(-np.maximum(self._lengths - self._context, 0) // stride) * stride
+
+    def _start(self):
+        self._starts = self._seen_from()
+        lengths = self._lengths - self._starts
+        words = np.zeros((len(lengths), lengths.max()), 'int32')
+        for row, tokens, start, length in zip(words, self._tokens, self._starts, lengths):
+            row[:length] = tokens[start : start + length]
+        self.scores, self._state = self._block.start(
+            self._array(words), self._array(lengths), self._capacity
+        )
+
+    def _array(self, values):
+        return mx.nd.array(values, ctx=self._ctx, dtype='int32')
+
+    def select(self, rows):
+        """Keep these rows, in this order; a row can be there more than once.
+
+        `scores` stay those of the rows before, and are only right again after `append`.
+        """
+        self._tokens, self._lengths, self._starts = (
+            each[rows] for each in (self._tokens, self._lengths, self._starts)
+        )
+        self._state = self._state.select(rows)
+
+    def append(self, tokens):
+        """Add a token (rows,) to each row, and run the model for the next ones' scores."""
+        self._tokens[np.arange(len(tokens)), self._lengths] = tokens
+        self._lengths += 1
+        if (self._seen_from() > self._starts).any():
+            self._start()
+        else:
+            self.scores, self._state = self._block.step(self._array(tokens), self._state)

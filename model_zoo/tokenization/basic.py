@@ -1,0 +1,249 @@
+"""Text to words as BERT's original does it, and what tokenizers over words need.
+
+Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in the form of
+pytorch-pretrained-bert 0.6.2, whose words it gives for every string.
+"""
+
+import unicodedata
+
+from tokenizers import normalizers, pre_tokenizers
+
+from ..data.vocab import SPECIAL_TOKENS
+from .text import checked, cover
+
+__all__ = ['BasicTokenizer']
+
+# The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def _is_punctuation(char):
+    """Whether the original splits at `char`: all ASCII symbols, and Unicode's category P."""
+    if char < '\x80':
+        return '!' <= char <= '~' and not char.isalnum()
+    return unicodedata.category(char)[0] == 'P'
+
+
+class _Kinds(dict):
+    """What cleaning makes of a character, worked out when it is first looked up.
+
+    The values are '' (dropped), ' ' (white space), 'cjk' (a word of its own) and 'text'.
+    """
+
+    def __init__(self, dropped):
+        super().__init__()
+        self._dropped = dropped
+
+    def __missing__(self, char):
+        if char in '\t\n\r':
+            kind = ' '
+        elif char in '\0\ufffd' or unicodedata.category(char).startswith(self._dropped):
+            kind = ''
+        elif char.isspace():  # category Zs, and U+2028 and U+2029, at which str.split splits
+            kind = ' '
+        elif any(low <= ord(char) <= high for low, high in _IDEOGRAPHS):
+            kind = 'cjk'
+        else:
+            kind = 'text'
+        self[char] = kind
+        return kind
+
+
+class BasicTokenizer:
+    """Splits a text into words: at white space, around punctuation, around CJK ideographs.
+
+    Control, unassigned and private-use characters are dropped. With `do_lower_case`, words are
+    lower-cased and their accents (Unicode's category Mn) stripped.
+
+    Parameters
+    ----------
+    do_lower_case : bool
+    never_split : iterable of str
+        Words left as they are where white space (or an ideograph) stands on both sides. As in the
+        original, a word that becomes one of them only by lower-casing isn't split either.
+    """
+
+    _dropped = 'C'
+    _strips_cased = False
+
+    def __init__(self, do_lower_case=True, never_split=SPECIAL_TOKENS):
+        self.do_lower_case = bool(do_lower_case)
+        self.never_split = tuple(never_split)
+        self._kinds = _Kinds(self._dropped)
+        self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
+        self._splitter = pre_tokenizers.BertPreTokenizer()
+        self._same = set()  # characters of which the Rust library makes what we do
+        self._other = set()
+        self._whole = [word for word in self.never_split if word]
+        # Words that something else in the text might be lower-cased to; none by default.
+        self._lower_whole = [
+            word
+            for word in self._whole
+            if self.do_lower_case
+            and not any('A' <= char <= 'Z' for char in word)
+            and any(_is_punctuation(char) for char in word)
+        ]
+
+    def tokenize(self, text):
+        """List of the words of `text`."""
+        text = checked(text)
+        if self.suits_rust(text):
+            return self.rust_words(text)
+        return [word for word, _ in self.align(text)]
+
+    def tokenize_with_offsets(self, text):
+        """Words of `text` with the places that they come from.
+
+        Returns
+        -------
+        list of (str, (int, int))
+            The word and its start and end: ``text[start:end]`` holds all it was made of, stripped
+            accents included.
+        """
+        aligned = self.align(checked(text))
+        return [(word, cover(spans, 0, len(spans))) for word, spans in aligned]
+
+    def rust_words(self, text):
+        """Words of a `text` that :meth:`suits_rust`."""
+        text = self._normalizer.normalize_str(text)
+        return [word for word, _ in self._splitter.pre_tokenize_str(text)]
+
+    def suits_rust(self, text):
+        """Whether the Rust library's normalizer and splitter give our words for `text`."""
+        if not self._same.issuperset(text):
+            unseen = set(text) - self._same - self._other
+            for char in unseen:
+                (self._same if self._agrees(char) else self._other).add(char)
+            if not self._same.issuperset(text):
+                return False
+        if any(word in text for word in self._whole):
+            return False
+        if self._lower_whole:
+            text = self._normalizer.normalize_str(text)
+            return not any(word in text for word in self._lower_whole)
+        return True
+
+    def _agrees(self, char):
+        """Whether the Rust library treats `char` as we do, whatever stands beside it.
+
+        It does if it treats the character alone as we do and if nothing depends on the context:
+        dropped characters are left out since they could join a special token; the capital sigma
+        because Python lower-cases it differently at the end of a word; stripped accents because
+        their place belongs to the letter before them; marks with a combining class because
+        normalization sorts them.
+        """
+        if not self._kinds[char]:
+            return False
+        if self.do_lower_case:
+            if char == '\u03a3':
+                return False
+            parts = unicodedata.normalize('NFD', char.lower())
+            kept = [part for part in parts if unicodedata.category(part) != 'Mn']
+            if not kept or any(map(unicodedata.combining, kept)):
+                return False
+        sample = f'a{char}b'
+        return self.rust_words(sample) == [word for word, _ in self.align(sample)]
+
+    def align(self, text):
+        """Words of `text`, each with the place of each of its characters.
+
+        Parameters
+        ----------
+        text : str
+            Without lone surrogates.
+
+        Returns
+        -------
+        list of (str, list of (int, int))
+            As many spans as the word has characters.
+        """
+        words = []
+        for chars, spans in self._clean(text):
+            word = ''.join(chars)
+            if word not in self.never_split:
+                if self.do_lower_case or self._strips_cased:
+                    word, spans = self._strip_accents(word, spans)
+                if word not in self.never_split:
+                    words += _split_punctuation(word, spans)
+                    continue
+            if word:
+                words.append((word, spans))
+        return words
+
+    def _clean(self, text):
+        """Yield (characters, their spans) of each run between white space and ideographs."""
+        chars, spans = [], []
+        for place, char in enumerate(text):
+            kind = self._kinds[char]
+            if kind == 'text':
+                chars.append(char)
+                spans.append((place, place + 1))
+            elif kind:
+                if chars:
+                    yield chars, spans
+                    chars, spans = [], []
+                if kind == 'cjk':
+                    yield [char], [(place, place + 1)]
+        if chars:
+            yield chars, spans
+
+    def _strip_accents(self, word, spans):
+        """Lower-case (where wanted), decompose, and drop the nonspacing marks."""
+        if self.do_lower_case:
+            lower = word.lower()
+            if len(lower) != len(word):  # U+0130 becomes two characters
+                spans = [s for char, s in zip(word, spans) for _ in char.lower()]
+            word = lower
+        if word.isascii():
+            return word, spans
+        parts = []
+        for char, span in zip(word, spans):
+            for part in unicodedata.normalize('NFD', char):
+                parts.append((unicodedata.combining(part), part, span))
+        chars, kept = [], []
+        for _, part, span in _canonical_order(parts):
+            if unicodedata.category(part) == 'Mn':
+                if kept:  # the accent lies where its letter does
+                    start, end = kept[-1]
+                    kept[-1] = (start, max(end, span[1]))
+            else:
+                chars.append(part)
+                kept.append(span)
+        return ''.join(chars), kept
+
+
+def _canonical_order(parts):
+    """Sort each run of combining characters by combining class, as NFD prescribes."""
+    ordered, run = [], []
+    for part in parts:
+        if part[0]:
+            run.append(part)
+        else:
+            if run:
+                ordered += sorted(run, key=lambda item: item[0])
+                run = []
+            ordered.append(part)
+    return ordered + sorted(run, key=lambda item: item[0])
+
+
+def _split_punctuation(word, spans):
+    """Each punctuation character, and each run between them, with its spans."""
+    words, start = [], 0
+    for place, char in enumerate(word):
+        if _is_punctuation(char):
+            if start < place:
+                words.append((word[start:place], spans[start:place]))
+            words.append((char, spans[place : place + 1]))
+            start = place + 1
+    if start < len(word):
+        words.append((word[start:], spans[start:]))
+    return words

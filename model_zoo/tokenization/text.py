@@ -1,0 +1,164 @@
+"""What tokenizers share: checks of texts, chunks and what was made of them, offsets, settings."""
+
+import json
+import logging
+import os
+import re
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = [
+    'CHUNK',
+    'CONFIG_NAME',
+    'SPACED',
+    'UNLIMITED',
+    'ChunkCache',
+    'checked',
+    'cover',
+    'encode_rust',
+    'list_of_texts',
+    'pad_batch',
+    'read_max_len',
+    'warn_if_long',
+]
+
+_log = logging.getLogger(__name__)
+
+CONFIG_NAME = 'tokenizer_config.json'
+UNLIMITED = int(1e12)  # the original's max_len where none is given
+
+# Chunks of which none influences another's words. The ideographs are those that all versions of
+# Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
+# which would be white space for \s and str.split had the original not dropped them before.
+CHUNK = re.compile(
+    '[\u3400-\u4db5\u4e00-\u9fa5]'
+    r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
+)
+SPACED = re.compile(r'\S+')  # what str.split finds, with places
+
+_SURROGATES = re.compile('[\ud800-\udfff]')
+_CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
+
+
+def checked(text):
+    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length).
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(text, str):
+        hint = '; decode it first' if isinstance(text, bytes) else ''
+        raise InputError(f'a text must be a str, not {type(text).__name__}: {text!r:.80}{hint}')
+    return text if text.isascii() else _SURROGATES.sub('\ufffd', text)
+
+
+def list_of_texts(texts, name):
+    """`texts` as a list, but not a str's characters as one.
+
+    Raises
+    ------
+    InputError
+        If it is a str or bytes.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise InputError(f'{name} must be a list of str, not one {type(texts).__name__}')
+    return list(texts)
+
+
+def cover(spans, start, end):
+    """Smallest span that covers ``spans[start:end]``, or an empty one where none are."""
+    if start < end:
+        part = spans[start:end]
+        return min(part)[0], max(last for _, last in part)
+    place = spans[start][0] if start < len(spans) else spans[-1][1]
+    return place, place
+
+
+def encode_rust(rust, batch, **kwargs):
+    """The Rust library's encodings of a batch; one input alone doesn't start its threads."""
+    if len(batch) == 1:
+        return [rust.encode(batch[0], add_special_tokens=False, **kwargs)]
+    return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
+
+
+def pad_batch(rows, pad_id=0):
+    """Lists of ids as one array, padded on the right.
+
+    Parameters
+    ----------
+    rows : list of list of int
+    pad_id : int
+
+    Returns
+    -------
+    np.ndarray
+        int32, shape (rows, length of the longest).
+    """
+    ids = np.full((len(rows), max(map(len, rows), default=0)), pad_id, dtype=np.int32)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    return ids
+
+
+def warn_if_long(length, max_len):
+    """Log a warning if a model with `max_len` positions can't take `length` ids."""
+    if length > max_len:
+        _log.warning(
+            'a sequence of %d ids is longer than the %d that the model has positions for; '
+            'cut it before the model sees it',
+            length,
+            max_len,
+        )
+
+
+def read_max_len(directory):
+    """The `max_len` that a directory's tokenizer_config.json gives, as a dict, if it does.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read.
+    """
+    path = os.path.join(directory, CONFIG_NAME)
+    if not os.path.isfile(path):
+        return {}
+    try:
+        with open(path, encoding='utf-8') as file:
+            config = json.load(file)
+        if not isinstance(config, dict):
+            raise ValueError('not a JSON object')
+    except (OSError, ValueError) as error:
+        raise InputError(f'cannot read {path!r}: {error}') from error
+    max_len = config.get('max_len', config.get('model_max_length'))
+    return {} if max_len is None else {'max_len': int(max_len)}
+
+
+class ChunkCache:
+    """Keeps what was made of chunks of text, since most chunks of a text were seen before.
+
+    Subclasses give ``_learn(chunks)``: what becomes of each chunk of a list.
+    """
+
+    def __init__(self):
+        self._forget()
+
+    def _forget(self):
+        self._cache, self._cached_chars = {}, 0  # another thread may still read the old one
+
+    def _look_up(self, found):
+        """What has become of each chunk in lists of chunks."""
+        if self._cached_chars > _CACHED_CHARS:
+            self._forget()
+        cache = self._cache
+        new = list(set().union(*found).difference(cache))
+        if new:
+            cache.update(zip(new, self._learn(new)))
+            self._cached_chars += sum(map(len, new))
+        return [[cache[chunk] for chunk in chunks] for chunks in found]
+
+    def __getstate__(self):
+        return {**self.__dict__, '_cache': {}, '_cached_chars': 0}

@@ -1,0 +1,241 @@
+"""Fine-tune OpenAI GPT on the Story Cloze Test: which of two endings belongs to a story.
+
+    python finetune_gpt.py --model_name openai-gpt --do_train --do_eval --output_dir out \\
+        --train_dataset cloze_test_val__spring2016.csv --eval_dataset cloze_test_test__spring2016.csv
+
+The flags are those of pytorch-pretrained-bert's run_openai_gpt.py, and the other training scripts'.
+Without ``--eval_dataset``, ``--n_valid`` stories of ``--train_dataset`` are held out, always the
+same ones; by default 374, a fifth of the released file. ``--output_dir`` receives the log,
+``results.json``, ``curves.png``, the parameters after the last epochs and the best one,
+``best_model/`` for ``OpenAIGPTDoubleHeadsModel.from_pretrained``, checkpoints for ``--resume``, and
+with ``--do_eval`` ``predictions.tsv``, of the best epoch. ``--do_eval`` alone evaluates a model, and
+predicts the endings of stories without answers.
+"""
+
+import os
+import sys
+import time
+
+import mxnet as mx
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from gpt import OpenAIGPTDoubleHeadsModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from model_zoo import cli
+from model_zoo.data import (
+    ChoiceLoader,
+    StoryClozeFeatures,
+    hold_out,
+    read_story_cloze,
+    write_story_cloze_predictions,
+)
+from model_zoo.errors import InputError
+from model_zoo.optimizer import SCHEDULES, get_schedule
+from model_zoo.training import (
+    ModelChoice,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_training_arguments,
+    data_checksum,
+    evaluate_segments,
+    predict,
+    run_inference,
+    run_training,
+    start_run,
+    training_config,
+)
+
+SPECIAL_TOKENS = ('_start_', '_delimiter_', '_classify_')
+# What may differ when a training is resumed: where the files are, and what follows the training.
+FREE = ('train_dataset', 'eval_dataset', 'vocab_file', 'do_eval')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('task').add_argument
+    add('--do_train', action='store_true')
+    add('--do_eval', action='store_true', help='write the predictions of --eval_dataset')
+    add('--train_dataset', help='CSV file of the Story Cloze Test')
+    add('--eval_dataset', help='likewise; default: stories of --train_dataset that are held out')
+    add('--n_valid', type=int, default=374, help='how many of these')
+    add('--lm_coef', type=float, default=0.9, help="weight of the language model's loss")
+    add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
+    add('--lr_schedule', default='warmup_linear', choices=list(SCHEDULES))
+    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt', aliases=('model_name',))
+    add_training_arguments(
+        parser,
+        aliases={
+            'epochs': ('num_train_epochs',),
+            'batch_size': ('train_batch_size',),
+            'dev_batch_size': ('eval_batch_size',),
+            'lr': ('learning_rate',),
+            'wd': ('weight_decay',),
+            'warmup_ratio': ('warmup_proportion',),
+        },
+    )
+    parser.set_defaults(
+        optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
+        warmup_ratio=0.002, seed=42,
+    )  # fmt: skip
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    check_at_least_one(args, 'n_valid')
+    if not (args.do_train or args.do_eval):
+        raise InputError('nothing to do: give --do_train, --do_eval or both')
+    if args.do_train and not args.train_dataset:
+        raise InputError('--do_train needs --train_dataset')
+    if not (args.train_dataset or args.eval_dataset):
+        raise InputError('--do_eval needs --eval_dataset')
+    if args.resume and not args.do_train:
+        raise InputError('--resume continues a training: it needs --do_train')
+    if not 0 <= args.lm_coef < float('inf'):
+        raise InputError(f'--lm_coef {args.lm_coef}: give a number from 0 up')
+    if not args.max_grad_norm > 0:
+        raise InputError(f'--max_grad_norm {args.max_grad_norm}: give a number above 0')
+    check_files(args, 'train_dataset', 'eval_dataset')
+
+
+def read_stories(args):
+    """The stories to train on and those to evaluate."""
+    train = read_story_cloze(args.train_dataset) if args.train_dataset else []
+    if args.eval_dataset:
+        dev = read_story_cloze(args.eval_dataset)
+    elif args.n_valid < len(train):
+        train, dev = hold_out(train, args.n_valid)
+    else:
+        raise InputError(
+            f'--n_valid {args.n_valid}: {args.train_dataset!r} has {len(train)} stories; give a '
+            'smaller number, or --eval_dataset'
+        )
+    for path, stories in ((args.train_dataset, train), (args.eval_dataset, dev)):
+        if args.do_train and any(story.label is None for story in stories):
+            raise InputError(f'{path!r} has no answers: training needs the column')
+    return train, dev
+
+
+def make_model(choice, ctx):
+    """The model, initialized, and its tokenizer, both with the special tokens."""
+
+    def add_special_tokens(model, tokenizer):
+        tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
+        model.set_num_special_tokens(len(SPECIAL_TOKENS))
+
+    return choice.build(
+        OpenAIGPTDoubleHeadsModel,
+        lambda file, vocab=None: OpenAIGPTTokenizer.from_vocab_file(file),
+        ctx,
+        prepare=add_special_tokens,
+    )
+
+
+def step_loss(model, batch, lm_coef):
+    """Loss of a batch, and its number of stories."""
+    labels = {'mc_labels': batch.labels}
+    if lm_coef:
+        labels['lm_labels'] = batch.words
+    inputs = batch.words, batch.valid_length - 1
+    losses = model(*inputs, valid_length=batch.valid_length, **labels)
+    return (lm_coef * losses[0] + losses[1] if lm_coef else losses), len(batch.indices)
+
+
+def choose(model, batch):
+    """Scores of the endings, (batch, 2), without those of the language model, which cost most."""
+    hidden = model.transformer(batch.words, valid_length=batch.valid_length)
+    last = mx.nd.SequenceLast(  # the token _classify_
+        hidden.reshape((-3, 0, 0)),
+        batch.valid_length.reshape(-1),
+        use_sequence_length=True,
+        axis=1,
+    )
+    return model.mc_head(last).reshape(batch.words.shape[:2])
+
+
+class Evaluator:
+    """Scores and predictions of a model on the stories to evaluate."""
+
+    def __init__(self, model, stories, loader):
+        self._model, self._stories, self._loader = model, stories, loader
+
+    def _outputs(self, guard=None):
+        outputs = predict(lambda batch: choose(self._model, batch), self._loader, guard)
+        return outputs.astype(np.float64)
+
+    def evaluate(self, guard=None):
+        """Accuracy and mean loss, as `run_training` wants them; nothing without answers."""
+        has_labels = all(story.label is not None for story in self._stories)
+        return evaluate_segments(self._measure, ['dev'] if has_labels else [], 'accuracy', guard)
+
+    def _measure(self, segment, guard):
+        started = time.perf_counter()
+        outputs = self._outputs(guard)
+        speed = len(outputs) / (time.perf_counter() - started)
+        labels = np.array([story.label for story in self._stories])
+        log_probabilities = log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]
+        accuracy = (outputs.argmax(axis=-1) == labels).mean()
+        return {'accuracy': float(accuracy), 'loss': -float(log_probabilities.mean())}, speed
+
+    def predict(self, folder):
+        """Write the predictions; returns the names of the files."""
+        outputs = self._outputs()
+        if not np.isfinite(outputs).all():
+            raise InputError("the model's outputs are not finite")
+        name = 'predictions.tsv'
+        path = os.path.join(folder, name)
+        write_story_cloze_predictions(path, self._stories, softmax(outputs, axis=-1))
+        return [name]
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    choice = ModelChoice(args, family='gpt')
+    train, dev = read_stories(args)
+    ctx = start_run(args, 'story_cloze')
+    model, tokenizer = make_model(choice, ctx)
+    special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
+    make_features = StoryClozeFeatures(tokenizer.encode, *special, model.config.n_positions)
+
+    def make_loader(stories, batch_size, shuffle):
+        features = make_features(stories)
+        return features, ChoiceLoader(
+            features, batch_size, shuffle=shuffle, seed=args.seed, pad_val=0, ctx=ctx
+        )
+
+    _, dev_loader = make_loader(dev, args.dev_batch_size, shuffle=False)
+    evaluator = Evaluator(model, dev, dev_loader)
+    if not args.do_train:
+        run_inference(args, evaluator.evaluate, evaluator.predict)
+        return
+    features, loader = make_loader(train, args.batch_size, shuffle=True)
+    checksum = data_checksum(part for each in features for part in (*each.choices, each.label))
+    run_training(
+        args,
+        model,
+        loader,
+        lambda batch: step_loss(model, batch, args.lm_coef),
+        evaluator.evaluate,
+        name='story_cloze',
+        title=f'Story Cloze, {os.path.basename(os.path.normpath(args.gpt_model))}',
+        score_name='accuracy',
+        config=training_config(
+            args, FREE, train_dataset=f'{len(train)} stories with checksum {checksum}'
+        ),
+        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        predict=evaluator.predict if args.do_eval else None,
+        results={'stories': {'train': len(train), 'dev': len(dev)}},
+        max_grad_norm=args.max_grad_norm,
+        # OpenAI's Adam asks for the rate of step 1 at the first update
+        schedule=lambda num_steps: get_schedule(
+            args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1
+        ),
+    )
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,89 @@
+"""What only GPT-2 has, the past, against pytorch-pretrained-bert and transformers themselves."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from bert_compare import assert_gradients, gradients
+from gpt_compare import CONFIGS, HEADS, LARGER, assert_same, make_block, make_inputs, rows_for, run
+from test_gpt_fidelity import make_both, oracle, their_names  # noqa: F401
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = pytest.mark.peers
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('optional', [False, True])
+@pytest.mark.parametrize('config', CONFIGS['gpt2'])
+@pytest.mark.parametrize('name', ['GPT2Model', *HEADS['gpt2']])
+def test_past(oracle, tmp_path, name, config, optional, hybridized):  # noqa: F811
+    """Outputs and presents of three calls, each with the presents of the one before."""
+    config = CONFIGS['gpt2'][config]
+    head, block = make_both(oracle, tmp_path, name, config)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    for batch in (2, 1):
+        ours = theirs = None
+        for seed, length in enumerate((3, 1, 5)):
+            rows = rows_for(name, batch)
+            inputs = make_inputs(name, config, seed, rows, length, optional)
+            with torch.no_grad():
+                expected = oracle.run(head, inputs, theirs)
+            outputs = run(block, inputs, past=ours)
+            assert_same(outputs, oracle.to_numpy(expected))
+            ours, theirs = outputs[-1], expected[-1]
+        assert ours[0].shape[3] == 9
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):  # noqa: F811
+    """Those of the past, and of what it was made of, among them."""
+    name, config = 'GPT2LMHeadModel', CONFIGS['gpt2']['larger']
+    head, block = make_both(oracle, tmp_path, name, config)
+    block.hybridize(hybridized, static_alloc=True)
+    before = make_inputs(name, config, 1, (2,), 4, optional=False)
+    after = make_inputs(name, config, 2, (2,), 6, optional=False)
+    _, past = oracle.run(head, before)
+    loss = head(**oracle.arguments(after, labels=True), past=past)
+    loss.backward()
+    with mx.autograd.record(train_mode=False):
+        _, our_past = run(block, before)
+        our_loss = run(block, after, labels=True, past=our_past)
+    our_loss.backward()
+    assert abs(our_loss.asscalar() - loss.item()) < 1e-5
+    assert_gradients(
+        gradients(block), {key: value.grad.numpy() for key, value in head.named_parameters()}
+    )
+
+
+def test_masked_attentions_with_past(oracle, tmp_path):  # noqa: F811
+    transformers = pytest.importorskip('transformers')
+    torch.manual_seed(4)
+    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
+    theirs = transformers.GPT2Model(
+        transformers.GPT2Config(**fields, attn_implementation='eager')
+    ).eval()
+    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
+    block = make_block('GPT2Model', state, tmp_path, LARGER, output_attentions=True)
+    heads = {0: [1], 2: [0, 3]}
+    before, after = (make_inputs('GPT2Model', LARGER, i, (3,), 5, optional=False) for i in (1, 2))
+    mask = np.array([[1, 0, 0.5, 1], [1, 1, 0, 1], [1, 2, 1, 0]], 'float32')
+    for pruned in (False, True):
+        if pruned:
+            theirs._prune_heads(heads)
+            block.prune_heads(heads)
+        given = None if pruned else mask  # theirs takes no mask after pruning
+        their_mask = None if given is None else torch.tensor(given)
+        our_mask = None if given is None else mx.nd.array(given)
+        with torch.no_grad():
+            expected = theirs(**their_names(before), head_mask=their_mask)
+            expected = theirs(
+                **their_names(after),
+                past_key_values=expected.past_key_values,
+                head_mask=their_mask,
+                output_attentions=True,
+            )
+        _, past, _ = run(block, before, head_mask=our_mask)
+        hidden, _, attentions = run(block, after, past=past, head_mask=our_mask)
+        assert_same(hidden, expected.last_hidden_state.numpy())
+        assert_same(attentions, [attention.numpy() for attention in expected.attentions])
+        assert attentions[0].shape == (3, 4 - pruned, 5, 10)

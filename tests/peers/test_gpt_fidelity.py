@@ -1,0 +1,341 @@
+"""GPT and GPT-2 against pytorch-pretrained-bert and transformers themselves."""
+
+import importlib.util
+import pathlib
+
+import mxnet as mx
+import numpy as np
+import pytest
+from bert_compare import assert_gradients
+from gpt_compare import (
+    CONFIGS,
+    HEADS,
+    LARGER,
+    PACKAGES,
+    assert_same,
+    family_of,
+    losses_and_gradients,
+    make_block,
+    make_inputs,
+    rows_for,
+    run,
+)
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = pytest.mark.peers
+
+CASES = [
+    (head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]
+]
+MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
+
+
+@pytest.fixture(scope='module')
+def oracle():
+    """The script that makes the fixtures; it runs the originals."""
+    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_gpt_fixtures.py'
+    spec = importlib.util.spec_from_file_location('make_gpt_fixtures', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_both(oracle, folder, name, config, seed=3, **options):
+    head = oracle.make_head(name, config, seed)
+    return head, make_block(name, oracle.state_of(head), folder, config, **options)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name, config', CASES)
+def test_heads(oracle, tmp_path, name, config, hybridized):
+    """Outputs and losses within 1e-5, gradients of each parameter within 1e-4."""
+    config = CONFIGS[family_of(name)][config]
+    head, block = make_both(oracle, tmp_path, name, config)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    for seed, (batch, length, optional) in enumerate(
+        [(3, 9, True), (1, 2, False), (4, 12, False), (2, 5, True)]
+    ):
+        rows = rows_for(name, batch)
+        inputs = make_inputs(name, config, seed, rows, length, optional)
+        expected = oracle.run_head(head, inputs)
+        assert_same(run(block, inputs), expected['outputs'])
+        losses, ours = losses_and_gradients(block, inputs)
+        np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
+        assert_gradients(ours, expected['gradients'])
+        assert set(ours) == set(expected['gradients'])  # each parameter of ours was compared
+
+
+@pytest.mark.parametrize('rows', [(3,), (2, 3), (1, 2, 2)])
+@pytest.mark.parametrize('family', MODELS)
+def test_model_with_leading_axes(oracle, tmp_path, family, rows):
+    config = CONFIGS[family]['small']
+    model, block = make_both(oracle, tmp_path, MODELS[family], config)
+    for active in (False, True):
+        block.hybridize(active, static_alloc=True, static_shape=True)
+        for optional in (False, True):
+            inputs = make_inputs(MODELS[family], config, 1, rows, 7, optional)
+            with torch.no_grad():
+                expected = oracle.to_numpy(oracle.run(model, inputs))
+            outputs = run(block, inputs)
+            assert_same(outputs, expected)
+            hidden = outputs if family == 'gpt' else outputs[0]
+            assert hidden.shape == (*rows, 7, 8)
+
+
+def test_language_model_with_three_axes(oracle, tmp_path):
+    """The original GPT-2's loss takes two axes only, hence the other one."""
+    name, config = 'OpenAIGPTLMHeadModel', CONFIGS['gpt']['small']
+    head, block = make_both(oracle, tmp_path, name, config)
+    inputs = make_inputs(name, config, 2, (2, 3), 6)
+    expected = oracle.run_head(head, inputs)
+    assert_same(run(block, inputs), expected['outputs'])
+    losses, ours = losses_and_gradients(block, inputs)
+    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
+    assert_gradients(ours, expected['gradients'])
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', [head for family in HEADS for head in HEADS[family]])
+def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name, hybridized):
+    config = CONFIGS[family_of(name)]['small']
+    head, block = make_both(oracle, tmp_path, name, config)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    rows = rows_for(name, 4)
+    inputs = make_inputs(name, config, 5, rows, 9)
+    valid = np.random.RandomState(5).randint(2, 10, rows)
+    inside = np.arange(9) < valid[..., None]
+    if 'mc_token_ids' in inputs:
+        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
+    valid_length = mx.nd.array(valid)
+    outputs = run(block, inputs, valid_length=valid_length)
+    scores = outputs[0] if isinstance(outputs, list) else outputs
+    for row in np.ndindex(*rows):
+        length = valid[row]
+        alone = {
+            key: inputs[key][row][None, :length]
+            for key in ('words', 'token_types', 'position_ids')
+        }
+        if 'mc_token_ids' in inputs:
+            alone = {key: value[None] for key, value in alone.items()}
+            alone['mc_token_ids'] = inputs['mc_token_ids'][row].reshape(1, 1)
+        with torch.no_grad():
+            expected = oracle.to_numpy(oracle.run(head, alone))
+        assert_same(scores[row][:length], expected[0].reshape(length, -1))
+        if 'mc_token_ids' in inputs:
+            assert_same(outputs[1][row], expected[1].reshape(1))
+    # labels behind the valid length don't count
+    losses, ours = losses_and_gradients(block, inputs, valid_length=valid_length)
+    inputs['lm_labels'] = np.where(inside, inputs['lm_labels'], -1)
+    expected = oracle.run_head(head, inputs)
+    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
+    assert_gradients(ours, expected['gradients'])
+
+
+@pytest.mark.parametrize('name', HEADS['gpt'])
+def test_special_tokens_are_kept_as_in_the_original(oracle, tmp_path, name):
+    config = {**CONFIGS['gpt']['small'], 'n_special': 0}
+    head, block = make_both(oracle, tmp_path, name, config)
+    block.hybridize(static_alloc=True)
+    run(block, make_inputs(name, config, 0, rows_for(name, 2)))
+    head.set_num_special_tokens(4)
+    block.set_num_special_tokens(4)
+    new = block.transformer.word_embed.weight.data()[30:]
+    assert new.shape == (4, 8)
+    with torch.no_grad():
+        head.transformer.tokens_embed.weight[30:] = torch.tensor(new.asnumpy())
+    inputs = make_inputs(name, {**config, 'n_special': 4}, 0, rows_for(name, 2))
+    expected = oracle.run_head(head, inputs)
+    assert_same(run(block, inputs), expected['outputs'])
+    losses, ours = losses_and_gradients(block, inputs)
+    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
+    assert_gradients(ours, expected['gradients'])
+
+
+# -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
+
+
+@pytest.fixture(params=sorted(MODELS))
+def family(request):
+    return request.param
+
+
+@pytest.fixture
+def theirs(family):
+    """transformers' language model with random weights."""
+    transformers = pytest.importorskip('transformers')
+    torch.manual_seed(3)
+    part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
+    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
+    config = getattr(transformers, f'{part}Config')(
+        **fields, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation='eager'
+    )
+    return getattr(transformers, f'{part}LMHeadModel')(config).eval()
+
+
+def ours_of(theirs, family, folder, head=True, **options):
+    """Our language model, or only its model, with the weights of transformers'."""
+    block = theirs if head else theirs.transformer
+    state = {
+        key: value.numpy() for key, value in block.state_dict().items() if key != 'lm_head.weight'
+    }
+    name = HEADS[family][0] if head else MODELS[family]
+    return make_block(name, state, folder, LARGER, **options)
+
+
+def their_names(inputs):
+    names = {'words': 'input_ids', 'token_types': 'token_type_ids'}
+    return {names.get(key, key): torch.tensor(value) for key, value in inputs.items()}
+
+
+def language_inputs(family, seed=0):
+    inputs = make_inputs(HEADS[family][0], LARGER, seed, (3,), 9)
+    # theirs leaves out -100
+    return inputs, {
+        **their_names({k: v for k, v in inputs.items() if k != 'lm_labels'}),
+        'labels': torch.tensor(np.where(inputs['lm_labels'] < 0, -100, inputs['lm_labels'])),
+    }
+
+
+def their_gradients(theirs):
+    return {key: value.grad.numpy() for key, value in theirs.named_parameters()}
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_attentions_and_hidden_states(tmp_path, family, theirs, hybridized):
+    block = ours_of(
+        theirs, family, tmp_path, False, output_attentions=True, output_all_encodings=True
+    )
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    inputs = make_inputs(MODELS[family], LARGER)
+    with torch.no_grad():
+        expected = theirs.transformer(
+            **their_names(inputs), output_attentions=True, output_hidden_states=True
+        )
+    states, *_, attentions = run(block, inputs)
+    assert len(states) == 4 and len(attentions) == 3
+    assert_same(states, oracle_arrays(expected.hidden_states))
+    assert_same(attentions, oracle_arrays(expected.attentions))
+
+
+def oracle_arrays(tensors):
+    return [tensor.detach().numpy() for tensor in tensors]
+
+
+MASKS = {
+    'heads': np.array([1, 0, 0.5, 1], 'float32'),
+    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
+}
+
+
+@pytest.mark.parametrize('kind', MASKS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_head_mask(tmp_path, family, theirs, kind, hybridized):
+    block = ours_of(theirs, family, tmp_path)
+    block.hybridize(hybridized, static_alloc=True)
+    inputs, for_theirs = language_inputs(family)
+    head_mask = torch.tensor(MASKS[kind], requires_grad=True)
+    expected = theirs(**for_theirs, head_mask=head_mask)
+    expected.loss.backward()
+    our_mask = mx.nd.array(MASKS[kind])
+    our_mask.attach_grad()
+    scores = run(block, inputs, head_mask=our_mask)
+    scores = scores if family == 'gpt' else scores[0]
+    assert_same(scores, expected.logits.detach().numpy())
+    (loss,), ours = losses_and_gradients(block, inputs, head_mask=our_mask)
+    assert abs(loss - expected.loss.item()) < 1e-5
+    assert_gradients(ours, their_gradients(theirs))
+    wanted = head_mask.grad.numpy()
+    np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize('called', [False, True])
+def test_prune_heads(tmp_path, family, theirs, called):
+    block = ours_of(theirs, family, tmp_path)
+    block.hybridize(static_alloc=True, static_shape=True)
+    inputs, for_theirs = language_inputs(family)
+    if called:
+        run(block, inputs)
+        run(block, inputs, labels=True)
+    for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
+        theirs.transformer._prune_heads(heads)
+        block.prune_heads(heads)
+        theirs.zero_grad()
+        expected = theirs(**for_theirs)
+        expected.loss.backward()
+        outputs = run(block, inputs)
+        scores = outputs if family == 'gpt' else outputs[0]
+        assert_same(scores, expected.logits.detach().numpy())
+        (loss,), ours = losses_and_gradients(block, inputs)
+        assert abs(loss - expected.loss.item()) < 1e-5
+        assert_gradients(ours, their_gradients(theirs))
+    assert block.config.pruned_heads == {0: [0, 1, 2], 1: [3], 2: [0]}
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
+    """What the original's attention hands to its output layer, and the gradients there."""
+    kept = []
+    for layer in theirs.transformer.h:
+        layer.attn.c_proj.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0]))
+    inputs, for_theirs = language_inputs(family)
+    expected = theirs(**for_theirs)
+    for output in kept:
+        output.retain_grad()
+    expected.loss.backward()
+    block = ours_of(theirs, family, tmp_path, keep_multihead_output=True)
+    block.hybridize(hybridized, static_alloc=True)
+    (loss,), _ = losses_and_gradients(block, inputs)
+    assert abs(loss - expected.loss.item()) < 1e-5
+    by_head = [output.reshape(3, 9, 4, 32).transpose(1, 2).detach() for output in kept]
+    assert len(by_head) == 3
+    assert_same(block.get_multihead_outputs(), [output.numpy() for output in by_head])
+    for mine, output in zip(block.get_multihead_gradients(), kept):
+        wanted = output.grad.reshape(3, 9, 4, 32).transpose(1, 2).numpy()
+        atol = 1e-4 * np.abs(wanted).max()
+        np.testing.assert_allclose(mine.asnumpy(), wanted, atol=atol, rtol=0)
+
+
+def test_folders_go_both_ways(tmp_path, family, theirs):
+    """transformers' save_pretrained -> ours; our tensors -> transformers."""
+    theirs.save_pretrained(str(tmp_path))
+    block = getattr(PACKAGES[family], HEADS[family][0]).from_pretrained(str(tmp_path))
+    words = np.array([[2, 5, 7, 3]])
+    with torch.no_grad():
+        expected = theirs(torch.tensor(words)).logits.numpy()
+    outputs = block(mx.nd.array(words))
+    assert_same(outputs if family == 'gpt' else outputs[0], expected)
+    state = block.mappings()['huggingface'].save(block._own_tensors(), block.config, True)
+    with torch.no_grad():
+        for value in theirs.parameters():
+            value.zero_()
+    result = theirs.load_state_dict(
+        {key: torch.tensor(value) for key, value in state.items()}, strict=False
+    )
+    assert set(result.missing_keys) <= {'lm_head.weight'} and not result.unexpected_keys
+    theirs.tie_weights()
+    with torch.no_grad():
+        np.testing.assert_allclose(theirs(torch.tensor(words)).logits.numpy(), expected, atol=1e-6)
+
+
+def test_double_heads_of_transformers(tmp_path, family):
+    """Its multiple choice head is ours; here it has one label, as OpenAI's files want."""
+    transformers = pytest.importorskip('transformers')
+    part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
+    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
+    torch.manual_seed(5)
+    config = getattr(transformers, f'{part}Config')(
+        **fields, num_labels=1, attn_implementation='eager'
+    )
+    head = getattr(transformers, f'{part}DoubleHeadsModel')(config).eval()
+    head.save_pretrained(str(tmp_path))
+    name = HEADS[family][1]
+    block = getattr(PACKAGES[family], name).from_pretrained(str(tmp_path))
+    inputs = make_inputs(name, LARGER, 0, (2, 3), optional=False)
+    del inputs['lm_labels'], inputs['mc_labels']
+    with torch.no_grad():
+        expected = head(**their_names(inputs))
+    scores = run(block, inputs)[:2]
+    assert_same(scores, [expected.logits.numpy(), expected.mc_logits.numpy()])

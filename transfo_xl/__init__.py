@@ -1,0 +1,1 @@
+"""Transformer-XL: configuration, model, task heads and tokenizer."""

@@ -1,0 +1,28 @@
+"""Transformer-XL's sizes and pretrained weights, as data; see Dai et al. 2019, section 4.1."""
+
+from model_zoo.pretrained import PretrainedEntry
+
+__all__ = ['ARCHITECTURES', 'PRETRAINED']
+
+#: name of a model -> its fields of TransfoXLConfig; the name says layers, units and heads
+ARCHITECTURES = {
+    'transfo_xl_18_1024_16': {
+        'n_layer': 18,
+        'd_model': 1024,
+        'n_head': 16,
+        'd_head': 64,
+        'd_inner': 4096,
+    },
+}
+
+PRETRAINED = (
+    PretrainedEntry(
+        'transfo_xl_18_1024_16',
+        'wikitext-103',
+        family='transfo_xl',
+        do_lower_case=False,
+        default=True,
+        names=('transfo-xl-wt103',),
+        hub='transfo-xl/transfo-xl-wt103',
+    ),
+)

@@ -1,0 +1,211 @@
+"""Transformer-XL's hyper-parameters."""
+
+import dataclasses
+from typing import List, Optional
+
+from model_zoo.config import Config
+from model_zoo.errors import InputError
+
+__all__ = ['TransfoXLConfig']
+
+
+@dataclasses.dataclass
+class TransfoXLConfig(Config):
+    """Hyper-parameters of a Transformer-XL, named as in pytorch-pretrained-bert 0.6.2.
+
+    Parameters
+    ----------
+    vocab_size : int
+        Number of words ("n_token" in files of pytorch-pretrained-bert).
+    cutoffs : list of int
+        Where the vocabulary, sorted by frequency, is cut into clusters; ascending. Empty: it is
+        one cluster.
+    d_model : int
+        Units of the layers; even.
+    d_embed : int
+        Units of the first cluster's embedding.
+    n_head, d_head : int
+        Attention heads a layer, and their size.
+    d_inner : int
+        Units of the feed-forward layer.
+    div_val : int
+        The embedding of cluster i has ``d_embed // div_val ** i`` units.
+    pre_lnorm : bool
+        Whether normalization precedes each sub-layer, instead of following each residual.
+    n_layer : int
+    tgt_len : int
+        Length of the segments that scripts feed to the model.
+    ext_len : int
+        Length at the end of a segment that its memory leaves out.
+    mem_len : int
+        Length of the memory.
+    clamp_len : int
+        Distances beyond it count as this one; 0 or less: none does.
+    same_length : bool
+        Whether each position looks at `mem_len` positions, itself included, instead of all.
+    proj_share_all_but_first : bool
+        Whether the softmax shares the embedding's projections, but the first.
+    attn_type : {0}
+        Of the originals' kinds of attention, Transformer-XL's own is supported.
+    sample_softmax : int
+        Below 1: the softmax isn't sampled; nothing else is supported.
+    adaptive : bool
+        Kept for the originals' sake, which don't look at it either.
+    tie_weight : bool
+        Whether the softmax shares the embedding's tables.
+    dropout, dropatt : float
+        Rates on the outputs of embeddings and sub-layers, and on the attention probabilities.
+    untie_r : bool
+        Whether each layer has relative attention biases of its own.
+    init : {'normal', 'uniform'}
+        How weights are initialized: with standard deviation `init_std`, or in the range of
+        `init_range`.
+    init_range, proj_init_std, init_std : float
+        `proj_init_std` is the projections'.
+    layer_norm_epsilon : float
+        1e-12 in pytorch-pretrained-bert, 1e-5 in transformers' files.
+    tie_projs : list of bool, optional
+        For each cluster, whether the softmax shares the embedding's projection; by default as
+        `proj_share_all_but_first` says.
+
+    Raises
+    ------
+    InputError
+        If a value can't be right or isn't supported; the message names the field.
+
+    References
+    ----------
+    Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context";
+    ``TransfoXLConfig`` of pytorch-pretrained-bert's modeling_transfo_xl.py.
+    """
+
+    model_type = 'transfo-xl'
+
+    vocab_size: int = 267735
+    cutoffs: List[int] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
+    d_model: int = 1024
+    d_embed: int = 1024
+    n_head: int = 16
+    d_head: int = 64
+    d_inner: int = 4096
+    div_val: int = 4
+    pre_lnorm: bool = False
+    n_layer: int = 18
+    tgt_len: int = 128
+    ext_len: int = 0
+    mem_len: int = 1600
+    clamp_len: int = 1000
+    same_length: bool = True
+    proj_share_all_but_first: bool = True
+    attn_type: int = 0
+    sample_softmax: int = -1
+    adaptive: bool = True
+    tie_weight: bool = True
+    dropout: float = 0.1
+    dropatt: float = 0.0
+    untie_r: bool = True
+    init: str = 'normal'
+    init_range: float = 0.01
+    proj_init_std: float = 0.01
+    init_std: float = 0.02
+    layer_norm_epsilon: float = 1e-12
+    tie_projs: Optional[List[bool]] = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_positive(
+            'vocab_size', 'd_model', 'd_embed', 'n_head', 'd_head', 'd_inner', 'div_val',
+            'n_layer', 'tgt_len',
+        )  # fmt: skip
+        self._check_not_negative(
+            'init_range', 'proj_init_std', 'init_std', 'layer_norm_epsilon'
+        )
+        self._check_rate('dropout', 'dropatt')
+        self._check_cutoffs()
+        self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
+        if self.d_model % 2:
+            raise InputError(f'd_model must be even, but is {self.d_model}')
+        if self.d_embed // self.div_val ** len(self.cutoffs) < 1:
+            raise InputError(
+                f'div_val {self.div_val} leaves nothing of d_embed {self.d_embed} for the last of '
+                f'{len(self.cutoffs) + 1} clusters'
+            )
+        if self.attn_type != 0:
+            raise InputError(
+                f'attn_type is {self.attn_type!r}, and only 0, the attention of Transformer-XL, '
+                'is supported'
+            )
+        if self.sample_softmax > 0:
+            raise InputError(
+                f'sample_softmax is {self.sample_softmax!r}: a sampled softmax is not supported; '
+                'set it to -1'
+            )
+        if self.init not in ('normal', 'uniform'):
+            raise InputError(f"init must be 'normal' or 'uniform', but is {self.init!r}")
+        clusters = len(self.cutoffs) + 1
+        if self.tie_projs is None:
+            self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
+        self.tie_projs = list(self.tie_projs)
+        if len(self.tie_projs) != clusters:
+            raise InputError(
+                f'tie_projs must have one value for each of {clusters} clusters, but is '
+                f'{self.tie_projs!r}'
+            )
+
+    def _check_cutoffs(self):
+        ends = [0, *self.cutoffs, self.vocab_size]
+        numbers = all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+        if not numbers or any(one >= two for one, two in zip(ends, ends[1:])):
+            raise InputError(
+                f'cutoffs must be ascending integers above 0 and below vocab_size '
+                f'{self.vocab_size}, but are {self.cutoffs!r}'
+            )
+        self.cutoffs = list(self.cutoffs)
+
+    def check_lengths(self, tgt_len, ext_len, mem_len):
+        """Raise InputError if these can't be the lengths of segments, extension and memory."""
+        for name, value, low in (
+            ('tgt_len', tgt_len, 1), ('ext_len', ext_len, 0), ('mem_len', mem_len, 0)
+        ):  # fmt: skip
+            if not isinstance(value, int) or isinstance(value, bool) or value < low:
+                raise InputError(f'{name} must be an integer of at least {low}, but is {value!r}')
+        if self.same_length and mem_len == 0:
+            raise InputError(
+                'same_length=True lets a position look at mem_len positions, and mem_len is 0: '
+                'set same_length=False'
+            )
+
+    @classmethod
+    def from_dict(cls, values):
+        values = dict(values)
+        for theirs, ours in (('n_token', 'vocab_size'), ('tie_word_embeddings', 'tie_weight')):
+            if theirs in values:  # pytorch-pretrained-bert's and transformers' names
+                values.setdefault(ours, values.pop(theirs))
+                values.pop(theirs, None)
+        return super().from_dict(values)
+
+    def to_format(self, format, architecture):
+        name, fields = super().to_format(format, architecture)
+        if format in ('huggingface', 'pytorch'):
+            fields.update(n_token=self.vocab_size, tie_word_embeddings=self.tie_weight)
+        return name, fields
+
+    @property
+    def ends(self):
+        """Where the clusters of the vocabulary end: the cutoffs and its size."""
+        return [*self.cutoffs, self.vocab_size]
+
+    @property
+    def sizes(self):
+        """Number of words in each cluster."""
+        return [end - start for start, end in zip([0, *self.cutoffs], self.ends)]
+
+    @property
+    def embedding_units(self):
+        """Units of each cluster's embedding."""
+        return [self.d_embed // self.div_val**i for i in range(len(self.ends))]
+
+    @property
+    def has_projections(self):
+        """Whether there are matrices between the embeddings' units and `d_model`."""
+        return self.div_val != 1 or self.d_embed != self.d_model

@@ -1,0 +1,321 @@
+"""Transformer-XL: layers with relative positions and a memory of earlier segments."""
+
+import mxnet as mx
+from mxnet.gluon import nn
+
+from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
+from model_zoo.checkpoint.mapping import Padded
+from model_zoo.errors import InputError
+from model_zoo.layers.adaptive import AdaptiveEmbedding
+from model_zoo.layers.relative_attention import RelativeCell, sinusoids
+
+from .catalogue import ARCHITECTURES
+from .config import TransfoXLConfig
+from .mapping import transfo_xl_mappings
+
+__all__ = ['TransfoXLBlock', 'TransfoXLModel']
+
+BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
+
+
+@mx.init.register
+class NormalAroundOne(mx.init.Initializer):
+    """Normal distribution around 1, the originals' initializer of normalizations' factors."""
+
+    def __init__(self, sigma=0.02):
+        super().__init__(sigma=sigma)
+        self._sigma = sigma
+
+    def _init_weight(self, _, arr):
+        mx.random.normal(1, self._sigma, out=arr)
+
+
+def initializers(config):
+    """The configuration's initializers of weights and of projections."""
+    weights = mx.init.Normal(config.init_std)
+    if config.init == 'uniform':
+        weights = mx.init.Uniform(config.init_range)
+    return weights, mx.init.Normal(config.proj_init_std)
+
+
+class TransfoXLBlock(ZooBlock):
+    """What `TransfoXLModel` and `TransfoXLLMHeadModel` share: lengths, memories, checks."""
+
+    config_class = TransfoXLConfig
+    architectures = ARCHITECTURES
+    #: the padding of `FeedForward` doesn't belong into files
+    stored_as = (
+        (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0, 'd_inner')),
+        (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1, 'd_inner')),
+    )
+    _graph_lengths = None
+
+    def mappings(self):
+        """Name of a format -> `Mapping`."""
+        return transfo_xl_mappings(self.config)
+
+    def _base(self):
+        """The family's backbone in this block."""
+        return getattr(self, self.backbone) if self.backbone else self
+
+    def own_tokenizer(self):
+        # TransfoXLTokenizer registers itself as what opens the files
+        file = self._base().vocab_file
+        return None if file is None else file.open_tokenizer()
+
+    def reset_length(self, tgt_len, ext_len, mem_len):
+        """Change the lengths, for instance to evaluate with a longer memory than in training.
+
+        Memories from before don't fit any more. `config` keeps the lengths that it had.
+
+        Parameters
+        ----------
+        tgt_len, ext_len, mem_len : int
+            See `TransfoXLConfig`.
+
+        Raises
+        ------
+        InputError
+            If they can't be right.
+        """
+        base = self._base()
+        base.config.check_lengths(tgt_len, ext_len, mem_len)
+        base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
+
+    def init_mems(self, batch_size, ctx=None, empty=False):
+        """The memory before the first segment.
+
+        Parameters
+        ----------
+        batch_size : int
+        ctx : mx.Context, optional
+            Default: where the parameters are.
+        empty : bool
+            Whether it holds nothing. By default it holds zeros at all places, as in
+            pytorch-pretrained-bert, transformers and the original in TensorFlow: they count in
+            the attention. The original in PyTorch begins with an empty memory.
+
+        Returns
+        -------
+        list
+            See `TransfoXLModel`; an empty list where `mem_len` is 0.
+        """
+        base = self._base()
+        if not base.mem_len:
+            return []
+        parameter = base.word_embed.tables[0]
+        ctx = ctx or parameter.list_ctx()[0]
+        shape = (base.mem_len, batch_size, base.config.d_model)
+        mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
+        return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
+
+    def _check_inputs(self, words, mems, valid_length):
+        """Raise InputError if the inputs can't be right; return the memories."""
+        base = self._base()
+        check_shape('words', words, (-1, -1))
+        batch, length = words.shape
+        check_ids('words', words, base.config.vocab_size)
+        if valid_length is not None:
+            check_shape('valid_length', valid_length, (batch,))
+            check_range('valid_length', valid_length, 0, length + 1)
+        lengths = (base.ext_len, base.mem_len)
+        if lengths != self._graph_lengths:  # the graphs were made for others
+            self._clear_cached_op()
+            self._graph_lengths = lengths
+        if mems is None:
+            return self.init_mems(batch, words.context)
+        wanted = base.config.n_layer + 1 if base.mem_len else 0
+        if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
+            what = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
+            raise InputError(
+                f'mems must be a list of {wanted} arrays, one a layer and the numbers of valid '
+                f'places, but {what}: pass what the last call returned, or None'
+            )
+        for layer, memory in enumerate(mems[:-1]):
+            check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
+        if mems:
+            check_shape('mems[-1], the numbers of valid places,', mems[-1], (batch,))
+            check_range('mems[-1], the numbers of valid places,', mems[-1], 0, base.mem_len + 1)
+        return list(mems)
+
+
+class TransfoXLModel(TransfoXLBlock):
+    """Transformer-XL: a decoder that remembers the hidden states of earlier segments.
+
+    Parameters
+    ----------
+    config : TransfoXLConfig
+
+    Inputs
+    ------
+    words : (batch, length)
+        Token ids.
+    mems : list, optional
+        For each layer an array (mem_len, batch, d_model), what the last segments gave to it; at
+        the end the number of places that hold something, (batch,): the last ones. The others
+        take no part. None stands for `init_mems`.
+    valid_length : (batch,), optional
+        The padding behind it has no influence on what is before it, and isn't remembered. None
+        means that there is none.
+
+    Outputs
+    -------
+    hidden : (batch, length, d_model)
+        Zero behind the valid length.
+    mems : list
+        The memory for the next segment, in the shapes of the input: so nothing is planned anew.
+        No gradient flows into it.
+
+    Raises
+    ------
+    InputError
+        On inputs of the wrong shape, and values out of range (on CPU).
+
+    References
+    ----------
+    Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context",
+    section 3; ``TransfoXLModel`` of pytorch-pretrained-bert's modeling_transfo_xl.py.
+
+    Examples
+    --------
+    >>> model = TransfoXLModel(TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2))
+    >>> model.initialize()
+    >>> hidden, mems = model(mx.nd.array([[31, 51, 99], [15, 5, 0]]))
+    >>> hidden, mems = model(mx.nd.array([[53, 21, 1], [64, 23, 100]]), mems)
+    """
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(config, prefix=prefix, params=params)
+        config = self.config
+        self.tgt_len, self.ext_len, self.mem_len = config.tgt_len, config.ext_len, config.mem_len
+        self.vocab_file = None  # of the pretrained weights that it began with
+        weights, projections = initializers(config)
+        count = 1 if config.div_val == 1 else len(config.sizes)
+        with self.name_scope():
+            self.word_embed = AdaptiveEmbedding(
+                config.sizes,
+                config.embedding_units,
+                config.d_model,
+                count if config.has_projections else 0,
+                weights,
+                projections,
+                prefix='word_embed_',
+            )
+            self.dropout = nn.Dropout(config.dropout)
+            self.layers = nn.HybridSequential(prefix='')
+            biases = None
+            with self.layers.name_scope():
+                for layer in range(config.n_layer):
+                    cell = RelativeCell(
+                        config.d_model,
+                        config.d_inner,
+                        config.n_head,
+                        config.d_head,
+                        config.dropatt,
+                        config.dropout,
+                        config.layer_norm_epsilon,
+                        config.pre_lnorm,
+                        weights,
+                        NormalAroundOne(config.init_std),
+                        biases,
+                        prefix=f'layer{layer}_',
+                    )
+                    self.layers.add(cell)
+                    if not config.untie_r:
+                        biases = cell.attention.content_bias, cell.attention.position_bias
+
+    def __call__(self, words, mems=None, valid_length=None):
+        if not isinstance(words, mx.sym.Symbol):
+            mems = self._check_inputs(words, mems, valid_length)
+        return super().__call__(words, mems, valid_length)
+
+    def hybrid_forward(self, F, words, mems, valid_length=None):
+        x, mems, _, _ = self.encode(F, words, mems, valid_length)
+        if valid_length is not None:
+            length = F.cast(valid_length, 'float32')
+            x = F.SequenceMask(x, sequence_length=length, use_sequence_length=True, axis=0)
+        return F.transpose(x, axes=(1, 0, 2)), mems
+
+    def encode(self, F, words, mems, valid_length):
+        """The layers' work.
+
+        Parameters
+        ----------
+        F : module
+        words, mems, valid_length
+            See the class.
+
+        Returns
+        -------
+        x : (length, batch, d_model)
+        mems : list
+        keys, values : list of (heads * batch, mem_len + length, head_size)
+            One a layer.
+        """
+        config = self.config
+        x = self.dropout(self.word_embed(F.transpose(words)))  # (L, B, C)
+        *memories, counts = mems or [None]
+        memory = memories[0] if memories else None
+        mask, distances = self._relations(F, x, memory, counts)
+        frame = F.broadcast_add(
+            F.expand_dims(distances, 1), F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
+        )  # (K + 1, L)
+        if config.clamp_len > 0:
+            distances = F.clip(distances, 0, config.clamp_len)
+        positions = self.dropout(sinusoids(F, distances, config.d_model, x))
+        contexts, keys, values = [], [], []
+        for layer, cell in enumerate(self.layers):
+            memory = memories[layer] if memories else None
+            x, context, key, value = cell(x, memory, positions, mask, frame)
+            contexts.append(context)
+            keys.append(key)
+            values.append(value)
+        mems = self._remember(F, contexts, counts, words, valid_length) if memories else []
+        return self.dropout(x), mems, keys, values
+
+    def _relations(self, F, x, memory, counts):
+        """The attention's mask (1, batch or 1, L, K), and the distances K, ..., 1, 0."""
+        queries = F.contrib.arange_like(x, axis=0)  # (L,)
+        keys = queries
+        if memory is not None:
+            queries = queries + self.mem_len
+            keys = F.concat(F.contrib.arange_like(memory, axis=0), queries, dim=0)  # (K,)
+        here = F.slice_axis(F.zeros_like(keys), axis=0, begin=0, end=1)
+        distances = F.concat(F.reverse(keys, axis=0) + 1, here, dim=0)
+        columns = F.expand_dims(keys, 0)
+        blocked = F.broadcast_greater(columns, F.expand_dims(queries, 1))
+        if self.config.same_length:
+            first = F.expand_dims(queries - self.mem_len, 1)
+            blocked = blocked + F.broadcast_lesser_equal(columns, first)
+        blocked = F.expand_dims(blocked, 0)  # (1, L, K)
+        if memory is not None:
+            absent = F.broadcast_lesser(columns, self.mem_len - F.expand_dims(counts, 1))
+            blocked = F.broadcast_maximum(blocked, F.expand_dims(absent, 1))  # (B, L, K)
+        return F.BlockGrad(BLOCKED * F.expand_dims(blocked, 0)), distances
+
+    def _remember(self, F, contexts, counts, words, valid_length):
+        """The memory after a segment: the last places of the memory before and the segment.
+
+        With `ext_len`, as many places of the old memory are taken to come again, and the new one
+        ends so much earlier. (So it is in the originals where the old memory is at least that
+        long; the code means to leave out the end of the segment, but has two arguments swapped.)
+        """
+        if valid_length is None:
+            valid_length = F.sum(F.ones_like(words), axis=1)
+            simple = not self.ext_len
+        shift = F.cast(valid_length, 'float32')  # (B,)
+        if self.ext_len:
+            shift = shift - F.minimum(counts, self.ext_len)
+        new_counts = F.clip(counts + shift, 0, self.mem_len)
+        if valid_length is None and not self.ext_len:
+            mems = [F.slice_axis(x, axis=0, begin=-self.mem_len, end=None) for x in contexts]
+        else:
+            last = F.slice_axis(contexts[0], axis=0, begin=-self.mem_len, end=None)
+            places = F.expand_dims(F.contrib.arange_like(last, axis=0), 1)
+            places = F.broadcast_add(places, F.expand_dims(shift, 0))  # (mem_len, B)
+            rows = F.broadcast_like(
+                F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), places
+            )
+            index = F.stack(F.maximum(places, 0), rows, axis=0)
+            mems = [F.gather_nd(x, F.cast(index, 'int32')) for x in contexts]
+        return [F.BlockGrad(each) for each in (*mems, new_counts)]
