@@ -44,6 +44,7 @@ setup(
         'matplotlib>=3.5',
         "tokenizers>=0.13,<0.21; python_version < '3.9'",  # 0.21 has no wheels for it
         "tokenizers>=0.13; python_version >= '3.9'",
+        'regex>=2021.8.3',
         'safetensors>=0.4',
         'huggingface-hub>=0.25',
         'sentencepiece>=0.1.97',
@@ -58,6 +59,7 @@ setup(
         'torch': ["torch>=2.6; python_version >= '3.9'"],
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
         'tensorboard': ['tensorboard>=2.10'],
+        'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
         'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],
     },
     entry_points={'console_scripts': ['bert-embedding = bert_embedding.cli:console']},

@@ -102,6 +102,8 @@ class BertConfig(AttentionConfig):
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
+        if architecture == 'BertForQuestionAnswering':  # transformers makes it of num_labels
+            fields['num_labels'] = 2
         return 'bert_config.json' if format == 'tensorflow' else name, fields
 
     @property

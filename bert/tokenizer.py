@@ -500,6 +500,7 @@ class _SubwordTokenizer(ChunkCache):
                 pieces.append(_Pieces(text, self._pattern, chunks))
         return pieces
 
+
 class BertTokenizer(_SubwordTokenizer):
     """Basic and WordPiece tokenization, with the methods of the original and of GluonNLP.
 

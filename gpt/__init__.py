@@ -3,10 +3,12 @@
 from .config import OpenAIGPTConfig
 from .heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from .model import OpenAIGPTModel
+from .tokenizer import OpenAIGPTTokenizer
 
 __all__ = [
     'OpenAIGPTConfig',
     'OpenAIGPTDoubleHeadsModel',
     'OpenAIGPTLMHeadModel',
     'OpenAIGPTModel',
+    'OpenAIGPTTokenizer',
 ]

@@ -5,6 +5,7 @@ from model_zoo.decoder import DecoderModel
 from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
+from .tokenizer import OpenAIGPTTokenizer
 
 __all__ = ['OpenAIGPTBlock', 'OpenAIGPTModel']
 
@@ -14,6 +15,7 @@ class OpenAIGPTBlock:
 
     config_class = OpenAIGPTConfig
     architectures = ARCHITECTURES
+    tokenizer_class = OpenAIGPTTokenizer
 
     def mappings(self):
         """Name of a format -> `Mapping`."""

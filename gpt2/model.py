@@ -5,6 +5,7 @@ from model_zoo.decoder import DecoderModel
 from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
+from .tokenizer import GPT2Tokenizer
 
 __all__ = ['GPT2Block', 'GPT2Model']
 
@@ -14,6 +15,7 @@ class GPT2Block:
 
     config_class = GPT2Config
     architectures = ARCHITECTURES
+    tokenizer_class = GPT2Tokenizer
 
     def mappings(self):
         """Name of a format -> `Mapping`."""

@@ -227,6 +227,10 @@ class ZooBlock(HybridBlock):
         return best.load(tensors, self.config)
 
     def _translate_native(self, tensors, metadata):
+        own = self.config_class.model_type if self.config_class else None
+        family = metadata.get('family', own)
+        if family != own:
+            raise CheckpointError(f'it is a checkpoint of another family, {family}: {own} is wanted')
         backbone = metadata.get('backbone')
         result, unknown = {}, []
         for name, value in tensors.items():
@@ -363,7 +367,7 @@ class ZooBlock(HybridBlock):
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,
-                        'backbone': self.backbone}  # fmt: skip
+                        'family': self.config.model_type, 'backbone': self.backbone}  # fmt: skip
             write_params(filename, named, metadata)
             return
         mappings = self.mappings()

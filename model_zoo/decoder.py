@@ -8,6 +8,7 @@ from .block import check_ids, check_range, check_shape
 from .checkpoint.mapping import Padded
 from .decoder_steps import DecoderSteps
 from .errors import InputError
+from .generation import GenerationMixin
 from .layers.attention import layer_head_mask
 from .layers.causal_attention import causal_mask
 from .layers.cells import DecoderCell
@@ -24,6 +25,8 @@ class DecoderBlock(AttentionBlock):
         (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
         (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
+    #: the family's `BPETokenizer`
+    tokenizer_class = None
     #: with the position ids
     text_inputs = 4
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
@@ -43,6 +46,12 @@ class DecoderBlock(AttentionBlock):
         if num_special_tokens is not None:
             block.set_num_special_tokens(num_special_tokens)
         return block
+
+    def own_tokenizer(self):
+        file = self._base().vocab_file
+        # GluonNLP's vocabularies come without merges
+        has_merges = file is not None and file.kind == 'bpe'
+        return self.tokenizer_class.from_vocab_file(file) if has_merges else None
 
     def example_makers(self, batch_size, length, random):
         config = self.config
@@ -183,7 +192,7 @@ class DecoderModel(DecoderBlock):
         config = self.config
         with self.name_scope():
             self.word_embed = nn.Embedding(
-                config.vocab_size + config.n_special,
+                config.total_tokens_embeddings,
                 config.units,
                 weight_initializer=mx.init.Normal(config.initializer_range),
                 prefix='word_embed_',
@@ -243,7 +252,7 @@ class DecoderModel(DecoderBlock):
                 + f', and the position table of this model ends at {config.n_positions}: '
                 'truncate the text, or split it into windows'
             )
-        rows = config.vocab_size + config.n_special
+        rows = config.total_tokens_embeddings
         check_ids('words', words, rows)
         if token_types is not None:
             check_shape('token_types', token_types, words.shape)
@@ -258,6 +267,8 @@ class DecoderModel(DecoderBlock):
     def _check_past(self, past, batch):
         """The length of the past, after a look at its shapes."""
         config = self.config
+        if not self.has_past:
+            raise InputError(f'{type(self).__name__} takes no past')
         if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
             raise InputError(
                 f'past must be a list of {config.num_layers} arrays, one a layer: the presents of '
@@ -437,7 +448,7 @@ class DecoderTask(DecoderBlock):
         weight = self.transformer.word_embed.weight
         is_symbol = isinstance(hidden, mx.sym.Symbol)
         word_weight = weight.var() if is_symbol else weight.data(hidden.context)
-        rows = config.vocab_size + config.n_special
+        rows = config.total_tokens_embeddings
         if config.n_special and not self._predict_special_tokens:
             rows = config.vocab_size
             word_weight = F.slice_axis(word_weight, axis=0, begin=0, end=rows)
@@ -483,7 +494,7 @@ class DecoderTask(DecoderBlock):
                 raise InputError(f'{name} needs words of at least length 2, not {words.shape}')
 
 
-class DecoderLM(DecoderTask):
+class DecoderLM(DecoderTask, GenerationMixin):
     """A decoder with a language model's head; see the family's class."""
 
     _steps = None
@@ -515,6 +526,7 @@ class DecoderLM(DecoderTask):
         InputError
             If the inputs are of the wrong shape, or the capacity is more than the model takes.
         """
+        check_shape('words', words, (-1, -1))
         self.transformer.check_inputs(words, None, valid_length)
         check_range('valid_length', valid_length, 1, words.shape[1] + 1)
         if not words.shape[1] < capacity + 1 <= self.context_length + 1:
@@ -522,10 +534,7 @@ class DecoderLM(DecoderTask):
                 f'capacity is {capacity}, and must be between the length of the prompts, '
                 f'{words.shape[1]}, and the {self.context_length} tokens that the model takes'
             )
-        self._follow_changes()
-        if self._steps is None:
-            self._steps = DecoderSteps(self)
-        return self._steps.start(words, valid_length, capacity)
+        return self._get_steps().start(words, valid_length, capacity)
 
     def step(self, tokens, state):
         """One more token a row.
@@ -541,8 +550,21 @@ class DecoderLM(DecoderTask):
         scores : (batch, tokens)
             For the next token.
         state : DecoderState
+
+        Raises
+        ------
+        InputError
+            If the state is full, or the tokens are of the wrong shape or out of range.
         """
-        return self._steps.step(tokens, state)
+        check_shape('tokens', tokens, state.positions.shape)
+        check_ids('tokens', tokens, self.config.total_tokens_embeddings)
+        return self._get_steps().step(tokens, state)
+
+    def _get_steps(self):
+        self._follow_changes()
+        if self._steps is None:
+            self._steps = DecoderSteps(self)
+        return self._steps
 
     def __call__(
         self,

@@ -5,7 +5,7 @@ from mxnet.gluon import HybridBlock
 
 from .errors import InputError
 
-__all__ = ['DecoderState', 'DecoderSteps']
+__all__ = ['BLOCKED', 'DecoderState', 'DecoderSteps', 'widen', 'write_place']
 
 BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
 
@@ -146,8 +146,8 @@ class DecoderSteps:
         """See `DecoderLM.start`."""
         length = words.shape[1]
         scores, keys, values = self._prompt(words, valid_length)
-        keys = [_widen(key, 3, capacity) for key in keys]
-        values = [_widen(value, 4, capacity) for value in values]
+        keys = [widen(key, 3, capacity) for key in keys]
+        values = [widen(value, 4, capacity) for value in values]
         positions = valid_length.astype('float32')
         places = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
         mask = BLOCKED * mx.nd.broadcast_greater_equal(places, positions.reshape((-1, 1)))
@@ -167,14 +167,14 @@ class DecoderSteps:
         )
         for arrays, new, axis in ((state.keys, new_keys, 3), (state.values, new_values, 4)):
             for array, part in zip(arrays, new):
-                _write(array, part, axis, place)
-        _write(state.mask, mx.nd.zeros_like(state.mask[:, :1]), 1, place)
+                write_place(array, part, axis, place)
+        write_place(state.mask, mx.nd.zeros_like(state.mask[:, :1]), 1, place)
         state.positions += 1
         state.place += 1
         return scores, state
 
 
-def _widen(array, axis, size):
+def widen(array, axis, size):
     """`array` with zeros behind, up to `size` on `axis`."""
     shape = list(array.shape)
     shape[axis] = size
@@ -185,7 +185,7 @@ def _widen(array, axis, size):
     return result
 
 
-def _write(array, part, axis, place):
+def write_place(array, part, axis, place):
     """Put `part`, one wide on `axis`, at `place` of `array`, in place."""
     begin, end = [None] * array.ndim, [None] * array.ndim
     begin[axis], end[axis] = place, place + 1

@@ -1,15 +1,15 @@
 """Fine-tune OpenAI GPT on the Story Cloze Test: which of two endings belongs to a story.
 
     python finetune_gpt.py --model_name openai-gpt --do_train --do_eval --output_dir out \\
-        --train_dataset cloze_test_val__spring2016.csv --eval_dataset cloze_test_test__spring2016.csv
+        --train_dataset cloze_test_val__spring2016.csv
 
 The flags are those of pytorch-pretrained-bert's run_openai_gpt.py, and the other training scripts'.
 Without ``--eval_dataset``, ``--n_valid`` stories of ``--train_dataset`` are held out, always the
 same ones; by default 374, a fifth of the released file. ``--output_dir`` receives the log,
 ``results.json``, ``curves.png``, the parameters after the last epochs and the best one,
-``best_model/`` for ``OpenAIGPTDoubleHeadsModel.from_pretrained``, checkpoints for ``--resume``, and
-with ``--do_eval`` ``predictions.tsv``, of the best epoch. ``--do_eval`` alone evaluates a model, and
-predicts the endings of stories without answers.
+``best_model/`` for ``OpenAIGPTDoubleHeadsModel.from_pretrained``, checkpoints for ``--resume``,
+and with ``--do_eval`` ``predictions.tsv``, of the best epoch. ``--do_eval`` alone evaluates a
+model, and predicts the endings of stories without answers.
 """
 
 import os

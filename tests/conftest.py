@@ -11,6 +11,9 @@ import pytest
 
 import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 
+# no test asks the hub but those that set up one of their own
+os.environ['HF_HUB_OFFLINE'] = '1'
+
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
 
 

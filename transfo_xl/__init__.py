@@ -1,1 +1,14 @@
-"""Transformer-XL: configuration, model, task heads and tokenizer."""
+"""Transformer-XL: configuration, model, language model and tokenizer."""
+
+from .config import TransfoXLConfig
+from .heads import TransfoXLLMHeadModel
+from .model import TransfoXLModel
+from .tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+
+__all__ = [
+    'TransfoXLConfig',
+    'TransfoXLCorpus',
+    'TransfoXLLMHeadModel',
+    'TransfoXLModel',
+    'TransfoXLTokenizer',
+]

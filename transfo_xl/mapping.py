@@ -1,6 +1,9 @@
-"""Transformer-XL's parameter names in other programs, as reversible tables."""
+"""Transformer-XL's parameter names in other programs, as reversible tables.
 
-import functools
+They depend on the configuration: on which parameters are shared, and on how the vocabulary is cut.
+Ours are one table and one bias for each cluster of words; the others have a common one if all
+clusters have the same units.
+"""
 
 import numpy as np
 
@@ -9,59 +12,200 @@ from model_zoo.errors import CheckpointError
 
 __all__ = ['transfo_xl_mappings']
 
-_NORM = (('gamma', 'weight'), ('beta', 'bias'))
-
 
 class _SplitMapping(Mapping):
     """A `Mapping` with tensors of theirs that are several of ours, one behind the other.
 
     Parameters
     ----------
-    *args, **kwargs
-        See `Mapping`; the rules have a name of `splits` in place of ours.
     splits : dict of str to dict of str to int
-        Name in the rules -> our names and their numbers of rows; 0 rows stand for one without
-        that axis.
+        Name in the rules -> our names and their numbers of rows; None stands for a single one of
+        an array that has one axis less.
     constants : dict of str to numpy.ndarray
-        What is written to files besides, by its full name, and only to those of a whole task.
+        What is written besides, by names of the backbone.
+    *args, **kwargs
+        See `Mapping`; its rules have the names of `splits` in place of ours.
     """
 
-    def __init__(self, *args, splits, constants=None, **kwargs):
+    def __init__(self, splits, constants, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._splits = splits
-        self._constants = constants or {}
+        self._constants = constants
 
     def load(self, tensors, config):
         found, unknown = super().load(tensors, config)
         for name, parts in self._splits.items():
-            if name not in found:
-                continue
-            whole, start = found.pop(name), 0
-            if len(whole) != sum(rows or 1 for rows in parts.values()):
-                raise CheckpointError(
-                    f'the tensor for {", ".join(parts)} has shape {whole.shape}, whose first axis '
-                    f'must be {sum(rows or 1 for rows in parts.values())}'
-                )
-            for part, rows in parts.items():
-                found[part] = whole[start : start + rows] if rows else whole[start]
-                start += rows or 1
+            if name in found:
+                found.update(self._split(found.pop(name), parts))
         return found, unknown
+
+    @staticmethod
+    def _split(whole, parts):
+        total = sum(rows or 1 for rows in parts.values())
+        if len(whole) != total:
+            raise CheckpointError(
+                f'the tensor for {", ".join(parts).replace("^", "")} has shape {whole.shape}, and '
+                f'its first axis must be {total}: does the configuration belong to these weights?'
+            )
+        result, start = {}, 0
+        for part, rows in parts.items():
+            result[part] = whole[start] if rows is None else whole[start : start + rows]
+            start += rows or 1
+        return result
 
     def save(self, tensors, config, with_prefix):
         tensors = dict(tensors)
         for name, parts in self._splits.items():
             if all(part in tensors for part in parts):
-                arrays = [
-                    tensors.pop(part) if rows else tensors.pop(part)[None]
-                    for part, rows in parts.items()
-                ]
-                tensors[name] = np.concatenate(arrays)
+                arrays = [(tensors.pop(part), rows) for part, rows in parts.items()]
+                tensors[name] = np.concatenate(
+                    [array[None] if rows is None else array for array, rows in arrays]
+                )
         result = super().save(tensors, config, with_prefix)
-        return {**result, **self._constants} if with_prefix else result
+        prefix = self.backbone if with_prefix else ''
+        return {**result, **{prefix + name: value for name, value in self._constants.items()}}
 
 
-def _cell_rules(i, theirs, names, transposed):
-    """Rules of layer `i`: `names` are of its parts, `transposed` whether kernels are."""
-    ours = f'layers.{i}'
-    attention, norm, relative, proj, ffn_norm, ffn_1, ffn_2 = (f'{theirs}{name}' for name in names)
-    weight, kernel = ('kernel', Transposed) if transposed else ('weight', lambda then: then)
+_FFN_WEIGHT, _FFN_UNITS = Padded(1, 'd_inner'), Padded(0, 'd_inner')
+
+
+def _clusters(config, kind):
+    """`splits` of a common table or bias of all clusters; none if there is one cluster."""
+    if len(config.sizes) == 1:
+        return {}
+    return {kind: {f'{kind}{i}': rows for i, rows in enumerate(config.sizes)}}
+
+
+def _name(config, kind):
+    """The name in the rules of a table or bias that all clusters have in common."""
+    return f'{kind}0' if len(config.sizes) == 1 else kind
+
+
+def _huggingface(config):
+    """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
+    ours, theirs = 'layers.{i}', 'layers.{i}.dec_attn'
+    rules = [
+        Rule(f'{ours}.attention.qkv_weight', f'{theirs}.qkv_net.weight'),
+        Rule(f'{ours}.attention.relative.weight', f'{theirs}.r_net.weight'),
+        Rule(f'{ours}.attention.proj.weight', f'{theirs}.o_net.weight'),
+        Rule(f'{ours}.ffn.ffn_1.weight', 'layers.{i}.pos_ff.CoreNet.0.weight', _FFN_UNITS),
+        Rule(f'{ours}.ffn.ffn_1.bias', 'layers.{i}.pos_ff.CoreNet.0.bias', _FFN_UNITS),
+        Rule(f'{ours}.ffn.ffn_2.weight', 'layers.{i}.pos_ff.CoreNet.3.weight', _FFN_WEIGHT),
+        Rule(f'{ours}.ffn.ffn_2.bias', 'layers.{i}.pos_ff.CoreNet.3.bias'),
+    ]
+    for our_norm, their_norm in (('attention_norm', 'dec_attn'), ('ffn_norm', 'pos_ff')):
+        for kind, their_kind in (('gamma', 'weight'), ('beta', 'bias')):
+            their_name = f'layers.{{i}}.{their_norm}.layer_norm.{their_kind}'
+            rules.append(Rule(f'{ours}.{our_norm}.{kind}', their_name))
+    for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
+        if config.untie_r:
+            rules.append(Rule(f'{ours}.attention.{kind}', f'{theirs}.{their_kind}'))
+        else:
+            first = f'layers.0.attention.{kind}'
+            tied = tuple(f'layers.{i}.dec_attn.{their_kind}' for i in range(config.n_layer))
+            rules.append(Rule(first, their_kind, tied=tied, tied_to=first))
+    rules += _huggingface_words(config)
+    steps = np.arange(0, config.d_model, 2, dtype='float32') / np.float32(config.d_model)
+    constants = {'pos_emb.inv_freq': (1 / np.float32(10000) ** steps).astype('float32')}
+    splits = {}
+    if config.div_val == 1:
+        for kind in ('word_embed.table', '^softmax.table', '^softmax.bias'):
+            splits.update(_clusters(config, kind))
+    return _SplitMapping(
+        splits, constants, rules, 'transformer.', mark_heads=False, outside=('crit.',),
+        ignore=(r'pos_emb\.inv_freq$',),
+    )  # fmt: skip
+
+
+def _huggingface_words(config):
+    """Rules of the embedding and the softmax."""
+    common = config.div_val == 1
+    table, softmax_table, bias = (
+        _name(config, kind) if common else kind + '{i}'
+        for kind in ('word_embed.table', '^softmax.table', '^softmax.bias')
+    )
+    rules = []
+    clusters = range(1 if common else len(config.sizes))
+    here = bias if common else '^softmax.bias0'  # is there if there is a softmax
+    for i in clusters:
+        embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
+        tied = {'tied': (f'{output}.weight',), 'tied_to': here} if config.tie_weight else {}
+        rules.append(Rule(table.replace('{i}', str(i)), embedding, **tied))
+        if not config.tie_weight:
+            rules.append(Rule(softmax_table.replace('{i}', str(i)), f'{output}.weight'))
+        rules.append(Rule(bias.replace('{i}', str(i)), f'{output}.bias'))
+    rules.append(Rule('^softmax.cluster_weight', 'crit.cluster_weight'))
+    rules.append(Rule('^softmax.cluster_bias', 'crit.cluster_bias'))
+    if config.has_projections:
+        tied_by = {}  # the embedding's projection -> the softmax's that share it
+        for i, is_tied in enumerate(config.tie_projs):
+            if is_tied:
+                tied_by.setdefault(0 if common else i, []).append(f'crit.out_projs.{i}')
+            else:
+                rules.append(Rule(f'^softmax.proj{i}', f'crit.out_projs.{i}'))
+        for i in clusters:
+            rules.append(
+                Rule(
+                    f'word_embed.proj{i}',
+                    f'word_emb.emb_projs.{i}',
+                    tied=tuple(tied_by.get(i, ())),
+                    tied_to=here,
+                )
+            )
+    return rules
+
+
+def _tensorflow(config):
+    """Names of kimiyoung/transformer-xl's program for TensorFlow, which has no `pre_lnorm`."""
+    ours, theirs = 'layers.{i}', 'transformer/layer_{i}'
+    rules = [
+        Rule(f'{ours}.attention.qkv_weight', f'{theirs}/rel_attn/qkv/kernel', Transposed()),
+        Rule(f'{ours}.attention.relative.weight', f'{theirs}/rel_attn/r/kernel', Transposed()),
+        Rule(f'{ours}.attention.proj.weight', f'{theirs}/rel_attn/o/kernel', Transposed()),
+        Rule(f'{ours}.ffn.ffn_1.weight', f'{theirs}/ff/layer_1/kernel', Transposed(_FFN_UNITS)),
+        Rule(f'{ours}.ffn.ffn_1.bias', f'{theirs}/ff/layer_1/bias', _FFN_UNITS),
+        Rule(f'{ours}.ffn.ffn_2.weight', f'{theirs}/ff/layer_2/kernel', Transposed(_FFN_WEIGHT)),
+        Rule(f'{ours}.ffn.ffn_2.bias', f'{theirs}/ff/layer_2/bias'),
+        Rule('^softmax.cluster_weight', 'transformer/adaptive_softmax/cutoff_0/cluster_W'),
+        Rule('^softmax.cluster_bias', 'transformer/adaptive_softmax/cutoff_0/cluster_b'),
+    ]
+    for our_norm, their_part in (('attention_norm', 'rel_attn'), ('ffn_norm', 'ff')):
+        for kind in ('gamma', 'beta'):
+            rules.append(
+                Rule(f'{ours}.{our_norm}.{kind}', f'{theirs}/{their_part}/LayerNorm/{kind}')
+            )
+    splits = {}
+    for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
+        if config.untie_r:  # theirs are in one tensor
+            splits[kind] = dict.fromkeys(
+                (f'layers.{i}.attention.{kind}' for i in range(config.n_layer)), None
+            )
+        name = kind if config.untie_r else f'layers.0.attention.{kind}'
+        rules.append(Rule(name, f'transformer/{their_kind}'))
+    embed = 'transformer/adaptive_embed'
+    softmax = 'transformer/adaptive_softmax/cutoff_{i}'
+    if config.div_val == 1:
+        rules.append(Rule(_name(config, 'word_embed.table'), f'{embed}/lookup_table'))
+        rules.append(Rule('word_embed.proj0', f'{embed}/proj_W', Transposed()))
+        splits.update(_clusters(config, 'word_embed.table'))
+    else:
+        rules.append(Rule('word_embed.table{i}', f'{embed}/cutoff_{{i}}/lookup_table'))
+        rules.append(Rule('word_embed.proj{i}', f'{embed}/cutoff_{{i}}/proj_W', Transposed()))
+    one = len(config.sizes) == 1
+    bias = 'transformer/adaptive_softmax/bias' if one else f'{softmax}/b'
+    rules.append(Rule('^softmax.bias0' if one else '^softmax.bias{i}', bias))
+    rules.append(Rule('^softmax.proj{i}', f'{softmax}/proj', Transposed()))
+    return _SplitMapping(
+        splits, {}, rules, '', mark_heads=False,
+        ignore=(r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$'),  # the training's
+    )  # fmt: skip
+
+
+def transfo_xl_mappings(config):
+    """Name of a format -> `Mapping`.
+
+    Parameters
+    ----------
+    config : TransfoXLConfig
+    """
+    return {'huggingface': _huggingface(config), 'tensorflow': _tensorflow(config)}

@@ -5,6 +5,7 @@ from mxnet.gluon import nn
 
 from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
 from model_zoo.checkpoint.mapping import Padded
+from model_zoo.decoder_steps import BLOCKED
 from model_zoo.errors import InputError
 from model_zoo.layers.adaptive import AdaptiveEmbedding
 from model_zoo.layers.relative_attention import RelativeCell, sinusoids
@@ -14,8 +15,6 @@ from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
 
 __all__ = ['TransfoXLBlock', 'TransfoXLModel']
-
-BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
 
 
 @mx.init.register
@@ -57,11 +56,6 @@ class TransfoXLBlock(ZooBlock):
     def _base(self):
         """The family's backbone in this block."""
         return getattr(self, self.backbone) if self.backbone else self
-
-    def own_tokenizer(self):
-        # TransfoXLTokenizer registers itself as what opens the files
-        file = self._base().vocab_file
-        return None if file is None else file.open_tokenizer()
 
     def reset_length(self, tgt_len, ext_len, mem_len):
         """Change the lengths, for instance to evaluate with a longer memory than in training.
@@ -252,7 +246,6 @@ class TransfoXLModel(TransfoXLBlock):
         keys, values : list of (heads * batch, mem_len + length, head_size)
             One a layer.
         """
-        config = self.config
         x = self.dropout(self.word_embed(F.transpose(words)))  # (L, B, C)
         *memories, counts = mems or [None]
         memory = memories[0] if memories else None
@@ -260,9 +253,7 @@ class TransfoXLModel(TransfoXLBlock):
         frame = F.broadcast_add(
             F.expand_dims(distances, 1), F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
         )  # (K + 1, L)
-        if config.clamp_len > 0:
-            distances = F.clip(distances, 0, config.clamp_len)
-        positions = self.dropout(sinusoids(F, distances, config.d_model, x))
+        positions = self.dropout(self._positions(F, distances, x))
         contexts, keys, values = [], [], []
         for layer, cell in enumerate(self.layers):
             memory = memories[layer] if memories else None
@@ -272,6 +263,57 @@ class TransfoXLModel(TransfoXLBlock):
             values.append(value)
         mems = self._remember(F, contexts, counts, words, valid_length) if memories else []
         return self.dropout(x), mems, keys, values
+
+    def distance_keys(self, F, distances, like):
+        """The layers' keys of distances.
+
+        Parameters
+        ----------
+        F : module
+        distances : (length,)
+        like : (..., d_model)
+            Any array with this last axis.
+
+        Returns
+        -------
+        list of (heads, length, head_size)
+        """
+        positions = self._positions(F, distances, like)
+        return [cell.attention.distance_keys(F, positions) for cell in self.layers]
+
+    def _positions(self, F, distances, like):
+        """The encodings of distances: (length,) -> (length, d_model)."""
+        if self.config.clamp_len > 0:
+            distances = F.clip(distances, 0, self.config.clamp_len)
+        return sinusoids(F, distances, self.config.d_model, like)
+
+    def step(self, F, tokens, mask, index, layers):
+        """One more token a row, with keys and values in arrays of a fixed size.
+
+        Parameters
+        ----------
+        F : module
+        tokens : (batch,)
+        mask : (batch, mem_len + capacity)
+        index : (mem_len + capacity,)
+        layers : list of list
+            Distance keys, key cache, value cache, first key and first value of each layer; see
+            `RelativeAttention.step`. The first places are those of the memory before the text.
+
+        Returns
+        -------
+        hidden : (batch, d_model)
+        keys : list of (batch, heads, 1, head_size)
+        values : list of (batch, heads, head_size, 1)
+        """
+        x = F.expand_dims(self.dropout(self.word_embed(tokens)), 0)  # (1, B, C)
+        mask = F.expand_dims(F.repeat(mask, repeats=self.config.n_head, axis=0), 1)
+        keys, values = [], []
+        for cell, arrays in zip(self.layers, layers):
+            x, key, value = cell.step(F, x, mask, index, *arrays, self.mem_len)
+            keys.append(key)
+            values.append(value)
+        return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values
 
     def _relations(self, F, x, memory, counts):
         """The attention's mask (1, batch or 1, L, K), and the distances K, ..., 1, 0."""
@@ -300,14 +342,14 @@ class TransfoXLModel(TransfoXLBlock):
         ends so much earlier. (So it is in the originals where the old memory is at least that
         long; the code means to leave out the end of the segment, but has two arguments swapped.)
         """
+        is_last = valid_length is None and not self.ext_len
         if valid_length is None:
             valid_length = F.sum(F.ones_like(words), axis=1)
-            simple = not self.ext_len
         shift = F.cast(valid_length, 'float32')  # (B,)
         if self.ext_len:
             shift = shift - F.minimum(counts, self.ext_len)
         new_counts = F.clip(counts + shift, 0, self.mem_len)
-        if valid_length is None and not self.ext_len:
+        if is_last:
             mems = [F.slice_axis(x, axis=0, begin=-self.mem_len, end=None) for x in contexts]
         else:
             last = F.slice_axis(contexts[0], axis=0, begin=-self.mem_len, end=None)

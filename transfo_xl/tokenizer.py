@@ -409,9 +409,7 @@ class TransfoXLTokenizer:
         ids = pad_batch(rows) if pad else [np.array(row, dtype=np.int32) for row in rows]
         return {'input_ids': ids, 'valid_length': np.array([len(row) for row in rows], np.int32)}
 
-    def encode_file(
-        self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False
-    ):
+    def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
         """Ids of the lines of a text file.
 
         Parameters

@@ -253,6 +253,8 @@ class Mapping:
             Their names that no rule knows, or whose rule lacks a part.
         """
         found, unknown = {}, []
+        numbered = self._numbered(len(tensors))
+        tensors = {numbered.get(name, name): array for name, array in tensors.items()}
         for name, canonical in self.canonical(tensors).items():
             for rule, part, pattern in self._theirs:
                 match = pattern.match(canonical)
@@ -278,7 +280,10 @@ class Mapping:
             return rule.convert.load(arrays, config)
         except ValueError as error:
             shapes = ', '.join(f'{name} {array.shape}' for name, array in zip(names, arrays))
-            raise CheckpointError(f'tensors of the wrong shape: {shapes}') from error
+            raise CheckpointError(
+                f'tensors of the wrong shape: {shapes}; does the configuration belong to these '
+                'weights?'
+            ) from error
 
     def save(self, tensors, config, with_prefix):
         """Our tensors -> theirs; the way back of `load`.
@@ -324,9 +329,10 @@ class Mapping:
         """`tensors` in the order of a format that stores no names."""
         names = list(self._numbered(len(tensors)).values())
         if sorted(names) != sorted(tensors):
+            some = ', '.join(list(tensors)[-20:])
             raise CheckpointError(
-                'this format stores the tensors of a whole backbone, in their order, and has no '
-                'place for these: ' + ', '.join(sorted(set(tensors).symmetric_difference(names)))
+                'this format stores the tensors of a whole backbone in their order, and these '
+                f'{len(tensors)} are not one: ..., {some}'
             )
         return {name: tensors[name] for name in names}
 

@@ -1,6 +1,5 @@
 """safetensors files, whole or in several parts with an index."""
 
-import json
 import os
 
 import numpy as np

@@ -73,16 +73,16 @@ def read_torch(path):
     try:
         content = torch.load(path, map_location='cpu', weights_only=True)
     except pickle.UnpicklingError as error:
-        reason = str(error).split('WeightsUnpickler error:')[-1].strip().splitlines()[0]
+        named = re.search(r'GLOBAL (\S+)', str(error))
+        if named is None:
+            raise _damaged(path, 'its pickle cannot be read') from error
         raise CheckpointError(
-            f'{path!r} is refused, because it holds other things than tensors and reading these '
-            f'could run code ({reason}); save only the state_dict, if you trust it, or use '
-            'safetensors'
+            f'{path!r} is refused: it holds other things than tensors ({named.group(1)}), and '
+            'reading these could run code; save only the state_dict, or use safetensors'
         ) from error
-    except (RuntimeError, EOFError, ValueError, TypeError, LookupError, AttributeError,
-            AssertionError, OSError, OverflowError, MemoryError) as error:  # fmt: skip
-        raise _damaged(path, str(error).splitlines()[0] if str(error) else 'it ends too early') \
-            from error
+    except Exception as error:  # on a damaged file, torch raises what it happens upon
+        lines = str(error).splitlines()
+        raise _damaged(path, lines[0] if lines else type(error).__name__) from error
     if not isinstance(content, dict):
         raise CheckpointError(
             f'{path!r} holds a {type(content).__name__}, not tensors by their names (a state_dict)'

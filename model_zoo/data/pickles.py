@@ -85,8 +85,10 @@ class _Reader:
         self.names = dict.fromkeys(classes, record)
         self.record, self.array = record, array
         for module in ('builtins', '__builtin__'):
-            for kind in (set, frozenset, list, dict, tuple, bytearray, object):
+            for kind in (set, frozenset, list, dict, tuple, object):
                 self.names[f'{module}.{kind.__name__}'] = kind
+            self.names[f'{module}.bytes'] = self.make_bytes  # empty ones, in old protocols
+            self.names[f'{module}.bytearray'] = self.make_bytearray
         self.names.update(
             {
                 'collections.OrderedDict': collections.OrderedDict,
@@ -167,6 +169,12 @@ class _Reader:
 
     def make_counter(self, counts=()):
         return collections.Counter(counts)
+
+    def make_bytes(self):
+        return b''
+
+    def make_bytearray(self, data=b'', encoding='latin1'):
+        return bytearray(_to_bytes(data))
 
     def make_record(self, kind, base=object, state=None):
         if kind is not self.record:
@@ -293,4 +301,6 @@ class _Tensor:
 
 
 def _to_bytes(data):
-    return data.encode('latin1') if isinstance(data, str) else bytes(data)
+    if isinstance(data, str):
+        return data.encode('latin1')
+    return bytes(memoryview(data))  # of a number, bytes() would make as many zeros

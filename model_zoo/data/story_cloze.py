@@ -192,9 +192,7 @@ class StoryClozeFeatures:
         # of two long texts half of the room each; what one of them doesn't need is the other's
         for_ending = min(len(ending), max(self._room // 2, self._room - len(context)))
         context, ending = context[: self._room - for_ending], ending[:for_ending]
-        return np.array(
-            [self._start, *context, self._delimiter, *ending, self._classify], np.int32
-        )
+        return np.array([self._start, *context, self._delimiter, *ending, self._classify], np.int32)
 
 
 def write_story_cloze_predictions(path, stories, probabilities):
@@ -215,6 +213,4 @@ def write_story_cloze_predictions(path, stories, probabilities):
         file.write(f'{_ID}\tprediction\tprobability_1\tprobability_2\t{_LABEL}\n')
         for story, row in zip(stories, probabilities):
             label = '' if story.label is None else story.label + 1
-            file.write(
-                f'{story.guid}\t{row.argmax() + 1}\t{row[0]:.6f}\t{row[1]:.6f}\t{label}\n'
-            )
+            file.write(f'{story.guid}\t{row.argmax() + 1}\t{row[0]:.6f}\t{row[1]:.6f}\t{label}\n')

@@ -151,6 +151,10 @@ class StreamLoader:
     """
 
     def __init__(self, tokens, batch_size, length, extension=0, ctx=None):
+        if len(tokens) < 2 * batch_size:
+            raise InputError(
+                f'a text of {len(tokens)} tokens is too short for a batch_size of {batch_size}'
+            )
         self._segments = LMOrderedIterator(tokens, batch_size, length, extension)
         self.labels = self._segments.data[:, 1:]
         self._ctx = ctx or mx.cpu()

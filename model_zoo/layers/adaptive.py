@@ -147,21 +147,27 @@ class AdaptiveSoftmax(HybridBlock):
     def _add(self, name, shape, initializer, shared=None):
         if shared is None:
             shared = self.params.get(name, shape=shape, init=initializer)
+        else:
+            self.params.update({shared.name: shared})  # for the graph of this block alone
         setattr(self, name, shared)
 
     def hybrid_forward(self, F, x, targets=None, **params):
         head = F.log_softmax(self._head(F, x, params), axis=-1)
         if targets is None:
             return self._all_words(F, x, head, params)
-        target, counted, place, *tails = targets
-        found = [F.zeros((1,))]  # for the positions whose target is in the head
+        target, counted, *tails = targets
+        log_probability = F.pick(head, target, axis=-1)
+        if tails:
+            log_probability = log_probability + self._further(F, x, params, *tails)
+        return -log_probability * counted
+
+    def _further(self, F, x, params, place, *tails):
+        """Each position's log-probability within its further cluster, 0 where it has none."""
+        found = [F.zeros_like(F.slice_axis(place, axis=0, begin=0, end=1))]
         for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
             scores = self._scores(F, F.take(x, rows), i, params)
             found.append(F.pick(F.log_softmax(scores, axis=-1), column, axis=-1))
-        log_probability = F.pick(head, target, axis=-1)
-        if tails:
-            log_probability = log_probability + F.take(F.concat(*found, dim=0), place)
-        return -log_probability * counted
+        return F.take(F.concat(*found, dim=0), place)
 
     def _head(self, F, x, params):
         """Scores of the first cluster's words and of the further clusters."""
@@ -216,9 +222,9 @@ class AdaptiveSoftmax(HybridBlock):
     def _targets(self, labels):
         """The inputs `targets` for labels.
 
-        They are: the label's column in the head; whether it counts; its place in the list of all
-        further clusters' log-probabilities, before which there is one 0; and for each further
-        cluster the numbers of the rows to compute, and their labels' columns in it.
+        They are: the label's column in the head; whether it counts; and if there are further
+        clusters, its place in the list of all their log-probabilities, before which there is one
+        0; and for each the numbers of the rows to compute, and their labels' columns in it.
         """
         ids = labels.asnumpy().astype('int64')
         target, place = np.maximum(ids, 0), np.zeros_like(ids)
@@ -234,5 +240,5 @@ class AdaptiveSoftmax(HybridBlock):
             tails += list(padded)
             used += padded.shape[1]
             start += size
-        arrays = [target, ids >= 0, place, *tails]
+        arrays = [target, ids >= 0, *([place, *tails] if tails else [])]
         return [mx.nd.array(array, ctx=labels.context, dtype='float32') for array in arrays]

@@ -2,6 +2,7 @@
 
 import math
 
+import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from .feed_forward import FeedForward
@@ -155,6 +156,83 @@ class RelativeAttention(HybridBlock):
         heads = F.reshape(F.transpose(heads, axes=(2, 1, 0, 3)), shape=(0, 0, -3))
         return self.proj(heads), key, value
 
+    def step(
+        self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key, first_value,
+        first,
+    ):  # fmt: skip
+        """Attention of one more position a row, with keys and values in arrays of a fixed size.
+
+        The first places all have the same key and value, which so needn't be kept for each.
+
+        Parameters
+        ----------
+        F : module
+        x : (1, batch, units)
+        mask : (batch * num_heads, 1, first + capacity)
+            0 at the places that are in use, -10000 at the others.
+        index : (first + capacity,)
+            Distance of each place.
+        distance_keys : (num_heads, distances, head_size)
+            What `distance_keys` gives for the distances 0, 1, ...
+        key_cache : (batch * num_heads, capacity, head_size)
+        value_cache : (batch * num_heads, head_size, capacity)
+            The other way round, because the products with one query are quicker so.
+        first_key, first_value : (num_heads, head_size)
+            Of the first places.
+        first : int
+            Number of the first places.
+
+        Returns
+        -------
+        output : (1, batch, units)
+        key : (batch, num_heads, 1, head_size)
+        value : (batch, num_heads, head_size, 1)
+            To be written to the caches by the caller: nothing here grows or is copied.
+        """
+        content_bias, position_bias, weight = (
+            each.var() if isinstance(x, mx.sym.Symbol) else each.data(x.context)
+            for each in (self.content_bias, self.position_bias, self.qkv_weight)
+        )
+        parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
+        query, key, value = (
+            F.reshape(part, shape=(-3, self._num_heads, self._head_size)) for part in parts
+        )  # (B, heads, size)
+        scale = 1 / math.sqrt(self._head_size)
+        by_content, by_distance = (
+            F.broadcast_add(query, F.expand_dims(bias, 0)) * scale
+            for bias in (content_bias, position_bias)
+        )
+        by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (heads, B, size)
+        by_distance = F.batch_dot(by_distance, distance_keys, transpose_b=True)
+        by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (B, heads, distances)
+        here = F.slice_axis(by_distance, axis=2, begin=0, end=1)
+        there = F.reshape(F.take(by_distance, index, axis=2), shape=(-3, 1, -1)) + mask
+
+        scores = F.batch_dot(key_cache, F.reshape(by_content, shape=(-3, 0, 1)))
+        scores = [F.reshape(scores, shape=(0, 1, -1))]  # (B * heads, 1, capacity)
+        if first:
+            common = F.broadcast_mul(by_content, F.expand_dims(first_key, 0))
+            common = F.reshape(F.sum(common, axis=2), shape=(-1, 1, 1))
+            scores.insert(0, F.broadcast_axis(common, axis=2, size=first))
+        own = F.sum(by_content * key, axis=2, keepdims=True) + here
+        scores = F.concat(*scores, dim=2) + there
+        scores = F.concat(scores, F.reshape(own, shape=(-3, 1, -1)), dim=2)
+        probabilities = F.reshape(F.softmax(scores, axis=-1), shape=(0, -1, 1))
+
+        old, own = (
+            F.slice_axis(probabilities, axis=1, begin=begin, end=end)
+            for begin, end in ((first, -1), (-1, None))
+        )
+        heads = F.batch_dot(value_cache, old)  # (B * heads, size, 1)
+        heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), own)
+        if first:
+            common = F.slice_axis(probabilities, axis=1, begin=0, end=first)
+            common = F.reshape(F.sum(common, axis=1), shape=(-1, self._num_heads, 1))
+            common = F.broadcast_mul(common, F.expand_dims(first_value, 0))  # (B, heads, size)
+            heads = heads + F.reshape(common, shape=(-3, 0, 1))
+        heads = F.reshape(heads, shape=(1, -1, self._num_heads * self._head_size))
+        return self.proj(heads), F.expand_dims(key, 2), F.expand_dims(value, 3)
+
     @staticmethod
     def _shift(F, by_distance, mask, frame):
         """Scores by distance (N, L, K + 1) -> by key (N, L, K).
@@ -235,6 +313,12 @@ class RelativeCell(HybridBlock):
             query = source if memory is None else self.attention_norm(x)
         attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
+
+    def step(self, F, x, *arrays):
+        """One more position a row; see `RelativeAttention.step`."""
+        query = self.attention_norm(x) if self._pre_norm else x
+        attended, key, value = self.attention.step(F, query, *arrays)
+        return self._after(x, attended), key, value
 
     def _after(self, x, attended):
         """The cell's output from its input and the attention's output."""

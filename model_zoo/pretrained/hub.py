@@ -3,7 +3,6 @@
 import dataclasses
 import importlib.util
 import json
-import logging
 import os
 import re
 
@@ -13,12 +12,10 @@ from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
 from ..data.bpe import BPE_NAMES, merges_beside
-from .download import Checksum, reason_of
-from .sources import Source, SourceError, VOCAB_NAMES, files_in_folder
+from .download import TIMEOUT, Checksum, reason_of
+from .sources import VOCAB_NAMES, Source, SourceError, files_in_folder
 
 __all__ = ['HubSource']
-
-logger = logging.getLogger(__name__)
 
 _INDEX = '.index.json'  # of weights in several files
 
@@ -59,6 +56,8 @@ class HubSource(Source):
         return files if complete else None
 
     def _fetch(self, repository, vocab_only):
+        if not constants.HF_HUB_OFFLINE:
+            _reach()
         config = self._download(repository, 'config.json')
         if config is None:
             raise SourceError(f'{_address(repository)} has no config.json')
@@ -116,6 +115,14 @@ class HubSource(Source):
 
 def _is_bpe(vocab):
     return os.path.basename(vocab) in BPE_NAMES
+
+
+def _reach():
+    """Raise SourceError if the hub can't be reached, for which the library would try for 20 s."""
+    try:
+        requests.head(constants.ENDPOINT, timeout=TIMEOUT)
+    except requests.RequestException as error:
+        raise SourceError(f'{constants.ENDPOINT}: {reason_of(error)}') from error
 
 
 def _address(repository):

@@ -126,6 +126,7 @@ class BPETokenizer(ChunkCache):
         self.decoder = dict(enumerate(self.encoder))
         self.bpe_ranks = read_merges(merges_file)
         self._check_fit(os.fspath(vocab_file), os.fspath(merges_file))
+        self._symbols = frozenset(token for token in self.encoder if self._is_plain(token))
         self._unknown_id = self.encoder.get('<unk>')
         self._rust = self._make_rust()
         self.set_special_tokens(special_tokens)
@@ -171,9 +172,7 @@ class BPETokenizer(ChunkCache):
             return None
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         # no cache in there: there is one here already
-        return Tokenizer(
-            models.BPE(self.encoder, list(self.bpe_ranks), cache_capacity=0, **suffix)
-        )
+        return Tokenizer(models.BPE(self.encoder, list(self.bpe_ranks), cache_capacity=0, **suffix))
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
@@ -282,7 +281,6 @@ class BPETokenizer(ChunkCache):
             if not isinstance(token, str) or not token or '\n' in token or '\r' in token:
                 raise InputError(f'special token {token!r} must be a str without line breaks')
             if token in self.encoder or token in tokens[:place]:
-                place = self.encoder.get(token, len(self.encoder) + place)
                 raise InputError(f'special token {token!r} is there already; give each one once')
         start = len(self.encoder)
         self.special_tokens = {token: start + place for place, token in enumerate(tokens)}
@@ -465,10 +463,13 @@ class BPETokenizer(ChunkCache):
     def _merge(self, words):
         """The pieces of each word."""
         merged = [None] * len(words)
-        symbols = [[*word[:-1], word[-1] + self.suffix] for word in words]
         if self._rust is not None:
-            known = self.encoder.keys()
-            quick = [n for n, of_word in enumerate(symbols) if known >= set(of_word)]
+            known, suffix = self._symbols, self.suffix
+            quick = [
+                n
+                for n, word in enumerate(words)
+                if word[-1] + suffix in known and known.issuperset(word[:-1])
+            ]
             encoding = self._rust.encode(
                 [words[n] for n in quick], is_pretokenized=True, add_special_tokens=False
             )
@@ -476,9 +477,10 @@ class BPETokenizer(ChunkCache):
                 merged[n] = []
             for number, token in zip(encoding.word_ids, encoding.tokens):
                 merged[quick[number]].append(token)
-        for n, of_word in enumerate(symbols):
+        for n, word in enumerate(words):
             if merged[n] is None:
-                merged[n] = self._finish(merge_symbols(of_word, self.bpe_ranks))
+                symbols = [*word[:-1], word[-1] + self.suffix]
+                merged[n] = self._finish(merge_symbols(symbols, self.bpe_ranks))
         return merged
 
     def _finish(self, pieces):

@@ -18,6 +18,7 @@ from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
 from .interrupt import Interrupted, InterruptGuard, StopRequested
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
+from .memory import CarriedMemory
 from .perplexity import evaluate_perplexity, measure_perplexity
 from .plot import plot_curves
 from .predict import predict
@@ -26,6 +27,7 @@ from .seed import seed_all
 
 __all__ = [
     'Callback',
+    'CarriedMemory',
     'Checkpoint',
     'CheckpointStore',
     'ClassifierEvaluator',

@@ -187,7 +187,7 @@ class ModelChoice:
             vocab=vocab,
             pretrained=pretrained,
             ctx=ctx,
-            hparam_allow_override=bool(self._hparams),
+            hparam_allow_override=bool(self._hparams) or self._from_scratch,
             **options,
             **self._hparams,
         )

@@ -83,29 +83,32 @@ def time_in_turn(contenders, rounds, seconds=None):
     return times
 
 
-def report(title, rows, path=None):
+def report(title, rows, path=None, unit='GF/s'):
     """Print a table of `time_in_turn`'s results, and write them as JSON.
 
     Parameters
     ----------
     title : str
     rows : list of (str, float, dict of str to list of float)
-        Case, work in floating-point operations, and seconds by contender; the first is ours.
+        Case, work, and seconds by contender; the first is ours. The work is in floating-point
+        operations, or in tokens if these are the unit.
     path : str, optional
         Of the JSON file.
+    unit : {'GF/s', 'tokens/s'}
     """
+    size, key = {'GF/s': (1e9, 'gflops'), 'tokens/s': (1, 'tokens_per_s')}[unit]
     peak = matmul_peak()
     print(f'{title}; {available_processors()} processors, matrix product {peak:.0f} GF/s')
-    print(f'{"case":>8}  {"contender":<22}{"median ms":>10}{"min ms":>10}{"GF/s":>7}  time / ours')
+    print(f'{"case":>8}  {"contender":<22}{"median ms":>10}{"min ms":>10}{unit:>10}  time / ours')
     results = []
-    for case, flops, times in rows:
+    for case, work, times in rows:
         ours = next(iter(times.values()))
         for name, seconds in times.items():
             median, low = statistics.median(seconds), min(seconds)
             ratio = statistics.median(np.array(seconds) / np.array(ours))  # round by round
             print(
                 f'{case:>8}  {name:<22}{1e3 * median:>10.1f}{1e3 * low:>10.1f}'
-                f'{flops / median / 1e9:>7.0f}  {ratio:.2f}'
+                f'{work / median / size:>10.0f}  {ratio:.2f}'
             )
             results.append(
                 {
@@ -113,7 +116,7 @@ def report(title, rows, path=None):
                     'contender': name,
                     'median_s': median,
                     'min_s': low,
-                    'gflops': flops / median / 1e9,
+                    key: work / median / size,
                     'time_over_ours': ratio,
                     'runs': len(seconds),
                 }

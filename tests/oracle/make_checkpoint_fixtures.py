@@ -5,7 +5,7 @@
 DIR has clones of google-research/bert, openai/gpt-2, openai/finetune-transformer-lm and
 kimiyoung/transformer-xl, in folders called bert, gpt-2, finetune-transformer-lm and
 transformer-xl; that of BERT at a commit before February 2019 (such as bee6030~1), when its gelu
-still was the exact one, by erf. Needs tensorflow-cpu 2.15, torch, pytorch-pretrained-bert 0.6.2 and transformers.
+still was the exact one, by erf. Needs tensorflow-cpu 2.15, torch and transformers.
 
 Each folder has the checkpoint as its program writes it, and outputs.npz: inputs, and what the
 program computes from them. Without NAMEs all are written.
@@ -76,7 +76,8 @@ def randomize(tf, session, seed=0):
 
 
 def save(tf, session, folder, name='model.ckpt'):
-    tf.train.Saver(save_relative_paths=True).save(session, str(folder / name), write_meta_graph=False)
+    saver = tf.train.Saver(save_relative_paths=True)
+    saver.save(session, str(folder / name), write_meta_graph=False)
 
 
 def bert_tensorflow(originals):
@@ -162,6 +163,56 @@ def gpt2_tensorflow(originals):
     np.savez_compressed(folder / 'outputs.npz', words=words, scores=scores, presents=presents)
 
 
+XL = {
+    'vocab_size': VOCAB, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
+    'd_inner': 10, 'n_layer': 2, 'tgt_len': LENGTH, 'mem_len': 5, 'clamp_len': 9,
+    'same_length': False,
+}  # fmt: skip
+XL_TIED = {**XL, 'div_val': 1, 'untie_r': False, 'tie_projs': [True] * 3}
+XL = {**XL, 'div_val': 2, 'untie_r': True, 'tie_projs': [False, True, True]}
+
+
+def transfo_xl_tensorflow(originals):
+    """kimiyoung/transformer-xl's model with embeddings of several sizes."""
+    write_transfo_xl(originals, 'transfo_xl_tensorflow', XL)
+
+
+def transfo_xl_tied_tensorflow(originals):
+    """The same with one embedding, and relative biases that all layers share."""
+    write_transfo_xl(originals, 'transfo_xl_tied_tensorflow', XL_TIED)
+
+
+def write_transfo_xl(originals, name, config):
+    from compare_checkpoints import load_original
+
+    original = load_original(str(originals / 'transformer-xl/tf/model.py'))
+    tf = original.tf
+    random = np.random.RandomState(4)
+    words = random.randint(0, VOCAB, (2, BATCH, LENGTH + 1)).astype('int32')  # two segments
+    initializer = tf.initializers.random_normal(stddev=0.02)
+    arguments = {**config, 'n_token': VOCAB, 'dropout': 0.1, 'dropatt': 0.1}
+    arguments = {key: arguments[key] for key in arguments if key not in ('vocab_size', 'tgt_len')}
+    folder = folder_for(name)
+    losses, states = [], []
+    with tf.Graph().as_default(), tf.Session() as session:
+        mems = [tf.zeros((5, BATCH, 8)) for _ in range(config['n_layer'])]
+        for segment in words:
+            with tf.variable_scope(tf.get_variable_scope(), reuse=bool(losses)):
+                loss, mems = original.transformer(
+                    dec_inp=tf.constant(segment[:, :-1].T), target=tf.constant(segment[:, 1:].T),
+                    mems=mems, is_training=False, use_tpu=False,
+                    initializer=initializer, proj_initializer=initializer, **arguments,
+                )  # fmt: skip
+            losses.append(loss)
+            states.append(tf.stack(mems))
+        randomize(tf, session, 4)
+        save(tf, session, folder)
+        losses, states = session.run((losses, states))
+    # its programs have no file of the configuration
+    write_json(folder / 'config.json', config)
+    np.savez_compressed(folder / 'outputs.npz', words=words, losses=losses, mems=states)
+
+
 # -- NumPy ----------------------------------------------------------------------------------------
 
 
@@ -204,9 +255,56 @@ def gpt_numpy(originals):
     )
 
 
+# -- Hugging Face ---------------------------------------------------------------------------------
+
+
+def write_transformers(name, class_name, config, **options):
+    """A model of transformers, as its `save_pretrained` writes it."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    model_class = getattr(transformers, class_name)
+    model = model_class(model_class.config_class(**config)).eval()
+    with torch.no_grad():
+        for key, value in model.named_parameters():
+            base = 1.0 if key.endswith('weight') and ('ln_' in key or 'LayerNorm' in key) else 0.0
+            value.copy_(base + 0.3 * torch.randn_like(value))
+        words, _, _ = make_inputs(5)
+        outputs = model(torch.tensor(words).long(), output_hidden_states=True)
+    folder = folder_for(name)
+    model.save_pretrained(folder, **options)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+        if path.name == 'generation_config.json':
+            path.unlink()
+    named = {key: value.numpy() for key, value in outputs.items() if hasattr(value, 'numpy')}
+    layers = torch.stack(outputs['hidden_states']).numpy()
+    np.savez_compressed(folder / 'outputs.npz', words=words, layers=layers, **named)
+
+
+def bert_transformers(originals):
+    config = {**BERT, 'layer_norm_eps': 1e-5}
+    write_transformers('bert_transformers', 'BertForPreTraining', config)
+
+
+def gpt_transformers(originals):
+    write_transformers('gpt_transformers', 'OpenAIGPTLMHeadModel', {'vocab_size': VOCAB, **GPT})
+
+
+def gpt2_transformers(originals):
+    """In several files."""
+    config = {'vocab_size': VOCAB, **GPT}
+    write_transformers('gpt2_transformers', 'GPT2LMHeadModel', config, max_shard_size='4KB')
+
+
 WRITERS = {
     writer.__name__: writer
-    for writer in (bert_tensorflow, bert_squad_tensorflow, gpt2_tensorflow, gpt_numpy)
+    for writer in (
+        bert_tensorflow, bert_squad_tensorflow, gpt2_tensorflow, transfo_xl_tensorflow,
+        transfo_xl_tied_tensorflow, gpt_numpy, bert_transformers, gpt_transformers,
+        gpt2_transformers,
+    )  # fmt: skip
 }
 
 

@@ -28,6 +28,7 @@ class Resource:
     cuts: list = dataclasses.field(default_factory=list)  # bytes after which the first break off
     delay: float = 0.0  # seconds before each answer
     wrong_range: bool = False  # answers 206 with another range than asked for
+    headers: dict = dataclasses.field(default_factory=dict)  # sent besides
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -36,7 +37,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         server.requests.append((self.path, dict(self.headers)))
         resource = server.resources.get(self.path)
         if resource is None:
-            self.send_error(404)
+            self.send_response(404)
+            for name, value in server.headers_of_404.items():
+                self.send_header(name, value)
+            self.send_header('Content-Length', '0')
+            self.end_headers()
             return
         time.sleep(resource.delay)
         if resource.statuses:
@@ -56,11 +61,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             body = body[start:]
         if resource.etag:
             self.send_header('ETag', resource.etag)
+        for name, value in resource.headers.items():
+            self.send_header(name, value)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
+        if self.command == 'HEAD':
+            return
         cut = resource.cuts.pop(0) if resource.cuts else None
         self.wfile.write(body[:cut])
         self.close_connection = True
+
+    do_HEAD = do_GET
 
     def _start(self, resource):
         """The first byte wanted, where a part is wanted of the version that there is."""
@@ -79,6 +90,7 @@ class LoopbackServer:
     def __enter__(self):
         self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Handler)
         self.resources = self._server.resources = {}
+        self.headers_of_404 = self._server.headers_of_404 = {}
         self.requests = self._server.requests = []  # (path, headers) in the order of arrival
         self.url = f'http://127.0.0.1:{self._server.server_address[1]}/'
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))

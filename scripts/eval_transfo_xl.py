@@ -1,0 +1,137 @@
+"""Measure the perplexity of a text under Transformer-XL.
+
+    python eval_transfo_xl.py --model_name transfo-xl-wt103 --dataset wikitext-103 --work_dir out
+    python eval_transfo_xl.py --model_name out/best_model --text_file test.txt --work_dir out \\
+        --tgt_len 64 --mem_len 640 --clamp_len 400
+
+The flags are those of pytorch-pretrained-bert's run_transfo_xl.py and their defaults too. The text
+is read in order, in ``--batch_size`` streams, and the memory is carried on. ``--work_dir`` receives
+the log and ``results.json``: loss and perplexity per token, which count the ends of lines, and
+perplexity per word, where the loss of these is the words'.
+"""
+
+import os
+import sys
+
+from model_zoo import cli
+from model_zoo.data import StreamLoader
+from model_zoo.errors import InputError
+from model_zoo.files import make_writable_dir
+from model_zoo.training import (
+    CarriedMemory,
+    check_at_least_one,
+    check_files,
+    evaluate_perplexity,
+    write_results,
+)
+from transfo_xl import TransfoXLLMHeadModel
+from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+
+SPLITS = ('valid', 'test')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--model_name', default='transfo-xl-wt103', help='name, or a folder of save_pretrained')
+    add(
+        '--dataset',
+        help='folder of valid.txt and test.txt (or wiki.valid.tokens and so on), or of a corpus '
+        "that TransfoXLCorpus or the originals wrote; default: the model's folder",
+    )
+    add('--text_file', help='a text in UTF-8, instead of --dataset')
+    add('--split', default='test', choices=['all', *SPLITS], help='of --dataset')
+    add('--batch_size', type=int, default=10, help='streams that the text is cut into')
+    add('--tgt_len', type=int, default=128, help='tokens of a segment')
+    add('--ext_len', type=int, default=0, help='tokens shown again with the next segment')
+    add('--mem_len', type=int, default=1600, help='positions that are remembered')
+    add('--clamp_len', type=int, default=1000, help='longer distances count as this; 0: none does')
+    add('--same_length', action='store_true', help='each position looks at mem_len others')
+    add('--work_dir', required=True, help='folder for the results')
+    add('--no_log', action='store_true', help='write no log file')
+    add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
+    add('--no_cuda', action='store_true', help='use the CPU, as is the default')
+    args = parser.parse_args(argv)
+    check_at_least_one(args, 'batch_size', 'tgt_len')
+    check_files(args, 'text_file')
+    if args.text_file and args.dataset:
+        raise InputError('--text_file and --dataset: choose one')
+    if args.no_cuda and args.gpu is not None:
+        raise InputError('--no_cuda and --gpu: choose one')
+    for name in ('dataset', 'model_name'):
+        path = getattr(args, name)
+        wanted = path is not None and not args.text_file and (name == 'dataset' or not args.dataset)
+        if wanted and not os.path.isdir(path):
+            raise InputError(f'--{name} {path!r} is no folder with a text: give --text_file')
+    return args
+
+
+def read_texts(args, tokenizer):
+    """Name -> token ids of the texts that the flags ask for."""
+    if args.text_file:
+        name = os.path.basename(args.text_file)
+        return {name: tokenizer.encode_file(args.text_file, ordered=True)}
+    folder, texts, corpus = args.dataset or args.model_name, {}, None
+    for split in SPLITS if args.split == 'all' else [args.split]:
+        paths = [os.path.join(folder, name) for name in (f'{split}.txt', f'wiki.{split}.tokens')]
+        path = next(filter(os.path.isfile, paths), None)
+        if path is not None:
+            texts[split] = tokenizer.encode_file(path, ordered=True)
+            continue
+        corpus = corpus or read_corpus(folder, tokenizer)
+        texts[split] = getattr(corpus, split)
+        if not hasattr(texts[split], 'shape'):
+            raise InputError(f'{folder!r} has no {split} text that is one text')
+    return texts
+
+
+def read_corpus(folder, tokenizer):
+    try:
+        corpus = TransfoXLCorpus.from_pretrained(folder)
+    except InputError as error:
+        wanted = ', '.join(f'{split}.txt' for split in SPLITS)
+        raise InputError(f'no texts ({wanted}) in {folder!r}, and {error}') from error
+    if corpus.vocab.idx2sym != tokenizer.idx2sym:
+        raise InputError(
+            f'the corpus in {folder!r} has another vocabulary than the model: give --text_file'
+        )
+    return corpus
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    ctx = cli.get_ctx(args.gpu)
+    make_writable_dir(args.work_dir)
+    cli.setup_logging(None if args.no_log else os.path.join(args.work_dir, 'log.txt'))
+    tokenizer = TransfoXLTokenizer.from_pretrained(args.model_name)
+    texts = read_texts(args, tokenizer)
+    options = {'same_length': True} if args.same_length else {}
+    model = TransfoXLLMHeadModel.from_pretrained(
+        args.model_name,
+        ctx=ctx,
+        tgt_len=args.tgt_len,
+        ext_len=args.ext_len,
+        mem_len=args.mem_len,
+        clamp_len=args.clamp_len,
+        **options,
+    )
+    if len(tokenizer) > model.config.vocab_size:
+        raise InputError(
+            f'the vocabulary does not fit: it has {len(tokenizer)} words, and the model '
+            f'{model.config.vocab_size}'
+        )
+    model.hybridize(static_alloc=True)
+    remembering, results = CarriedMemory(model, args.batch_size), {}
+    end = tokenizer.sym2idx.get('<eos>', -1)
+    for name, tokens in texts.items():
+        loader = StreamLoader(tokens, args.batch_size, args.tgt_len, args.ext_len, ctx)
+        num_words = int((loader.labels != end).sum())
+        _, report = evaluate_perplexity(
+            lambda batch: remembering(batch).sum(), loader, num_words, name
+        )
+        results.update(report)
+    write_results(os.path.join(args.work_dir, 'results.json'), vars(args), results=results)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,338 @@
+"""Generate text with GPT-2, or with any other language model of the zoo.
+
+    python generate_gpt2.py --model_name_or_path gpt2                      # asks for prompts
+    python generate_gpt2.py --model_name_or_path DIR --prompt 'Once upon a time' --top_k 40
+    python generate_gpt2.py --model_name_or_path DIR --input_file prompts.txt --output texts.json
+    python generate_gpt2.py --model_name_or_path DIR --unconditional --nsamples 4 --batch_size 2
+
+``DIR`` is what ``save_pretrained`` wrote, with the tokenizer's files, or a checkpoint in another
+format that ``from_pretrained`` reads. The flags of pytorch-pretrained-bert's run_gpt2.py and their
+defaults are kept, but for ``--batch_size``, which only says how many samples run at once.
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+from tqdm import tqdm
+
+from gpt import OpenAIGPTLMHeadModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2 import GPT2LMHeadModel
+from gpt2.tokenizer import GPT2Tokenizer
+from model_zoo import cli
+from model_zoo.data.lines import read_lines
+from model_zoo.errors import InputError, ZooError
+from model_zoo.files import make_writable_dir, write_json
+from model_zoo.generation import generate, stream
+from model_zoo.pretrained import is_alias, resolve_alias
+
+MODELS = ((GPT2LMHeadModel, GPT2Tokenizer), (OpenAIGPTLMHeadModel, OpenAIGPTTokenizer))
+#: tokens that stand between texts in the families' training
+TEXT_ENDS = ('<|endoftext|>', '<eos>')
+#: new tokens where neither --length nor the model's context limits them
+DEFAULT_LENGTH = 128
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--model_name_or_path', default='gpt2', help='name, or a folder of save_pretrained')
+    add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
+    add('--input_file', help='file with a text to continue in each line, in UTF-8')
+    add('--unconditional', action='store_true', help='begin new texts')
+    add('--nsamples', type=int, default=1, help='continuations of each text')
+    add('--batch_size', type=int, default=-1, help='samples at once; -1: all those of a text')
+    add('--length', type=int, default=-1, help='new tokens; -1: half of the context')
+    add('--temperature', type=float, default=1.0, help='below 1: more of the likely tokens')
+    add('--top_k', type=int, default=0, help='draw from so many likeliest tokens; 0: from all')
+    add('--top_p', type=float, default=1.0, help='draw from the likeliest with this probability')
+    add('--greedy', action='store_true', help='the likeliest token every time')
+    add('--num_beams', type=int, default=1, help='beam search for the likeliest texts')
+    add('--length_penalty', type=float, default=1.0, help='of beam search; high: longer texts')
+    add('--seed', type=int, default=0, help='of the tokens drawn')
+    add('--stop', nargs='+', metavar='TOKEN', default=[], help='tokens that end a text')
+    add(
+        '--overflow',
+        choices=('error', 'slide'),
+        default='error',
+        help="beyond the model's context stop with an error, or forget the text's beginning",
+    )
+    add('--stream', action='store_true', help='print tokens as they come, sample after sample')
+    add('--output', help='write texts, tokens and log-probabilities to this JSON file')
+    add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
+    add('--verbose', action='store_true', help='log more')
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    sources = {
+        '--prompt': args.prompt,
+        '--input_file': args.input_file,
+        '--unconditional': args.unconditional,
+    }
+    given = [flag for flag, value in sources.items() if value]
+    if len(given) > 1:
+        raise InputError(f'{given[0]} and {given[1]}: choose one')
+    if args.output and not given:
+        raise InputError('--output goes with --prompt, --input_file or --unconditional')
+    if args.nsamples < 1:
+        raise InputError(f'--nsamples must be at least 1, not {args.nsamples}')
+    for name in ('batch_size', 'length'):
+        if getattr(args, name) != -1 and getattr(args, name) < 1:
+            raise InputError(f'--{name} must be at least 1, or -1, not {getattr(args, name)}')
+    if args.num_beams < 1:
+        raise InputError(f'--num_beams must be at least 1, not {args.num_beams}')
+    if args.greedy and args.num_beams > 1:
+        raise InputError('--greedy and --num_beams: choose one')
+    draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
+    way = '--greedy' if args.greedy else '--num_beams' if args.num_beams > 1 else None
+    if way and draws:
+        raise InputError(f'{way} draws no tokens: leave out --temperature, --top_k and --top_p')
+    if args.greedy and args.nsamples > 1:
+        raise InputError(f'--greedy finds one text, not --nsamples {args.nsamples}')
+    if args.num_beams > 1 and args.nsamples > args.num_beams:
+        raise InputError(f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}')
+    if args.num_beams > 1 and args.stream:
+        raise InputError('--stream: beam search has no text before its end')
+    if args.top_k < 0:
+        raise InputError(f'--top_k must be at least 1, or 0 for all tokens, not {args.top_k}')
+    if args.seed < 0:
+        raise InputError(f'--seed must be at least 0, not {args.seed}')
+    if args.temperature == 0:
+        raise InputError('--temperature must be above 0; for the likeliest tokens use --greedy')
+    if args.output:
+        make_writable_dir(os.path.dirname(args.output) or '.')
+
+
+def classes_for(name_or_path):
+    """The block's and the tokenizer's class for a folder, a file in one, or a name of the zoo."""
+    path = name_or_path if os.path.isdir(name_or_path) else os.path.dirname(name_or_path)
+    for name in ('config.json', 'hparams.json'):
+        try:
+            with open(os.path.join(path, name), encoding='utf-8') as file:
+                fields = json.load(file)
+        except (OSError, ValueError):
+            continue
+        if not isinstance(fields, dict):
+            continue
+        family = fields.get('model_type')
+        named = [pair for pair in MODELS if pair[0].config_class.model_type == family]
+        # our own files don't name the family, and hold all of its fields
+        return (named or sorted(MODELS, key=lambda pair: -_known(pair[0].config_class, fields)))[0]
+    if is_alias(name_or_path):
+        model, _ = resolve_alias(name_or_path)
+        for pair in MODELS:
+            if model in pair[0].architectures:
+                return pair
+        raise InputError(f'--model_name_or_path {name_or_path}: this is no language model')
+    return MODELS[0]  # it says what is missing
+
+
+def _known(config_class, fields):
+    return len(set(config_class.__dataclass_fields__) & set(fields))
+
+
+class Generator:
+    """Model, tokenizer and flags: from prompts to texts.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    """
+
+    def __init__(self, args):
+        self._args = args
+        block_class, tokenizer_class = classes_for(args.model_name_or_path)
+        self._block = block_class.from_pretrained(
+            args.model_name_or_path, ctx=cli.get_ctx(args.gpu)
+        )
+        self._block.hybridize(static_alloc=True, static_shape=True)
+        self._tokenizer = tokenizer_class.from_pretrained(args.model_name_or_path)
+        self._runs = 0
+        stop_tokens = [self._stop_token(text) for text in args.stop]
+        self._options = {'stop_tokens': stop_tokens, 'overflow': args.overflow}
+        if args.num_beams > 1:
+            self._options.update(num_beams=args.num_beams, length_penalty=args.length_penalty)
+        elif not args.greedy:
+            self._options.update(
+                temperature=args.temperature,
+                top_k=args.top_k or None,
+                top_p=None if args.top_p == 1 else args.top_p,
+            )
+
+    def _stop_token(self, text):
+        known = self._tokenizer.vocab.token_to_idx
+        ids = [known[text]] if text in known else self._tokenizer.encode(text)
+        if len(ids) != 1:
+            raise InputError(
+                f'--stop {text!r} is {len(ids)} tokens of this model, and must be a single one'
+            )
+        return ids[0]
+
+    def start_of_text(self):
+        """The ids that an unconditional text follows."""
+        known = self._tokenizer.vocab.token_to_idx
+        for token in TEXT_ENDS:
+            if token in known:
+                return [known[token]]
+        raise InputError(
+            f'--unconditional: the vocabulary of this model has none of {", ".join(TEXT_ENDS)}, '
+            'which a new text would follow; give a --prompt'
+        )
+
+    def encode(self, prompt):
+        """The ids of a text that is to be continued."""
+        ids = self._tokenizer.encode(prompt)
+        if not ids:
+            raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
+        return ids
+
+    def _length(self, prompts):
+        """Number of new tokens."""
+        if self._args.length != -1:
+            return self._args.length
+        context = self._block.context_length
+        if context is None:
+            return DEFAULT_LENGTH
+        room = context - max(map(len, prompts)) if self._args.overflow == 'error' else context
+        return max(1, min(context // 2, room))
+
+    def _seed(self):
+        """Another one for each run, so that a prompt that is given twice has two continuations."""
+        self._runs += 1
+        return int(np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0])
+
+    def batches(self, count):
+        """Groups of prompts that run together: slices of `count` of them, and samples of each."""
+        samples = self._args.nsamples
+        size = samples if self._args.batch_size == -1 else self._args.batch_size
+        if self._args.num_beams > 1 or samples <= size:
+            step = max(1, size // samples)
+            for first in range(0, count, step):
+                yield slice(first, first + step), samples
+        else:
+            for prompt in range(count):
+                for first in range(0, samples, size):
+                    yield slice(prompt, prompt + 1), min(size, samples - first)
+
+    def run(self, prompts, samples):
+        """`samples` continuations of each of `prompts`, a list of lists of ids."""
+        found = generate(
+            self._block, prompts, self._length(prompts), num_return_sequences=samples,
+            seed=self._seed(), **self._options,
+        )  # fmt: skip
+        return [[self._result(*each) for each in of_prompt] for of_prompt in found]
+
+    def stream(self, prompt):
+        """Continue the ids `prompt`, and print the text as it comes."""
+        tokens, log_prob, shown = [], 0.0, ''
+        for new in stream(
+            self._block, [prompt], self._length([prompt]), seed=self._seed(), **self._options
+        ):
+            tokens.append(new.token)
+            log_prob += new.log_prob
+            text = self._text(tokens, new.finish)
+            # the last bytes may be the beginning of a character
+            if new.finish or (text.startswith(shown) and not text.endswith('\ufffd')):
+                print(text[len(shown) :], end='', flush=True)
+                shown = text
+        print()
+        return self._result(tokens, log_prob, new.finish)
+
+    def _text(self, tokens, finish):
+        return self._tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
+
+    def _result(self, tokens, log_prob, finish):
+        return {
+            'text': self._text(tokens, finish),
+            'tokens': tokens,
+            'log_prob': log_prob,
+            'finish': finish,
+        }
+
+
+def print_heading(number):
+    print('=' * 40 + f' SAMPLE {number} ' + '=' * 40)
+
+
+def continue_all(generator, args, texts, prompts):
+    """Print the continuations of `prompts`, ids, and return them; `texts` are None of new texts."""
+    results = [{'prompt': text, 'samples': []} for text in texts]
+    numbers = iter(range(1, len(prompts) * args.nsamples + 1))
+
+    def begin(place):
+        if len(prompts) > 1 and not results[place]['samples']:
+            print(f'Prompt: {texts[place]}')
+        print_heading(next(numbers))
+
+    if args.stream:
+        for place, prompt in enumerate(prompts):
+            for _ in range(args.nsamples):
+                begin(place)
+                results[place]['samples'].append(generator.stream(prompt))
+    else:
+        total = len(prompts) * args.nsamples
+        # disable=None: no bar where standard error isn't a terminal
+        with tqdm(total=total, unit=' samples', disable=None if total > 1 else True) as bar:
+            for chosen, samples in generator.batches(len(prompts)):
+                found = generator.run(prompts[chosen], samples)
+                bar.update(sum(map(len, found)))
+                bar.clear()
+                for place, of_prompt in enumerate(found, chosen.start):
+                    for sample in of_prompt:
+                        begin(place)
+                        print(sample['text'], flush=True)
+                        results[place]['samples'].append(sample)
+    print('=' * 80, flush=True)
+    return results
+
+
+def interact(generator, args):
+    """Ask for prompts until the input ends; a bad one doesn't end the conversation."""
+    while True:
+        try:
+            text = input('Model prompt >>> ')
+        except EOFError:
+            print()
+            return
+        if not text:
+            print('Prompt should not be empty!')
+            continue
+        try:
+            continue_all(generator, args, [text], [generator.encode(text)])
+        except ZooError as error:
+            print(f'error: {error}', file=sys.stderr)
+
+
+def read_prompts(path):
+    """The lines of a file that aren't empty."""
+    texts = [text for text in (line.rstrip('\r\n') for _, line in read_lines(path)) if text.strip()]
+    if not texts:
+        raise InputError(f'{path!r} has no prompts: give a file with one in each line')
+    return texts
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    cli.setup_logging(verbose=args.verbose)
+    sys.stdout.reconfigure(errors='replace')  # texts hold characters that a terminal may lack
+    texts = read_prompts(args.input_file) if args.input_file else args.prompt  # before the model
+    generator = Generator(args)
+    if args.unconditional:
+        texts, prompts = [None], [generator.start_of_text()]
+    elif texts:
+        prompts = [generator.encode(text) for text in texts]
+    else:
+        interact(generator, args)
+        return
+    results = continue_all(generator, args, texts, prompts)
+    if args.output:
+        write_json(args.output, results)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,313 @@
+"""Train or fine-tune a language model, OpenAI GPT, GPT-2 or Transformer-XL, on a text.
+
+    python train_lm.py --model gpt2 --train_file train.txt --eval_file valid.txt
+    python train_lm.py --family gpt2 --from_scratch --learn_vocab 8000 --train_file ... \\
+        --hparams num_layers=4,units=256,num_heads=4,max_length=256
+    python train_lm.py --family transfo_xl --from_scratch --train_file ... --tgt_len 64 --mem_len 64
+
+OpenAI GPT and GPT-2 read blocks of the text in random order; Transformer-XL reads it in order, in
+``--batch_size`` streams, and remembers. Perplexity is measured after each epoch; without
+``--train_file`` that is all that is done. ``--output_dir`` receives the log, ``results.json``,
+``curves.png``, the parameters after the last epochs and the best one, checkpoints for ``--resume``,
+and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from gpt import OpenAIGPTLMHeadModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2 import GPT2LMHeadModel
+from gpt2.tokenizer import GPT2Tokenizer
+from model_zoo import cli
+from model_zoo.data import BlockLoader, StreamLoader
+from model_zoo.data.lines import read_lines
+from model_zoo.errors import InputError
+from model_zoo.optimizer import SCHEDULES, get_schedule
+from model_zoo.pretrained import find_vocab_file, get_entry, resolve
+from model_zoo.tokenization.learn import learn_byte_pairs
+from model_zoo.training import (
+    CarriedMemory,
+    ModelChoice,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_training_arguments,
+    data_checksum,
+    evaluate_perplexity,
+    run_inference,
+    run_training,
+    start_run,
+    training_config,
+)
+from transfo_xl import TransfoXLLMHeadModel
+from transfo_xl.tokenizer import TransfoXLTokenizer
+
+
+class Family(NamedTuple):
+    """What the script needs to know of a family."""
+
+    head: type
+    tokenizer: type
+    default: str  # name of the model
+
+
+FAMILIES = {
+    'gpt': Family(OpenAIGPTLMHeadModel, OpenAIGPTTokenizer, 'gpt_12_768_12'),
+    'gpt2': Family(GPT2LMHeadModel, GPT2Tokenizer, 'gpt2_12_768_12'),
+    'transfo_xl': Family(TransfoXLLMHeadModel, TransfoXLTokenizer, 'transfo_xl_18_1024_16'),
+}
+LENGTHS = ('tgt_len', 'ext_len', 'mem_len')
+# What may differ when a training is resumed: where the files are.
+PLACES = ('train_file', 'eval_file', 'vocab_file')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('text').add_argument
+    add('--train_file', help='text in UTF-8')
+    add('--eval_file', required=True, help='text whose perplexity is measured')
+    add('--block_size', type=int, help="tokens of a block; default: the model's context")
+    add('--tgt_len', type=int, help="Transformer-XL's segments; default: as the model says")
+    add('--ext_len', type=int, help='how much of a segment is shown again with the next one')
+    add('--mem_len', type=int, help='how many positions are remembered')
+    add('--learn_vocab', type=int, metavar='SIZE', help='--from_scratch with a vocabulary of the '
+        'training text: byte pairs for GPT-2, the most frequent words for Transformer-XL (whose '
+        'default are all)')  # fmt: skip
+    add('--cutoffs', type=int, nargs='*', help="Transformer-XL's, --from_scratch; default: by the "
+        'frequencies of the words')  # fmt: skip
+    add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
+    add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
+    add('--family', choices=list(FAMILIES), help='default: that of --model')
+    ModelChoice.add_arguments(parser, None, aliases=('model_name',))
+    add_training_arguments(parser)
+    parser.set_defaults(
+        optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01
+    )
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    check_at_least_one(args, 'tgt_len', 'learn_vocab')
+    check_files(args, 'train_file', 'eval_file')
+    if not args.max_grad_norm > 0:
+        raise InputError(f'--max_grad_norm {args.max_grad_norm}: give a number above 0')
+    if args.learn_vocab and not (args.from_scratch and args.train_file):
+        raise InputError('--learn_vocab needs --from_scratch and --train_file')
+    if args.learn_vocab and args.vocab_file:
+        raise InputError('--learn_vocab makes a vocabulary: leave out --vocab_file')
+    if args.resume and not args.train_file:
+        raise InputError('--resume continues a training: it needs --train_file')
+    args.family = find_family(args)
+    args.model = args.model or FAMILIES[args.family].default
+    is_streamed = args.family == 'transfo_xl'
+    for name in ('block_size',) if is_streamed else (*LENGTHS, 'cutoffs'):
+        if getattr(args, name) is not None:
+            raise InputError(f'--{name} is not for {args.family}: leave it out')
+    if args.cutoffs is not None and not args.from_scratch:
+        raise InputError('--cutoffs needs --from_scratch: a trained model has its own')
+    if args.learn_vocab and args.family == 'gpt':
+        raise InputError("--learn_vocab learns GPT-2's byte pairs, or Transformer-XL's words; for "
+                         'gpt give --vocab_file')  # fmt: skip
+    if args.vocab_file and os.path.isdir(args.vocab_file):
+        args.vocab_file = find_vocab_file(None, path=args.vocab_file).path
+
+
+def find_family(args):
+    """The family that --family or --model names."""
+    if args.model is None:
+        if args.family is None:
+            raise InputError('give --model, a name or a folder, or --family')
+        return args.family
+    if os.path.isdir(args.model):
+        found = family_of_folder(args.model)
+    else:
+        found = get_entry(*resolve(args.model, args.dataset)).family
+    if found is None and args.family is None:
+        raise InputError(
+            f'--model {args.model!r}: its config.json does not tell the family; give --family'
+        )
+    if found is not None and found not in FAMILIES:
+        raise InputError(f'--model {args.model!r} is a {found}: give one of {", ".join(FAMILIES)}')
+    if None not in (found, args.family) and found != args.family:
+        raise InputError(f'--family {args.family}: --model {args.model!r} is a {found}')
+    return found or args.family
+
+
+def family_of_folder(folder):
+    """The family whose configuration a folder's config.json is, or None if that isn't clear."""
+    try:
+        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+            fields = dict(json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None  # the model complains
+    for name, family in FAMILIES.items():
+        config_class = family.head.config_class
+        # ours don't name the family, but have all of its fields
+        own = {field.name for field in dataclasses.fields(config_class)}
+        if fields.get('model_type') == config_class.model_type or own <= set(fields):
+            return name
+    return fields.get('model_type')
+
+
+def learn_vocab(args):
+    """Make the vocabulary of the training text; returns the path of its file."""
+    folder = os.path.join(args.output_dir, 'vocab')
+    path = os.path.join(folder, 'vocab.json')
+    if args.resume and os.path.isfile(path):
+        return path
+    if args.family == 'gpt2':
+        return learn_byte_pairs(args.train_file, args.learn_vocab, folder)
+    special = ['<unk>', '<eos>']
+    size = None if args.learn_vocab is None else max(0, args.learn_vocab - len(special))
+    tokenizer = TransfoXLTokenizer(special=special, max_size=size)
+    tokenizer.count_file(args.train_file, add_eos=True)
+    tokenizer.build_vocab()
+    tokenizer.save_pretrained(folder)
+    return path
+
+
+def read_text(path):
+    """The text of a file, its line ends included."""
+    text = ''.join(line for _, line in read_lines(path))
+    if not text.strip():
+        raise InputError(f'{path!r} has no text')
+    return text
+
+
+class BlockModel:
+    """OpenAI GPT or GPT-2: each block of the text is read by itself."""
+
+    def __init__(self, args, model, tokenizer, ctx):
+        self.args, self.model, self._tokenizer, self._ctx = args, model, tokenizer, ctx
+        self.block = model
+        if args.block_size is None:
+            args.block_size = model.context_length
+        if not 2 <= args.block_size <= model.context_length:
+            raise InputError(
+                f'--block_size {args.block_size}: give 2 to {model.context_length}, the tokens '
+                'that the model takes'
+            )
+
+    def load(self, path, batch_size, train=False):
+        """Loader of a text's batches, the number of its words, and its tokens."""
+        text = read_text(path)
+        tokens = np.array(self._tokenizer.encode(text), np.int32)
+        loader = BlockLoader(
+            tokens, self.args.block_size, batch_size, train, self.args.seed, self._ctx
+        )
+        return loader, len(text.split()), tokens
+
+    def _loss(self, batch):
+        return self.model(batch.words, valid_length=batch.valid_length, lm_labels=batch.words)
+
+    def step_loss(self, batch):
+        return self._loss(batch), batch.count
+
+    def loss_sum(self, batch):
+        return self._loss(batch) * batch.count
+
+
+class StreamModel:
+    """Transformer-XL: reads the text in order, and remembers."""
+
+    def __init__(self, args, model, tokenizer, ctx):
+        self.args, self.model, self._tokenizer, self._ctx = args, model, tokenizer, ctx
+        for name in LENGTHS:
+            if getattr(args, name) is None:
+                setattr(args, name, getattr(model.config, name))
+        lengths = [getattr(args, name) for name in LENGTHS]
+        model.reset_length(*lengths)
+        for name, length in zip(LENGTHS, lengths):
+            setattr(model.config, name, length)  # of what is saved
+        self.block = CarriedMemory(model, args.batch_size)
+        self._evaluated = CarriedMemory(model, args.dev_batch_size)
+
+    def load(self, path, batch_size, train=False):
+        """Loader of a text's batches, the number of words that they predict, and its tokens."""
+        tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
+        loader = StreamLoader(tokens, batch_size, self.args.tgt_len, self.args.ext_len, self._ctx)
+        ends = self._tokenizer.convert_tokens_to_ids('<eos>')
+        return loader, int((loader.labels != ends).sum()), tokens
+
+    def step_loss(self, batch):
+        return self.block(batch).sum() / batch.count, batch.count
+
+    def loss_sum(self, batch):
+        return self._evaluated(batch).sum()
+
+
+def make_model(args, ctx):
+    """The model, initialized, and its tokenizer."""
+    family = FAMILIES[args.family]
+
+    def open_tokenizer(file, vocab=None):
+        return family.tokenizer.from_vocab_file(file)
+
+    choice = ModelChoice(args)
+    options = {}
+    if args.family == 'transfo_xl' and args.from_scratch:
+        options['cutoffs'] = args.cutoffs
+        if args.cutoffs is None:
+            options['cutoffs'] = choice.tokenizer(open_tokenizer).cutoffs()
+    return choice.build(family.head, open_tokenizer, ctx, options)
+
+
+def build(args, ctx):
+    """What the flags ask for: a `BlockModel` or `StreamModel`, and its tokenizer."""
+    if args.learn_vocab or (args.family == 'transfo_xl' and args.from_scratch):
+        args.vocab_file = args.vocab_file or learn_vocab(args)
+    model, tokenizer = make_model(args, ctx)
+    kind = StreamModel if args.family == 'transfo_xl' else BlockModel
+    return kind(args, model, tokenizer, ctx), tokenizer
+
+
+def train(args, task, tokenizer, evaluate):
+    loader, _, tokens = task.load(args.train_file, args.batch_size, train=True)
+    model = task.model
+    run_training(
+        args,
+        task.block,
+        loader,
+        task.step_loss,
+        evaluate,
+        name='lm',
+        title=f'{os.path.basename(args.train_file)}, {args.family}',
+        score_name='log-likelihood of a token',
+        config=training_config(
+            args, PLACES, train_file=f'{len(tokens)} tokens with checksum {data_checksum([tokens])}'
+        ),
+        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        results={'tokens': len(tokens), 'vocab_size': model.config.vocab_size},
+        max_grad_norm=args.max_grad_norm,
+        schedule=lambda num_steps: get_schedule(
+            args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1
+        ),
+    )
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    ctx = start_run(args, 'lm')
+    task, tokenizer = build(args, ctx)
+    loader, num_words, _ = task.load(args.eval_file, args.dev_batch_size)
+
+    def evaluate(guard=None):
+        return evaluate_perplexity(task.loss_sum, loader, num_words, guard=guard)
+
+    if args.train_file:
+        train(args, task, tokenizer, evaluate)
+    else:
+        run_inference(args, evaluate, lambda folder: [])
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

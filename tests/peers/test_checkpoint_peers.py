@@ -1,0 +1,343 @@
+"""Checkpoints read from, and written for, torch, transformers and pytorch-pretrained-bert."""
+
+import json
+import os
+import pickle
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt
+import gpt2
+import transfo_xl
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.torch_file import write_torch
+from model_zoo.errors import CheckpointError, MissingExtraError
+
+torch = pytest.importorskip('torch')
+original = pytest.importorskip('pytorch_pretrained_bert')
+transformers = pytest.importorskip('transformers')
+pytestmark = pytest.mark.peers
+
+BERT = bert.BertConfig(
+    vocab_size=31, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+    max_position_embeddings=12, num_labels=3,
+)  # fmt: skip
+SIZES = {'vocab_size': 31, 'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
+GPT = gpt.OpenAIGPTConfig(**SIZES)
+GPT2 = gpt2.GPT2Config(**SIZES)
+XL = {
+    'vocab_size': 31, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
+    'd_inner': 10, 'n_layer': 2, 'tgt_len': 7, 'mem_len': 5, 'clamp_len': 9, 'same_length': False,
+    'layer_norm_epsilon': 1e-5,
+}  # fmt: skip
+XL_SPLIT = transfo_xl.TransfoXLConfig(**XL, div_val=2, untie_r=True)
+XL_TIED = transfo_xl.TransfoXLConfig(**XL, div_val=1, untie_r=False, tie_projs=[True] * 3)
+
+BLOCKS = {
+    'BertModel': (bert.BertModel, BERT),
+    'BertForPreTraining': (bert.BertForPreTraining, BERT),
+    'BertForMaskedLM': (bert.BertForMaskedLM, BERT),
+    'BertForNextSentencePrediction': (bert.BertForNextSentencePrediction, BERT),
+    'BertForSequenceClassification': (bert.BertForSequenceClassification, BERT),
+    'BertForTokenClassification': (bert.BertForTokenClassification, BERT),
+    'BertForQuestionAnswering': (bert.BertForQuestionAnswering, BERT),
+    'OpenAIGPTModel': (gpt.OpenAIGPTModel, GPT),
+    'OpenAIGPTLMHeadModel': (gpt.OpenAIGPTLMHeadModel, GPT),
+    'OpenAIGPTDoubleHeadsModel': (gpt.OpenAIGPTDoubleHeadsModel, GPT),
+    'GPT2Model': (gpt2.GPT2Model, GPT2),
+    'GPT2LMHeadModel': (gpt2.GPT2LMHeadModel, GPT2),
+    'GPT2DoubleHeadsModel': (gpt2.GPT2DoubleHeadsModel, GPT2),
+    'TransfoXLModel': (transfo_xl.TransfoXLModel, XL_SPLIT),
+    'TransfoXLLMHeadModel': (transfo_xl.TransfoXLLMHeadModel, XL_SPLIT),
+}
+WORDS = np.random.RandomState(0).randint(0, 31, (3, 7))
+
+
+def make(name, config=None):
+    """One of our blocks with random weights, biases and normalizations among them."""
+    block_class, default = BLOCKS[name]
+    block = block_class(config or default)
+    block.initialize(mx.init.Normal(0.3))
+    for parameter in block.collect_params().values():
+        if parameter.name.endswith(('bias', 'gamma', 'beta')):
+            parameter.set_data(parameter.data() + 0.3 * mx.nd.random.normal(shape=parameter.shape))
+    return block
+
+
+def run(block):
+    """A block's outputs that are comparable, the first one or two."""
+    name = type(block).__name__
+    words = mx.nd.array(WORDS, dtype='int32')
+    if 'DoubleHeads' in name:
+        outputs = block(words.expand_dims(0), mx.nd.array([[6, 4, 5]]))
+    else:
+        outputs = block(words)
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    return [output.asnumpy() for output in outputs if isinstance(output, mx.nd.NDArray)]
+
+
+def run_theirs(model):
+    name = type(model).__name__
+    words = torch.tensor(WORDS)
+    with torch.no_grad():
+        if 'DoubleHeads' in name:
+            outputs = model(words[None], mc_token_ids=torch.tensor([[6, 4, 5]]))
+        else:
+            outputs = model(words)
+    outputs = list(outputs.values()) if isinstance(outputs, dict) else outputs
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    # 2019's BERT gives a list of all layers first
+    outputs = [x[-1] if isinstance(x, list) and name == 'BertModel' else x for x in outputs]
+    return [output.numpy() for output in outputs if isinstance(output, torch.Tensor)]
+
+
+def assert_same(ours, theirs):
+    assert len(ours) <= len(theirs)
+    for one, two in zip(ours, theirs):
+        np.testing.assert_allclose(one.reshape(two.shape), two, rtol=0, atol=1e-5)
+
+
+# -- transformers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def retired_model(monkeypatch):
+    """Its Transformer-XL wants to be asked for, and calls ``type_as(dtype=...)``: no such call."""
+    monkeypatch.setenv('TRUST_REMOTE_CODE', '1')
+    monkeypatch.setattr(
+        torch.Tensor, 'type_as', lambda tensor, dtype: tensor.to(getattr(dtype, 'dtype', dtype))
+    )
+
+
+def their_class(name):
+    if name.startswith('TransfoXL'):
+        module = pytest.importorskip('transformers.models.deprecated.transfo_xl')
+        return getattr(module, name)
+    return getattr(transformers, name)
+
+
+@pytest.mark.parametrize('format', ['huggingface', 'pytorch'])
+@pytest.mark.parametrize('name', BLOCKS)
+def test_transformers_read_ours(name, format, tmp_path):
+    block = make(name)
+    block.save_pretrained(str(tmp_path), format=format)
+    model, info = their_class(name).from_pretrained(str(tmp_path), output_loading_info=True)
+    assert not any(info.values()), info
+    if name == 'TransfoXLLMHeadModel':  # gives logarithms of probabilities
+        mems = None
+        for _ in range(2):
+            with torch.no_grad():
+                theirs = model(torch.tensor(WORDS), mems=mems)
+            scores, ours = block(mx.nd.array(WORDS), None if mems is None else ours)
+            np.testing.assert_allclose(
+                scores.asnumpy(), theirs.prediction_scores.numpy(), rtol=0, atol=1e-5
+            )
+            mems = theirs.mems
+        return
+    assert_same(run(block), run_theirs(model.eval()))
+
+
+@pytest.mark.parametrize('safe', [True, False])
+@pytest.mark.parametrize('name', BLOCKS)
+def test_we_read_transformers(name, safe, tmp_path):
+    """What it writes, in safetensors and in .bin, in several files."""
+    if name.startswith('TransfoXL') and safe:
+        pytest.skip('it cannot write the tensors that this model shares')
+    make(name).save_pretrained(str(tmp_path / 'ours'), format='huggingface')
+    model = their_class(name).from_pretrained(str(tmp_path / 'ours')).eval()
+    model.save_pretrained(
+        str(tmp_path / 'theirs'), safe_serialization=safe, max_shard_size='4KB'
+    )
+    weights = sorted(path.name for path in (tmp_path / 'theirs').glob('*.index.json'))
+    assert weights == ['model.safetensors.index.json' if safe else 'pytorch_model.bin.index.json']
+    block = BLOCKS[name][0].from_pretrained(str(tmp_path / 'theirs'))
+    if name != 'TransfoXLLMHeadModel':
+        assert_same(run(block), run_theirs(model))
+
+
+def test_tokenizers_come_along(tmp_path):
+    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'Hello', 'hello', 'wor', '##ld', '!']
+    (tmp_path / 'vocab.txt').write_text('\n'.join(tokens))
+    for lower in (True, False):
+        tokenizer = bert.BertTokenizer(str(tmp_path / 'vocab.txt'), do_lower_case=lower)
+        folder = str(tmp_path / f'lower_{lower}')
+        make('BertModel').save_pretrained(folder, tokenizer, format='huggingface')
+        theirs = transformers.AutoTokenizer.from_pretrained(folder)
+        ids = tokenizer.encode('Hello world!').input_ids.tolist()
+        assert theirs('Hello world!')['input_ids'] == ids
+
+
+# -- pytorch-pretrained-bert ----------------------------------------------------------------------
+
+#: those whose files both can have; its classifiers take num_labels, its spans need a pooler
+IN_2019 = ['BertModel', 'BertForPreTraining', 'BertForMaskedLM', 'BertForNextSentencePrediction',
+           'OpenAIGPTModel', 'OpenAIGPTLMHeadModel', 'OpenAIGPTDoubleHeadsModel', 'GPT2Model',
+           'GPT2LMHeadModel', 'GPT2DoubleHeadsModel', 'TransfoXLModel',
+           'TransfoXLLMHeadModel']  # fmt: skip
+
+
+def make_2019(name):
+    """The 2019 model with the weights of one of ours, and its configuration."""
+    ours = BLOCKS[name][1]
+    config_class = {
+        'B': original.BertConfig, 'O': original.OpenAIGPTConfig, 'G': original.GPT2Config,
+        'T': original.TransfoXLConfig,
+    }[name[0]]  # fmt: skip
+    config = config_class(ours.vocab_size)
+    config.__dict__.update(
+        {key: value for key, value in ours.to_dict().items() if key in config.__dict__}
+    )
+    torch.manual_seed(0)
+    module = {'T': 'modeling_transfo_xl'}.get(name[0])
+    source = getattr(original, module) if module else original
+    model = getattr(source, name)(config).eval()
+    with torch.no_grad():
+        for key, value in model.named_parameters():
+            norm = key.endswith('weight') and any(n in key for n in ('LayerNorm', 'ln_', 'norm'))
+            value.copy_((1.0 if norm else 0.0) + 0.3 * torch.randn_like(value))
+    return model, config
+
+
+@pytest.mark.parametrize('zipped', [True, False])
+@pytest.mark.parametrize('name', IN_2019)
+def test_we_read_2019(name, zipped, tmp_path):
+    """Its state_dict and configuration, as a pickle of that time and as torch writes it today."""
+    model, config = make_2019(name)
+    torch.save(
+        model.state_dict(), tmp_path / 'pytorch_model.bin', _use_new_zipfile_serialization=zipped
+    )
+    config.to_json_file(str(tmp_path / 'config.json')) if hasattr(config, 'to_json_file') else (
+        (tmp_path / 'config.json').write_text(config.to_json_string())
+    )
+    block = BLOCKS[name][0].from_pretrained(str(tmp_path), **_same_epsilon(name))
+    if name.startswith('TransfoXL'):  # its masks need an older torch: compare the parameters
+        ours = block.tensors_in('pytorch')
+        for key, value in model.state_dict().items():
+            np.testing.assert_array_equal(ours[key], value.numpy())
+        return
+    assert_same(run(block), run_theirs(model))
+
+
+def _same_epsilon(name):
+    return {'layer_norm_eps': 1e-12} if name.startswith('Bert') else {}
+
+
+@pytest.mark.parametrize('name', [n for n in IN_2019 if not n.startswith('T')])
+def test_2019_reads_ours(name, tmp_path):
+    if name == 'OpenAIGPTDoubleHeadsModel' or name == 'GPT2DoubleHeadsModel':
+        pytest.skip('our files have today\'s name of the head, "summary"; it was "linear"')
+    block = make(name)
+    block.save_pretrained(str(tmp_path), format='pytorch')
+    (tmp_path / 'bert_config.json').write_text((tmp_path / 'config.json').read_text())
+    model = getattr(original, name).from_pretrained(str(tmp_path)).eval()
+    assert_same(run(block), run_theirs(model))
+
+
+def test_2019_reads_numpy(tmp_path):
+    """Its converter of OpenAI's files, on ours."""
+    block = make('OpenAIGPTModel')
+    block.save_pretrained(str(tmp_path), format='numpy')
+    model, _ = make_2019('OpenAIGPTModel')
+    original.modeling_openai.load_tf_weights_in_openai_gpt(model, str(tmp_path))
+    theirs = {key: value.numpy() for key, value in model.state_dict().items()}
+    for key, value in block.tensors_in('huggingface').items():
+        found = theirs[key]
+        # it gives the arrays to the modules without transposing: they are stored alike
+        np.testing.assert_array_equal(found, value)
+
+
+# -- files of PyTorch's ---------------------------------------------------------------------------
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ('touch pwned',)
+
+
+@pytest.mark.parametrize('zipped', [True, False])
+def test_pickles_with_code_are_refused(zipped, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / 'pytorch_model.bin'
+    content = {'weight': torch.ones(2), 'evil': Evil()}
+    torch.save(content, path, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(CheckpointError, match='is refused: it holds other things') as error:
+        read_tensors(path)
+    assert 'system' in str(error.value) and '\n' not in str(error.value)
+    path.write_bytes(pickle.dumps(Evil(), protocol=4))
+    with pytest.raises(CheckpointError, match='is refused: it is a pickle'):
+        read_tensors(path)
+    torch.save(torch.nn.Linear(2, 2), path, _use_new_zipfile_serialization=zipped)  # a module
+    with pytest.raises(CheckpointError, match='is refused'):
+        read_tensors(path)
+    assert os.listdir(tmp_path) == ['pytorch_model.bin']
+
+
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        ([torch.ones(2)], 'holds a list, not tensors by their names'),
+        ({'model': {'weight': torch.ones(2)}}, "'model' is a dict; save the state_dict"),
+        ({'weight': torch.ones(2), 'epoch': 3}, "'epoch' is a int; save the state_dict"),
+        ({'weight': torch.ones(2).to_sparse()}, 'NumPy has not'),
+    ],
+)
+def test_other_contents(content, message, tmp_path):
+    path = tmp_path / 'pytorch_model.bin'
+    torch.save(content, path)
+    with pytest.raises(CheckpointError, match=message):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize('zipped', [True, False])
+def test_damaged(zipped, tmp_path):
+    """Truncated anywhere, or with a wrong bit: one clear error, or the same numbers."""
+    path = tmp_path / 'pytorch_model.bin'
+    tensors = {'a': torch.arange(50.0), 'b': torch.ones(3, 4)}
+    torch.save(tensors, path, _use_new_zipfile_serialization=zipped)
+    content = path.read_bytes()
+    random = np.random.RandomState(0)
+    for place in random.randint(0, len(content), 40):
+        path.write_bytes(content[:place])
+        with pytest.raises(CheckpointError):
+            read_tensors(path)
+        spoiled = bytearray(content)
+        spoiled[place] ^= 1 << random.randint(8)
+        path.write_bytes(spoiled)
+        try:
+            read_tensors(path)
+        except CheckpointError as error:
+            assert '\n' not in str(error)
+
+
+def test_types(tmp_path):
+    path = str(tmp_path / 'pytorch_model.bin')
+    values = torch.tensor([1.5, -2.0, 3.140625])
+    torch.save({'half': values.half(), 'brain': values.bfloat16(), 'ids': torch.arange(3),
+                'part': values.expand(2, 3).t()}, path)  # fmt: skip
+    tensors, metadata = read_tensors(path)
+    assert metadata == {}
+    for name in ('half', 'brain'):
+        assert tensors[name].dtype == np.float32
+        np.testing.assert_array_equal(tensors[name], values.numpy())
+    assert tensors['ids'].dtype == np.int64 and tensors['part'].shape == (3, 2)
+    write_torch(path, tensors)
+    back = torch.load(path, weights_only=True)
+    np.testing.assert_array_equal(back['part'].numpy(), tensors['part'])
+
+
+def test_old_torch_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / 'pytorch_model.bin'
+    torch.save({'a': torch.ones(1)}, path)
+    monkeypatch.setattr(torch, '__version__', '2.5.1+cpu')
+    with pytest.raises(MissingExtraError, match='needs torch 2.6 or later, and this is 2.5.1'):
+        read_tensors(path)
+
+
+def test_written_configuration(tmp_path):
+    make('BertForSequenceClassification').save_pretrained(str(tmp_path), format='huggingface')
+    config = json.loads((tmp_path / 'config.json').read_text())
+    assert config['architectures'] == ['BertForSequenceClassification']
+    assert transformers.AutoConfig.from_pretrained(str(tmp_path)).num_labels == 3

@@ -1,0 +1,296 @@
+"""Tokenizers for language models against the originals': every character, drawn and real texts."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2.tokenizer import GPT2Tokenizer
+from model_zoo.tokenization.bpe import merge_symbols
+from transfo_xl.tokenizer import TransfoXLTokenizer
+
+torch = pytest.importorskip('torch')  # the original's package imports it
+gpt_original = pytest.importorskip('pytorch_pretrained_bert.tokenization_openai')
+gpt2_original = pytest.importorskip('pytorch_pretrained_bert.tokenization_gpt2')
+words_original = pytest.importorskip('pytorch_pretrained_bert.tokenization_transfo_xl')
+hypothesis = pytest.importorskip('hypothesis')
+st = hypothesis.strategies
+pytestmark = pytest.mark.peers
+
+SPECIAL = ['_start_', '_delimiter_', '_classify_', '\u2603']
+ODD = (
+    'aAbz09 .,-\'"#[]`^$_<>/\t\n\r\0\x01\x0b\x0c\x1c\x1f\x7f\x85\xa0\xad\xb2\xb7\xbd\xdf\xe9\u0120'
+    '\u0130\u0131\u0301\u0345\u0378\u03a3\u03c2\u05d0\u05bc\u0627\u0661\u0939\u094d\u1100\u1161\u11a8'
+    '\u1680\u180e\u2003\u200b\u200d\u2014\u2026\u2028\u2029\u2167\u2603\u2764\u3000\u304c\u4e2d\uac01'
+    '\ue000\ufe0f\ufeff\uff01\ufffd\uffff\U0001f1e9\U0001f600\U00020000\U000e0001\U0010ffff'
+)
+PIECES = [
+    "'s",
+    "n't",
+    "'LL",
+    '</w>',
+    '<unk>',
+    '<|endoftext|>',
+    ' the',
+    'x' * 300,
+    '\n\n  ',
+    *SPECIAL,
+]
+texts = st.lists(
+    st.one_of(st.sampled_from(ODD), st.characters(), st.sampled_from(PIECES)), max_size=30
+).map(''.join)
+fuzz = hypothesis.settings(max_examples=400, deadline=None, database=None)
+
+
+class OriginalGPT2(gpt2_original.GPT2Tokenizer):
+    """With bytes where 0.6.2 takes a text's characters for them, as the release has it."""
+
+    def tokenize(self, text):
+        words = gpt2_original.re.findall(self.pat, text)
+        symbols = (''.join(self.byte_encoder[byte] for byte in w.encode()) for w in words)
+        return [piece for word in symbols for piece in self.bpe(word).split(' ')]
+
+
+@pytest.fixture(scope='module')
+def released(data_dir):
+    """(ours, original) of each family, with the released vocabularies."""
+    gpt = data_dir / 'vocab' / 'openai-gpt'
+    gpt2 = data_dir / 'vocab' / 'gpt2'
+    gpt_files = str(gpt / 'encoder_bpe_40000.json'), str(gpt / 'vocab_40000.bpe')
+    gpt2_files = str(gpt2 / 'encoder.json'), str(gpt2 / 'vocab.bpe')
+    return {
+        'gpt': (
+            OpenAIGPTTokenizer.from_pretrained(gpt),
+            gpt_original.OpenAIGPTTokenizer(*gpt_files),
+        ),
+        'gpt2': (GPT2Tokenizer.from_pretrained(gpt2), OriginalGPT2(*gpt2_files)),
+        'gpt2 as it was': (
+            GPT2Tokenizer.from_pretrained(gpt2),
+            gpt2_original.GPT2Tokenizer(*gpt2_files),
+        ),
+    }
+
+
+@pytest.fixture(scope='module', params=['gpt', 'gpt2'])
+def pair(request, released):
+    if request.param == 'gpt' and gpt_original_has_spacy():
+        pytest.skip("spaCy is installed, which the original can't load by its old name")
+    return released[request.param]
+
+
+def gpt_original_has_spacy():
+    try:
+        import ftfy  # noqa: F401
+        import spacy  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@pytest.mark.data
+def test_every_character_in_several_contexts(pair):
+    ours, original = pair
+    codes = itertools.chain(range(0x3100), range(0x3100, 0x32000, 37), range(0xE000, 0x11000, 3))
+    codes = itertools.chain(codes, range(0x1F000, 0x1FB00), range(0xE0000, 0x110000, 997))
+    chars = [chr(code) for code in codes if not 0xD800 <= code < 0xE000]
+    for start in range(0, len(chars), 1000):
+        lines = [f"{c} a{c}b{c}{c}.{c} e\u0301{c}\u00e9 {c}'s 1{c}2" for c in chars[start:][:1000]]
+        rows = ours.encode_batch(lines, pad=False)['input_ids']
+        for line, row in zip(lines, rows):
+            assert row.tolist() == original.encode(line), ascii(line)
+
+
+@pytest.mark.data
+@fuzz
+@hypothesis.given(text=texts)
+def test_drawn_texts(pair, text):
+    ours, original = pair
+    # the original's GPT-2 can't encode lone surrogates; ours replaces them
+    plain = re.sub('[\ud800-\udfff]', '\ufffd', text)
+    want = original.tokenize(plain)
+    ids = original.convert_tokens_to_ids(want)
+    assert ours.tokenize(text) == want
+    assert ours.encode(text) == ours.convert_tokens_to_ids(want) == ids
+    assert ours.decode(ids) == original.decode(ids)
+    assert [piece for piece, _ in ours.tokenize_with_offsets(text)] == want
+    rust, ours._rust = ours._rust, None
+    ours._forget()
+    try:
+        assert ours.encode(text) == ids
+    finally:
+        ours._rust = rust
+
+
+@pytest.mark.data
+@fuzz
+@hypothesis.given(text=texts, special=st.lists(st.sampled_from(SPECIAL), unique=True))
+def test_drawn_texts_with_special_tokens(pair, text, special):
+    ours, original = pair
+    ours.set_special_tokens(special)
+    original.set_special_tokens(special)
+    if hasattr(original, 'nlp'):
+        original.nlp.never_split = special  # which the original leaves when there are none
+    plain = re.sub('[\ud800-\udfff]', '\ufffd', text)
+    try:
+        assert len(ours) == len(original)
+        assert ours.encode(text) == original.encode(plain)
+        tokens = [*special, *original.tokenize(plain)]
+        ids = original.convert_tokens_to_ids(tokens)
+        assert ours.convert_tokens_to_ids(tokens) == ids
+        assert ours.convert_ids_to_tokens(ids, True) == original.convert_ids_to_tokens(ids, True)
+    finally:
+        ours.set_special_tokens(None)
+        original.set_special_tokens(None)
+
+
+@pytest.fixture(scope='module')
+def of_transformers(data_dir):
+    transformers = pytest.importorskip('transformers')
+    folder = data_dir / 'vocab' / 'gpt2'
+    return transformers.GPT2Tokenizer(str(folder / 'encoder.json'), str(folder / 'vocab.bpe'))
+
+
+@pytest.mark.data
+@fuzz
+@hypothesis.given(text=texts)
+def test_gpt2_of_transformers(released, of_transformers, text):
+    ours, _ = released['gpt2']
+    # what its encode does with the parts of a text between special tokens
+    tokens = of_transformers._tokenize(re.sub('[\ud800-\udfff]', '\ufffd', text))
+    assert ours.encode(text) == of_transformers.convert_tokens_to_ids(tokens)
+    assert ours.tokenize(text) == tokens
+
+
+@pytest.mark.data
+@fuzz
+@hypothesis.given(text=st.text(st.characters(max_codepoint=127), max_size=60))
+def test_gpt2_of_the_original_as_it_is_on_ascii(released, text):
+    ours, original = released['gpt2 as it was']
+    ids = original.encode(text)
+    assert ours.encode(text) == ids
+    assert ours.decode(ids) == original.decode(ids) == text
+
+
+@pytest.mark.data
+def test_every_line_of_the_real_data(pair, data_dir):
+    ours, original = pair
+    count = 0
+    for file in sorted(data_dir.rglob('*')):
+        if not file.is_file() or file.suffix in ('.model', '.npy') or 'vocab' in str(file):
+            continue
+        lines = sorted(set(file.read_text(encoding='utf-8')[:150000].split('\n')))
+        rows = ours.encode_batch(lines, pad=False)['input_ids']
+        for line, row in zip(lines, rows):
+            assert row.tolist() == original.encode(line), (file, line)
+        count += len(lines)
+    assert count > 1000
+
+
+@fuzz
+@hypothesis.given(
+    word=st.text('abc', min_size=1, max_size=25),
+    choices=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12),
+    seed=st.integers(0, 99),
+)
+def test_drawn_merges_in_any_order(word, choices, seed):
+    symbols, pairs = ['a', 'b', 'c'], []
+    for first, second in choices:
+        pair = symbols[first % len(symbols)], symbols[second % len(symbols)]
+        if pair not in pairs:
+            pairs.append(pair)
+            symbols.append(''.join(pair))
+    np.random.RandomState(seed).shuffle(pairs)
+    original = OriginalGPT2.__new__(OriginalGPT2)
+    original.bpe_ranks, original.cache = {tuple(p): n for n, p in enumerate(pairs)}, {}
+    assert merge_symbols(word, original.bpe_ranks) == original.bpe(word).split(' ')
+
+
+@pytest.mark.data
+def test_gpt_with_spacy_and_ftfy(data_dir, monkeypatch):
+    spacy = pytest.importorskip('spacy')
+    pytest.importorskip('ftfy')
+    # 'en' was the name of a model whose tokenizer is that of the language
+    monkeypatch.setattr(spacy, 'load', lambda name, disable: spacy.blank(name))
+    folder = data_dir / 'vocab' / 'openai-gpt'
+    original = gpt_original.OpenAIGPTTokenizer(
+        str(folder / 'encoder_bpe_40000.json'), str(folder / 'vocab_40000.bpe'), SPECIAL
+    )
+    ours = OpenAIGPTTokenizer.from_pretrained(folder, special_tokens=SPECIAL)
+    assert ours.fix_text is not None
+    draw = np.random.RandomState(0)
+    drawn = [''.join(draw.choice([*ODD, *PIECES], draw.randint(1, 30))) for _ in range(1000)]
+    lines = (data_dir / 'text' / 'wiki_00.txt').read_text(encoding='utf-8')[:100000].split('\n')
+    for text in (*drawn, *lines, '\n'.join(lines), 'a \n\n b', ' \n ', ''):
+        assert ours.tokenize(text) == original.tokenize(text), ascii(text)
+        ids = ours.encode(text)
+        assert ids == original.encode(text)
+        assert ours.decode(ids) == original.decode(ids)
+
+
+lines_of_words = st.lists(
+    st.lists(
+        st.sampled_from(['a', 'b', 'The', 'the', '<unk>', '<eos>', '\u4e2d', 'x\u00a0y', '  '])
+    ).map(' '.join)
+)
+
+
+@fuzz
+@hypothesis.given(
+    lines=lines_of_words,
+    other=lines_of_words,
+    special=st.sampled_from([[], ['<eos>'], ['<unk>', '<eos>'], ['<eos>', '<unk>', '<S>']]),
+    min_freq=st.integers(0, 3),
+    max_size=st.none() | st.integers(0, 4),
+    lower_case=st.booleans(),
+    delimiter=st.sampled_from([None, ' ', 'a']),
+    eos=st.tuples(st.booleans(), st.booleans()),
+)
+def test_drawn_vocabularies_of_words(
+    tmp_path_factory, lines, other, special, min_freq, max_size, lower_case, delimiter, eos
+):
+    folder = tmp_path_factory.mktemp('words')
+    path = folder / 'text.txt'
+    path.write_text('\n'.join(lines), encoding='utf-8')
+    options = {
+        'special': special,
+        'min_freq': min_freq,
+        'max_size': max_size,
+        'lower_case': lower_case,
+        'delimiter': delimiter,
+    }
+    ours, original = TransfoXLTokenizer(**options), words_original.TransfoXLTokenizer(**options)
+    for each in (ours, original):
+        each.count_file(str(path), add_eos=eos[0])
+        each.build_vocab()
+    assert ours.idx2sym == original.idx2sym
+    torch.save(original.__dict__, folder / 'vocab.bin')
+    read = TransfoXLTokenizer.from_pretrained(folder / 'vocab.bin')
+    assert read.idx2sym == ours.idx2sym and read.counter == ours.counter == original.counter
+    path.write_text('\n'.join(other), encoding='utf-8')
+    try:
+        want = [row.tolist() for row in original.encode_file(str(path), False, False, *eos)]
+    except ValueError as error:
+        for each in (ours, read):
+            with pytest.raises(ValueError, match='no <unk> either'):
+                each.encode_file(path, False, False, *eos)
+        assert 'no <unk> token' in str(error)
+        return
+    for each in (ours, read):
+        assert [row.tolist() for row in each.encode_file(path, False, False, *eos)] == want
+
+
+@pytest.mark.data
+def test_words_of_real_text(data_dir):
+    path = str(data_dir / 'wikitext-2' / 'valid.txt')
+    options = {'special': ['<eos>', '<unk>'], 'min_freq': 3}
+    ours, original = TransfoXLTokenizer(**options), words_original.TransfoXLTokenizer(**options)
+    for each in (ours, original):
+        each.count_file(path)
+        each.build_vocab()
+    assert ours.idx2sym == original.idx2sym and json.dumps(ours.sym2idx) == json.dumps(
+        original.sym2idx
+    )
+    assert (ours.encode_file(path, True) == original.encode_file(path, True).numpy()).all()

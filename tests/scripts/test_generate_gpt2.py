@@ -1,0 +1,279 @@
+"""scripts/generate_gpt2.py on small random models."""
+
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2 import GPT2Config, GPT2LMHeadModel
+from gpt2.tokenizer import GPT2Tokenizer, bytes_to_unicode
+from model_zoo import cli
+from model_zoo.generation import generate
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'scripts' / 'generate_gpt2.py'
+BAR = '=' * 40
+
+
+@pytest.fixture(scope='module')
+def script():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location('generate_gpt2', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def save(folder, block_class, config, tokenizer_class, tokens, merges, **options):
+    folder.mkdir()
+    vocab_file, merges_file = folder / 'vocab.json', folder / 'merges.txt'
+    vocab_file.write_text(json.dumps({token: n for n, token in enumerate(tokens)}), 'utf-8')
+    merges_file.write_text('#version: 0.2\n' + '\n'.join(merges) + '\n', 'utf-8')
+    block = block_class(config)
+    block.initialize()
+    block.save_pretrained(str(folder), tokenizer_class(vocab_file, merges_file), **options)
+    return folder
+
+
+SIZES = {'n_embd': 32, 'n_layer': 2, 'n_head': 2, 'initializer_range': 0.5}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """A GPT-2 whose tokens are bytes."""
+    tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
+    config = GPT2Config(vocab_size=len(tokens), n_positions=48, n_ctx=48, **SIZES)
+    path = tmp_path_factory.mktemp('models') / 'small'
+    return save(path, GPT2LMHeadModel, config, GPT2Tokenizer, tokens, ['t h'])
+
+
+def run(script, capsys, *arguments):
+    """Exit status, standard output and standard error of the script."""
+    status = cli.run(script.main, [str(each) for each in arguments])
+    return (status, *capsys.readouterr())
+
+
+def expected(folder, prompts, count, **options):
+    block = GPT2LMHeadModel.from_pretrained(str(folder))
+    tokenizer = GPT2Tokenizer.from_pretrained(str(folder))
+    found = generate(block, [tokenizer.encode(prompt) for prompt in prompts], count, **options)
+    return [[tokenizer.decode(each.tokens) for each in of_prompt] for of_prompt in found]
+
+
+def test_a_prompt(script, folder, capsys):
+    status, out, _ = run(
+        script, capsys, '--model_name_or_path', folder, '--prompt', 'the', '--greedy', '--length',
+        20,
+    )  # fmt: skip
+    assert status == 0
+    ((text,),) = expected(folder, ['the'], 20)
+    assert out == f'{BAR} SAMPLE 1 {BAR}\n{text}\n{"=" * 80}\n'
+
+
+def test_a_file_and_a_json_file(script, folder, tmp_path, capsys):
+    prompts = tmp_path / 'prompts.txt'
+    prompts.write_text('the\n\nOnce upon a time\r\n', 'utf-8')
+    output = tmp_path / 'texts.json'
+    status, out, _ = run(
+        script, capsys, '--model_name_or_path', folder, '--input_file', prompts, '--num_beams', 3,
+        '--nsamples', 2, '--batch_size', 4, '--length', 9, '--output', output,
+    )  # fmt: skip
+    assert status == 0
+    texts = ['the', 'Once upon a time']
+    samples = expected(folder, texts, 9, num_beams=3, num_return_sequences=2)
+    results = json.loads(output.read_text('utf-8'))
+    assert [result['prompt'] for result in results] == texts
+    assert [[each['text'] for each in result['samples']] for result in results] == samples
+    for result in results:
+        for sample in result['samples']:
+            assert len(sample['tokens']) == 9
+            assert sample['finish'] == 'length'
+            assert sample['log_prob'] < 0
+    places = [out.index(part) for part in ('Prompt: the', ' SAMPLE 1 ', ' SAMPLE 2 ',
+                                           'Prompt: Once', ' SAMPLE 3 ', ' SAMPLE 4 ')]  # fmt: skip
+    assert places == sorted(places)
+
+
+def test_unconditional_samples(script, folder, tmp_path, capsys):
+    def samples(name, *more):
+        output = tmp_path / f'{name}.json'
+        status, out, _ = run(
+            script, capsys, '--model_name_or_path', folder, '--unconditional', '--nsamples', 5,
+            '--length', 12, '--temperature', 1.5, '--top_k', 40, '--output', output, *more,
+        )  # fmt: skip
+        assert status == 0
+        assert out.count(' SAMPLE ') == 5
+        (result,) = json.loads(output.read_text('utf-8'))
+        assert result['prompt'] is None
+        return [tuple(each['tokens']) for each in result['samples']]
+
+    first = samples('first')
+    assert len(set(first)) == 5
+    assert samples('again') == first
+    assert set(samples('another', '--seed', 1)).isdisjoint(first)
+    assert len(set(samples('batches', '--batch_size', 2))) == 5
+
+
+def test_streams_print_the_same(script, folder, capsys):
+    flags = ('--model_name_or_path', folder, '--prompt', 'the', '--top_p', 0.9, '--length', 30)
+    status, out, _ = run(script, capsys, *flags)
+    streamed = run(script, capsys, *flags, '--stream')
+    assert streamed[:2] == (status, out) == (0, out)
+
+
+def test_a_stop_token(script, folder, tmp_path, capsys):
+    ((text,),) = expected(folder, ['the'], 30)
+    stop = next(char for char in text[3:] if ' ' < char < '\x7f')
+    output = tmp_path / 'texts.json'
+    _, out, _ = run(
+        script, capsys, '--model_name_or_path', folder, '--prompt', 'the', '--greedy', '--length',
+        30, '--stop', stop, '<|endoftext|>', '--output', output,
+    )  # fmt: skip
+    assert f'\n{text[: text.index(stop)]}\n' in out
+    assert json.loads(output.read_text('utf-8'))[0]['samples'][0]['finish'] == 'stop'
+
+
+def test_the_default_length_fits_the_context(script, folder, tmp_path, capsys):
+    output = tmp_path / 'texts.json'
+    for prompt, more, length in (
+        ('the', (), 24),
+        ('x' * 40, (), 8),
+        ('x' * 40, ('--overflow', 'slide'), 24),
+    ):
+        status, _, _ = run(
+            script, capsys, '--model_name_or_path', folder, '--prompt', prompt, '--output', output,
+            *more,
+        )  # fmt: skip
+        assert status == 0
+        assert len(json.loads(output.read_text('utf-8'))[0]['samples'][0]['tokens']) == length
+
+
+def test_a_conversation(script, folder, capsys, monkeypatch):
+    lines = ['the', '', 'x' * 60, 'the']
+    monkeypatch.setattr(sys, 'stdin', io.StringIO('\n'.join(lines) + '\n'))
+    status, out, err = run(script, capsys, '--model_name_or_path', folder, '--length', 15)
+    assert status == 0
+    assert out.count('Model prompt >>> ') == 5
+    assert 'Prompt should not be empty!' in out
+    assert 'error: prompt 0 has 60 tokens, and the context of this model is 48' in err
+    texts = [part.split('=' * 80)[0] for part in out.split(f'SAMPLE 1 {BAR}\n')[1:]]
+    assert len(texts) == len(set(texts)) == 2, 'the same prompt is continued differently'
+
+
+@pytest.mark.parametrize('format', ['native', 'huggingface'])
+def test_the_other_families_folders(script, tmp_path, capsys, format):
+    letters = [chr(ord('a') + n) for n in range(26)]
+    tokens = [*letters, *(letter + '</w>' for letter in letters), 'th', 'the</w>', '<unk>']
+    config = OpenAIGPTConfig(vocab_size=len(tokens), n_positions=32, n_ctx=32, **SIZES)
+    merges = ['t h', 'th e</w>']
+    folder = save(
+        tmp_path / 'gpt', OpenAIGPTLMHeadModel, config, OpenAIGPTTokenizer, tokens, merges,
+        format=format,
+    )  # fmt: skip
+    flags = ('--model_name_or_path', folder, '--prompt', 'the cat', '--length', 20)
+    status, out, err = run(script, capsys, *flags)
+    assert (status, out.count('SAMPLE')) == (0, 1), err
+    assert run(script, capsys, *flags, '--stream')[:2] == (status, out)
+    status, _, err = run(script, capsys, '--model_name_or_path', folder, '--unconditional')
+    assert status == 1
+    assert 'error: --unconditional: the vocabulary of this model has none of' in err
+
+
+def test_the_command(folder, tmp_path):
+    """From another folder, with a pipe for prompts."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), '--model_name_or_path', str(folder), '--length', '5'],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
+        input='the\n',
+        capture_output=True,
+        encoding='utf-8',
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('SAMPLE 1') == 1
+    assert 'Traceback' not in done.stderr
+
+
+def test_ctrl_c(folder, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, '-u', str(SCRIPT), '--model_name_or_path', str(folder)],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    shown = b''
+    while not shown.endswith(b'>>> '):
+        shown += process.stdout.read(1)
+        assert process.poll() is None
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.decode().splitlines()[-1] == 'interrupted'
+    assert b'Traceback' not in err
+
+
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
+        (['--output', 'x.json'], '--output goes with'),
+        (['--nsamples', '0'], '--nsamples must be at least 1'),
+        (['--batch_size', '0'], '--batch_size must be at least 1, or -1, not 0'),
+        (['--length', '-2'], '--length must be at least 1'),
+        (['--top_k', '-1'], '--top_k must be at least 1, or 0'),
+        (['--temperature', '0'], '--temperature must be above 0; .* --greedy'),
+        (['--temperature', '-1', '--prompt', 'a'], 'temperature must be a number above 0'),
+        (['--top_k', '999', '--prompt', 'a'], 'top_k is 999, and the vocabulary has 258'),
+        (['--top_p', '1.5', '--prompt', 'a'], 'top_p must be above 0 and at most 1'),
+        (['--greedy', '--top_k', '4'], '--greedy draws no tokens'),
+        (['--greedy', '--nsamples', '2'], '--greedy finds one text'),
+        (['--num_beams', '2', '--top_p', '0.5'], '--num_beams draws no tokens'),
+        (['--num_beams', '2', '--nsamples', '3'], '--nsamples 3 is above --num_beams 2'),
+        (['--num_beams', '2', '--stream'], '--stream: beam search'),
+        (['--num_beams', '2', '--greedy'], '--greedy and --num_beams: choose one'),
+        (['--num_beams', '0'], '--num_beams must be at least 1'),
+        (['--prompt', ''], 'the prompt .* is empty'),
+        (['--prompt', 'x' * 50], 'prompt 0 has 50 tokens, and the context of this model is 48'),
+        (['--prompt', 'a', '--length', '99'], '99 are to be added'),
+        (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
+        (['--prompt', 'a', '--seed', '-1'], '--seed must be at least 0'),
+        (['--input_file', 'missing.txt'], "cannot read 'missing.txt'"),
+        (['--prompt', 'a', '--gpu', '0'], 'GPU'),
+    ],
+)
+def test_bad_flags(script, folder, tmp_path, monkeypatch, capsys, flags, message):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(script, capsys, '--model_name_or_path', folder, *flags)
+    assert status == 1
+    lines = err.splitlines()
+    assert len(lines) == 1, err
+    assert re.search(message, lines[0]), err
+
+
+def test_bad_folders_and_names(script, folder, tmp_path, capsys):
+    (tmp_path / 'prompts.txt').write_text('\n \n')
+    cases = {
+        ('--model_name_or_path', tmp_path): 'has no weights',
+        ('--model_name_or_path', 'gpt5'): 'unknown',
+        ('--model_name_or_path', 'bert_12_768_12'): 'this is no language model',
+        ('--model_name_or_path', folder, '--input_file', tmp_path / 'prompts.txt'): 'has no prompt',
+    }
+    for flags, message in cases.items():
+        status, _, err = run(script, capsys, *flags)
+        assert status == 1
+        assert message in err, err
+        assert 'Traceback' not in err

@@ -1,0 +1,130 @@
+"""What the comparisons of our Transformer-XL with the original share; needs no original itself."""
+
+import mxnet as mx
+import numpy as np
+import safetensors.numpy
+
+import transfo_xl
+
+#: a small model; its weights are large, so that nothing hides in linear ranges
+CONFIG = {
+    'vocab_size': 40,
+    'cutoffs': [9, 22],
+    'd_model': 10,
+    'd_embed': 8,
+    'n_head': 2,
+    'd_head': 4,
+    'd_inner': 12,
+    'div_val': 2,
+    'n_layer': 2,
+    'tgt_len': 5,
+    'mem_len': 6,
+    'clamp_len': -1,
+    'same_length': False,
+    'init_std': 0.3,
+    'proj_init_std': 0.3,
+    'dropout': 0.0,
+}
+#: name -> what is different from CONFIG
+VARIANTS = {
+    'plain': {},
+    'div_val_1': {'div_val': 1, 'd_embed': 10},
+    'div_val_1_projected': {'div_val': 1},
+    'untied': {'tie_weight': False, 'proj_share_all_but_first': False},
+    'div_val_1_untied': {'div_val': 1, 'tie_weight': False, 'proj_share_all_but_first': False},
+    'shared_biases': {'untie_r': False},
+    'pre_lnorm': {'pre_lnorm': True},
+    'clamp_len': {'clamp_len': 4},
+    'same_length': {'same_length': True},
+    'ext_len': {'ext_len': 2},
+    'ext_len_longer_than_segments': {'ext_len': 7, 'same_length': True},
+    'one_cluster': {'cutoffs': []},
+    'no_memory': {'mem_len': 0},
+    'all': {
+        'pre_lnorm': True, 'clamp_len': 5, 'same_length': True, 'ext_len': 1, 'untie_r': False,
+        'div_val': 1, 'mem_len': 3,
+    },
+}  # fmt: skip
+#: lengths of the segments that follow one another
+LENGTHS = (5, 4, 5)
+
+
+def make_config(variant):
+    """Fields of the configuration of a variant."""
+    return {**CONFIG, **VARIANTS[variant]}
+
+
+def make_inputs(config, seed=0, batch=3, lengths=LENGTHS):
+    """Segments: a list of (words, labels)."""
+    random = np.random.RandomState(seed)
+    text = random.randint(0, config['vocab_size'], (batch, sum(lengths) + 1))
+    ends = np.cumsum(lengths)
+    return [
+        (text[:, end - length : end], text[:, end - length + 1 : end + 1])
+        for end, length in zip(ends, lengths)
+    ]
+
+
+def make_block(state, folder, config, name='TransfoXLLMHeadModel'):
+    """Our block with the weights `state` of the original, by way of a file."""
+    path = str(folder / 'model.safetensors')
+    state = {key: np.ascontiguousarray(value, 'float32') for key, value in state.items()}
+    safetensors.numpy.save_file(state, path)
+    block = getattr(transfo_xl, name)(transfo_xl.TransfoXLConfig(**config))
+    block.load_parameters(path, ignore_extra=name == 'TransfoXLModel')
+    return block
+
+
+def run(block, segments):
+    """Scores, losses and memories of segments that follow one another, and all gradients.
+
+    The gradients are of the sum of all losses, by the original's names.
+    """
+    result = {'scores': [], 'losses': [], 'mems': []}
+    mems = None
+    for words, _ in segments:
+        scores, mems = block(mx.nd.array(words, dtype='int32'), mems)
+        result['scores'].append(scores.asnumpy())
+        result['mems'].append([memory.asnumpy() for memory in mems])
+    for parameter in block.collect_params().values():
+        parameter.zero_grad()
+    mems = None
+    with mx.autograd.record(train_mode=False):
+        losses = []
+        for words, labels in segments:
+            arrays = [mx.nd.array(array, dtype='int32') for array in (words, labels)]
+            loss, mems = block(arrays[0], mems, labels=arrays[1])
+            losses.append(loss)
+        total = mx.nd.add_n(*[loss.sum() for loss in losses])
+    total.backward()
+    result['losses'] = [loss.asnumpy() for loss in losses]
+    ours = {name: p.grad().asnumpy() for name, p in block._own_parameters().items()}
+    mapping = block.mappings()['huggingface']
+    result['gradients'] = mapping.save(ours, block.config, with_prefix=True)
+    return result
+
+
+def assert_same(ours, theirs, tolerance=1e-5):
+    """Outputs and memories within `tolerance`, gradients within 1e-4 of their norms."""
+    for kind in ('scores', 'losses'):
+        for one, two in zip(ours[kind], theirs[kind]):
+            np.testing.assert_allclose(one, two, atol=tolerance, rtol=0)
+    for one, two in zip(ours['mems'], theirs['mems']):
+        assert_same_memories(one, two, tolerance)
+    assert set(theirs['gradients']) <= set(ours['gradients'])
+    largest = max(np.linalg.norm(value) for value in theirs['gradients'].values())
+    for name, value in theirs['gradients'].items():
+        error = np.linalg.norm(ours['gradients'][name] - value)
+        limit = 1e-4 * np.linalg.norm(value) + 1e-6 * max(largest, 1)
+        assert error <= limit, (name, error, np.linalg.norm(value))
+
+
+def assert_same_memories(ours, theirs, tolerance=1e-5):
+    """Our memory is theirs, which may be shorter; what ours has before that counts for nothing."""
+    assert len(ours) == (len(theirs) + 1 if len(theirs) else 0)
+    for memory, wanted in zip(ours, theirs):
+        length = wanted.shape[0]
+        assert (ours[-1] == length).all()
+        np.testing.assert_allclose(
+            memory[len(memory) - length :], wanted, atol=tolerance, rtol=0
+        )

@@ -1,0 +1,142 @@
+"""export_block and Gluon's own export for GPT and GPT-2."""
+
+import inspect
+
+import mxnet as mx
+import numpy as np
+import pytest
+from gpt_compare import (
+    CONFIGS,
+    HEADS,
+    PACKAGES,
+    assert_same,
+    config_class,
+    family_of,
+    flatten,
+    make_inputs,
+    rows_for,
+)
+
+import export
+from model_zoo.errors import InputError
+
+CONFIG = {**CONFIGS['gpt']['small'], 'n_head': 4, 'n_embd': 16, 'n_positions': 24}
+NAMES = ('OpenAIGPTModel', 'GPT2Model', *HEADS['gpt'], *HEADS['gpt2'])
+WITH_PAST = [name for name in NAMES if family_of(name) == 'gpt2']
+
+
+def make(name, **options):
+    block = getattr(PACKAGES[family_of(name)], name)(config_class(name)(**CONFIG), **options)
+    block.initialize()
+    return block
+
+
+def inputs_of(name, batch=2, length=7, dtype='int32'):
+    """All inputs that a graph can have but the past, by name."""
+    rows = rows_for(name, batch)
+    inputs = make_inputs(name, CONFIG, 0, rows, length)
+    inputs['valid_length'] = np.random.randint(1, length + 1, rows)
+    arrays = {
+        key: mx.nd.array(value, dtype=dtype)
+        for key, value in inputs.items()
+        if not key.endswith('labels')
+    }
+    return {**arrays, 'head_mask': mx.nd.array([[1, 0, 1, 0.5], [1, 1, 0, 1]])}
+
+
+def in_order(block, named):
+    """The block's positional inputs."""
+    names = list(inspect.signature(block.__call__).parameters)
+    return [named.get(name) for name in names[:-1]]
+
+
+def load(paths, count):
+    return mx.gluon.SymbolBlock.imports(paths[0], [f'data{i}' for i in range(count)], paths[1])
+
+
+@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_default_inputs(tmp_path, name, hybridized):
+    """Words, the choices' tokens where there are some, and valid length."""
+    block = make(name)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    loaded = load(export.export_block(block, str(tmp_path), 'block'), len(block.export_inputs))
+    for batch, length in [(1, 5), (4, 24)]:
+        inputs = inputs_of(name, batch, length)
+        inputs = {key: inputs[key] for key in block.export_inputs}
+        assert_same(loaded(*inputs.values()), flatten(block(**inputs)))
+
+
+@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('left_out', [(), ('valid_length', 'head_mask'), ('token_types',)])
+def test_chosen_inputs(tmp_path, name, left_out):
+    block = make(name, output_attentions=True, output_all_encodings=True)
+    block.prune_heads({0: [2]})
+    inputs = {key: value for key, value in inputs_of(name).items() if key not in left_out}
+    paths = export.export_block(block, str(tmp_path), 'block', in_order(block, inputs))
+    other = {key: value for key, value in inputs_of(name, 3, 20).items() if key not in left_out}
+    data = [value for value in in_order(block, other) if value is not None]
+    assert_same(load(paths, len(data))(*data), flatten(block(**other)))
+
+
+@pytest.mark.parametrize('name', WITH_PAST)
+def test_past(tmp_path, name):
+    """Each layer's is an input of its own; the graph's last outputs are those of the next call."""
+    block = make(name)
+    block.prune_heads({1: [0, 1]})
+    chosen = [key for key in inputs_of(name) if key in ('words', 'mc_token_ids')]
+    first = {key: inputs_of(name, 2, 4)[key] for key in chosen}
+    past = block(**first)[-1]
+    inputs = {**{key: inputs_of(name, 2, 4)[key] for key in chosen}, 'past': past}
+    paths = export.export_block(block, str(tmp_path), 'block', in_order(block, inputs))
+    loaded = load(paths, len(chosen) + 2)
+    for length in (3, 1, 9):
+        step = {key: inputs_of(name, 2, length)[key] for key in chosen}
+        outputs = loaded(*step.values(), *past)
+        assert_same(outputs, flatten(block(**step, past=past)))
+        past = outputs[-2:]
+    assert past[1].shape == (2, 2 * len(first['words'][0]) if 'Double' in name else 2, 2, 17, 4)
+
+
+def test_text_as_long_as_the_context(tmp_path):
+    block = make('GPT2LMHeadModel')
+    words = mx.nd.ones((1, 24))
+    export.export_block(block, str(tmp_path), 'block', [words])
+    past = block(words[:, :20])[1]
+    inputs = in_order(block, {'words': words[:, :4], 'past': past})
+    export.export_block(block, str(tmp_path), 'block', inputs)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_inputs_that_cannot_be(tmp_path, name):
+    block = make(name)
+    inputs = inputs_of(name)
+    labels = {'lm_labels': inputs['words']} if 'Head' in name else {}
+    for more, message in [
+        (labels, f'lm_labels of {name} cannot be an input of an exported graph'),
+        ({'past': [mx.nd.ones((2, 2, 4, 3, 4))] * 3}, f'past must be a list of 2|past of {name}'),
+    ]:
+        if more:
+            with pytest.raises(InputError, match=message):
+                given = in_order(block, {**inputs, **more})
+                export.export_block(block, str(tmp_path), 'block', given)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_gluons_own_export(tmp_path, name):
+    """Block.export of a hybridized block, loaded by SymbolBlock at another batch and length."""
+    block = make(name)
+    block.hybridize()
+    text = [key for key in inputs_of(name) if key in ('words', 'mc_token_ids', 'position_ids')]
+    first = {key: inputs_of(name)[key] for key in text}
+    block(**first)
+    block.export(str(tmp_path / 'block'))
+    paths = [str(tmp_path / f'block-{end}') for end in ('symbol.json', '0000.params')]
+    other = {key: inputs_of(name, 3, 11)[key] for key in text}
+    data = [value for value in in_order(block, other) if value is not None]
+    assert_same(load(paths, len(data))(*data), flatten(block(**other)))
+    if 'Head' in name:
+        block(**first, lm_labels=first['words'])
+        with pytest.raises(InputError, match='has more inputs than the text, such as labels'):
+            block.export(str(tmp_path / 'block'))

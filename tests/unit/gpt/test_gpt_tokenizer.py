@@ -1,0 +1,222 @@
+"""GPT's tokenizer: the original's tokens and ids, with and without spaCy, offsets, files."""
+
+import json
+import logging
+import pickle
+import re
+import types
+
+import gluonnlp
+import numpy as np
+import pytest
+
+from gpt.tokenizer import OpenAIGPTTokenizer, text_standardize
+from model_zoo.errors import InputError
+
+
+@pytest.fixture(scope='module')
+def expected(fixtures):
+    return json.loads((fixtures / 'lm_tokenizer_cases.json').read_text())['gpt']
+
+
+@pytest.fixture(scope='module')
+def folder(expected, tmp_path_factory):
+    """The release's own names of files."""
+    folder = tmp_path_factory.mktemp('gpt')
+    ids = {token: place for place, token in enumerate(expected['vocab'])}
+    (folder / 'encoder_bpe_40000.json').write_text(json.dumps(ids))
+    lines = ['#version: 0.2', *expected['merges'], '']
+    (folder / 'vocab_40000.bpe').write_text('\n'.join(lines), encoding='utf-8')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def without_spacy(monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'ftfy', None)
+
+
+@pytest.fixture
+def tokenizer(folder):
+    return OpenAIGPTTokenizer.from_pretrained(folder)
+
+
+def with_spacy(monkeypatch, folder, words):
+    """A tokenizer over stand-ins for ftfy and spaCy, which aren't installed with the tests."""
+    modules = __import__('sys').modules
+    ftfy = types.SimpleNamespace(fix_text=lambda text: text.replace('\u2019', "'"))
+    tokens = lambda text: [types.SimpleNamespace(text=word) for word in words(text)]  # noqa: E731
+    nlp = types.SimpleNamespace(tokenizer=tokens)
+    monkeypatch.setitem(modules, 'ftfy', ftfy)
+    monkeypatch.setitem(modules, 'spacy', types.SimpleNamespace(blank=lambda language: nlp))
+    return OpenAIGPTTokenizer.from_pretrained(folder)
+
+
+# the original's tokens
+
+
+def test_tokens_and_ids_are_the_originals(expected, tokenizer):
+    for case in expected['cases']:
+        assert tokenizer.tokenize(case['text']) == case['tokens']
+        assert tokenizer.encode(case['text']) == case['ids']
+        assert tokenizer.convert_tokens_to_ids(case['tokens']) == case['ids']
+        text = tokenizer.decode(case['ids'])
+        plain = tokenizer.decode(case['ids'], clean_up_tokenization_spaces=False)
+        assert [text, plain] == case['decoded']
+
+
+def test_special_tokens_are_the_originals(expected, tokenizer):
+    tokenizer.set_special_tokens(expected['special'])
+    assert len(tokenizer) == len(expected['vocab']) + 3
+    tokens = [*expected['special'], 'the', 'a']
+    assert tokenizer.convert_tokens_to_ids(tokens) == expected['special_ids']
+    assert tokenizer.convert_tokens_to_ids('_start_') == len(expected['vocab'])
+    for case in expected['special_cases']:
+        assert tokenizer.tokenize(case['text']) == case['tokens']
+        assert tokenizer.encode(case['text']) == case['ids']
+    ids = tokenizer.convert_tokens_to_ids(['_start_', 'the</w>', '_classify_'])
+    assert tokenizer.convert_ids_to_tokens(ids, skip_special_tokens=True) == ['the</w>']
+    assert tokenizer.decode(ids, skip_special_tokens=True) == 'the'
+    assert tokenizer.decode(ids) == '_start_the _classify_'
+    tokenizer.set_special_tokens(None)
+    assert not tokenizer.special_tokens and len(tokenizer) == len(expected['vocab'])
+    assert [tokenizer.encode(case['text']) for case in expected['cases']] == [
+        case['ids'] for case in expected['cases']
+    ]
+
+
+def test_a_batch_is_padded_on_the_right(expected, tokenizer):
+    texts = [case['text'] for case in expected['cases']]
+    batch = tokenizer.encode_batch(texts)
+    ids, lengths = batch['input_ids'], batch['valid_length']
+    assert ids.dtype == lengths.dtype == np.int32
+    assert ids.shape == (len(texts), lengths.max())
+    for row, length, case in zip(ids, lengths, expected['cases']):
+        assert row[:length].tolist() == case['ids'] and not row[length:].any()
+    rows = tokenizer.encode_batch(texts, pad=False)['input_ids']
+    assert [row.tolist() for row in rows] == [case['ids'] for case in expected['cases']]
+    assert tokenizer.encode_batch([])['input_ids'].shape == (0, 0)
+
+
+def test_offsets_cover_what_the_pieces_were_made_of(expected, tokenizer):
+    text = 'Caf\u00e9\u0301s, THE\u4e2dx'
+    found = tokenizer.tokenize_with_offsets(text)
+    assert [piece for piece, _ in found] == tokenizer.tokenize(text)
+    parts = [text[start:end] for _, (start, end) in found]
+    assert ''.join(parts) == text.replace(' ', '')
+    assert '\u00e9\u0301s' in ''.join(parts) and parts[-1] == 'x' and parts[-2] == '\u4e2d'
+    for case in expected['cases']:
+        pieces = tokenizer.tokenize_with_offsets(case['text'])
+        assert [piece for piece, _ in pieces] == case['tokens']
+
+
+def test_spacy_and_ftfy_are_taken_where_they_are(folder, monkeypatch):
+    split = re.compile(r'\S+|\s+').findall
+    tokenizer = with_spacy(monkeypatch, folder, split)
+    # the original's odd cases: a line break with a space is its token, spaces are cut at
+    tokens = tokenizer.tokenize('THE\u2019 \n a')
+    assert tokens[0] == 'the' and "'</w>" in tokens
+    assert tokenizer.bpe('\n ') == '\n</w>' and tokenizer.bpe(' ') == ' </w>'
+    assert tokenizer.bpe('a b').split(' ') == ['a', '', '', 'b</w>']
+    with pytest.raises(InputError, match='ftfy'):
+        tokenizer.tokenize_with_offsets('a')
+    tokenizer.set_special_tokens(['_x_'])
+    assert tokenizer.tokenize('THE\u2019 \n a') == tokens
+
+
+def test_text_is_standardized_as_the_original_does():
+    text = 'a\u2014b\u2026 ((x)) "" \u00b4q\u00b4 \t\n\n c  __d[]'
+    assert text_standardize(text) == 'a - b... (( x )) "" \'q\' \n c __ d [ ]'
+
+
+def test_warning_without_spacy(folder, caplog):
+    with caplog.at_level(logging.WARNING):
+        OpenAIGPTTokenizer.from_pretrained(folder)
+    assert 'basic tokenizer' in caplog.text and 'gluon-transformer-zoo[gpt]' in caplog.text
+
+
+# files
+
+
+def test_saved_files_give_the_same_tokenizer(expected, folder, tokenizer, tmp_path):
+    tokenizer.set_special_tokens(expected['special'])
+    tokenizer.max_len = 7
+    paths = tokenizer.save_pretrained(tmp_path / 'new')
+    names = ['vocab.json', 'merges.txt', 'special_tokens.txt', 'tokenizer_config.json']
+    assert [path.rsplit('/', 1)[1] for path in paths] == names
+    again = OpenAIGPTTokenizer.from_pretrained(tmp_path / 'new')
+    assert again.encoder == tokenizer.encoder and again.bpe_ranks == tokenizer.bpe_ranks
+    assert again.special_tokens == tokenizer.special_tokens and again.max_len == 7
+    by_file = OpenAIGPTTokenizer.from_pretrained(paths[0], special_tokens=None, max_len=9)
+    assert not by_file.special_tokens and by_file.max_len == 9
+    assert tokenizer.save_vocabulary(tmp_path / 'new') == paths[:3]
+    direct = OpenAIGPTTokenizer(*paths[:2], special_tokens=expected['special'])
+    assert direct.encode('the end') == tokenizer.encode('the end')
+
+
+def test_vocab_has_the_same_ids(expected, tokenizer):
+    tokenizer.set_special_tokens(expected['special'])
+    vocab = tokenizer.vocab
+    assert isinstance(vocab, gluonnlp.Vocab) and len(vocab) == len(tokenizer)
+    assert vocab.idx_to_token == [*expected['vocab'], *expected['special']]
+    assert vocab.unknown_token == '<unk>' and vocab['no such'] == tokenizer.encoder['<unk>']
+
+
+def test_pickled_tokenizer(expected, tokenizer):
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again.encode(expected['cases'][3]['text']) == expected['cases'][3]['ids']
+
+
+# bad input
+
+
+def test_long_text_is_warned_of(folder, caplog):
+    tokenizer = OpenAIGPTTokenizer.from_pretrained(folder, max_len=3)
+    for encode in (tokenizer.encode, lambda text: tokenizer.encode_batch([text])):
+        caplog.clear()
+        encode('a b c')
+        assert not caplog.records
+        encode('a b c d')
+        assert '4 ids is longer than the 3' in caplog.text
+
+
+def test_unknown_tokens_have_the_originals_id_and_unknown_ids_are_named(expected, tokenizer):
+    unknown = expected['vocab'].index('<unk>')
+    assert tokenizer.convert_tokens_to_ids(['\u4e2d</w>', 'no such']) == [unknown] * 2
+    assert tokenizer.convert_ids_to_tokens(3) == expected['vocab'][3]
+    assert tokenizer.convert_ids_to_tokens(np.array([3, 4])) == expected['vocab'][3:5]
+    for ids in ([0, len(tokenizer)], [-1]):
+        with pytest.raises(InputError, match=f'id {ids[-1]} is not in the vocabulary; its ids'):
+            tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize(
+    'special, message',
+    [
+        (['a', 'a'], "'a' is there already"),
+        (['x\ny'], 'without line breaks'),
+        ([''], 'without line breaks'),
+        ([3], 'without line breaks'),
+        ('abc', 'must be a list'),
+        (['the</w>'], "'the</w>' is there already"),
+    ],
+)
+def test_bad_special_tokens(tokenizer, special, message):
+    with pytest.raises(InputError, match=message):
+        tokenizer.set_special_tokens(special)
+
+
+def test_bad_texts(tokenizer):
+    for call in (tokenizer.tokenize, tokenizer.encode, lambda text: tokenizer.encode_batch([text])):
+        with pytest.raises(InputError, match='must be a str, not bytes'):
+            call(b'a')
+    with pytest.raises(InputError, match='list of str'):
+        tokenizer.encode_batch('abc')
+
+
+@pytest.mark.data
+def test_the_released_vocabulary(data_dir):
+    tokenizer = OpenAIGPTTokenizer.from_pretrained(data_dir / 'vocab' / 'openai-gpt')
+    assert len(tokenizer) == 40478 == len(tokenizer.vocab)
+    text = 'Hello, world! This is a test.'
+    assert tokenizer.decode(tokenizer.encode(text)) == text.lower()
+    assert tokenizer._rust is not None

@@ -1,0 +1,147 @@
+"""GPT-2's tokenizer: the release's tokens and ids, every text comes back, offsets, files."""
+
+import json
+import pickle
+
+import gluonnlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gpt2.tokenizer import GPT2Tokenizer, bytes_to_unicode
+from model_zoo.errors import InputError
+
+hypothesis = pytest.importorskip('hypothesis')
+
+
+@pytest.fixture(scope='module')
+def expected(fixtures):
+    return json.loads((fixtures / 'lm_tokenizer_cases.json').read_text())['gpt2']
+
+
+@pytest.fixture(scope='module')
+def folder(expected, tmp_path_factory):
+    """The release's own names of files."""
+    folder = tmp_path_factory.mktemp('gpt2')
+    ids = {token: place for place, token in enumerate(expected['vocab'])}
+    (folder / 'encoder.json').write_text(json.dumps(ids))
+    lines = ['#version: 0.2', *expected['merges'], '']
+    (folder / 'vocab.bpe').write_text('\n'.join(lines), encoding='utf-8')
+    return folder
+
+
+@pytest.fixture(scope='module')
+def tokenizer(folder):
+    return GPT2Tokenizer.from_pretrained(folder)
+
+
+def test_tokens_and_ids_are_the_releases(expected, tokenizer):
+    for case in expected['cases']:
+        assert tokenizer.tokenize(case['text']) == case['tokens']
+        assert tokenizer.encode(case['text']) == case['ids']
+        assert tokenizer.convert_tokens_to_ids(case['tokens']) == case['ids']
+        assert [tokenizer.decode(case['ids'])] == case['decoded']
+
+
+def test_the_slow_way_gives_the_same(expected, tokenizer):
+    slow = pickle.loads(pickle.dumps(tokenizer))
+    slow._rust = None
+    for case in expected['cases']:
+        assert slow.encode(case['text']) == case['ids']
+
+
+@hypothesis.settings(max_examples=300, deadline=None, database=None)
+@hypothesis.given(text=hypothesis.strategies.text())
+def test_any_text_comes_back(tokenizer, text):
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    batch = tokenizer.encode_batch([text, text * 2])
+    assert tokenizer.decode(batch['input_ids'][0, : batch['valid_length'][0]]) == text
+    found = tokenizer.tokenize_with_offsets(text)
+    assert [piece for piece, _ in found] == tokenizer.convert_ids_to_tokens(ids)
+    last = 0
+    for piece, (start, end) in found:
+        assert start <= last <= end and start < end
+        if len(piece) == len(text[start:end].encode()):  # no character is shared with another one
+            assert tokenizer.decode(tokenizer.convert_tokens_to_ids([piece])) == text[start:end]
+        last = end
+    assert last == len(text)
+
+
+def test_lone_surrogates_are_replaced(tokenizer):
+    assert tokenizer.decode(tokenizer.encode('a\ud800b\udfff')) == 'a\ufffdb\ufffd'
+
+
+def test_bytes_have_distinct_printable_characters():
+    chars = bytes_to_unicode()
+    assert sorted(chars) == list(range(256)) and len(set(chars.values())) == 256
+    assert all(char.isprintable() and not char.isspace() for char in chars.values())
+    assert chars[ord('a')] == 'a' and chars[32] == '\u0120' and chars[10] == '\u010a'
+
+
+def test_parts_of_characters_are_decoded_by_rule(folder, tokenizer):
+    ids = tokenizer.encode('\U0001f600')
+    assert len(ids) > 1 and tokenizer.decode(ids[:1]) == '\ufffd'
+    assert GPT2Tokenizer.from_pretrained(folder, errors='ignore').decode(ids[:1]) == ''
+
+
+def test_end_of_text_is_a_token_and_not_in_texts(expected, tokenizer):
+    end = len(expected['vocab']) - 1
+    assert tokenizer.convert_tokens_to_ids('<|endoftext|>') == end
+    assert end not in tokenizer.encode('<|endoftext|>')
+    assert tokenizer.decode([end]) == '<|endoftext|>'
+
+
+def test_special_tokens(expected, folder):
+    special = [*expected['special'], '\u00e9\u00e9']
+    tokenizer = GPT2Tokenizer.from_pretrained(folder, special_tokens=special)
+    start = len(expected['vocab'])
+    ids = tokenizer.convert_tokens_to_ids([*expected['special'], 'a'])
+    assert ids[:3] == expected['special_ids'][:3] == [start, start + 1, start + 2]
+    ids = [start, *tokenizer.encode(' \u00e9'), start + 3]
+    assert tokenizer.decode(ids) == '_start_ \u00e9\u00e9\u00e9'
+    assert tokenizer.decode([start, start + 3], skip_special_tokens=True) == ''
+    for case in expected['special_cases']:
+        assert tokenizer.encode(case['text']) == case['ids']
+
+
+def test_batch(expected, tokenizer):
+    texts = [case['text'] for case in expected['cases']]
+    batch = tokenizer.encode_batch(texts)
+    assert batch['input_ids'].dtype == np.int32
+    for row, length, case in zip(batch['input_ids'], batch['valid_length'], expected['cases']):
+        assert row[:length].tolist() == case['ids']
+    ids = mx.nd.array(batch['input_ids'][3, : batch['valid_length'][3]])
+    assert tokenizer.decode(ids) == texts[3]
+
+
+def test_saved_files_give_the_same_tokenizer(expected, tokenizer, tmp_path):
+    paths = tokenizer.save_pretrained(tmp_path)
+    assert [path.rsplit('/', 1)[1] for path in paths[:2]] == ['vocab.json', 'merges.txt']
+    again = GPT2Tokenizer.from_pretrained(str(tmp_path))
+    assert again.encoder == tokenizer.encoder and again.bpe_ranks == tokenizer.bpe_ranks
+    (tmp_path / 'tokenizer_config.json').write_text('{"model_max_length": 5}')
+    assert GPT2Tokenizer.from_pretrained(tmp_path).max_len == 5
+
+
+def test_vocab_has_the_same_ids(expected, tokenizer):
+    vocab = tokenizer.vocab
+    assert isinstance(vocab, gluonnlp.Vocab) and vocab.idx_to_token == expected['vocab']
+    assert vocab.unknown_token is None and vocab.eos_token == '<|endoftext|>' == vocab.bos_token
+
+
+def test_unknown_tokens_and_ids_are_named(tokenizer):
+    with pytest.raises(InputError, match="token 'no such' is not in the vocabulary"):
+        tokenizer.convert_tokens_to_ids(['a', 'no such'])
+    with pytest.raises(InputError, match='id 99999 is not'):
+        tokenizer.decode([99999])
+
+
+@pytest.mark.data
+def test_real_texts_come_back(data_dir):
+    tokenizer = GPT2Tokenizer.from_pretrained(data_dir / 'vocab' / 'gpt2')
+    assert len(tokenizer) == 50257 == len(tokenizer.vocab)
+    assert tokenizer.encode('Hello world') == [15496, 995]
+    for path in sorted(data_dir.rglob('*.t*')):
+        text = path.read_bytes().decode('utf-8')[:40000]
+        assert tokenizer.decode(tokenizer.encode(text)) == text

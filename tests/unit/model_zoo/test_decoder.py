@@ -1,0 +1,712 @@
+"""What GPT and GPT-2 share: inputs and outputs, padding, heads masked, kept and pruned."""
+
+import inspect
+
+import mxnet as mx
+import numpy as np
+import pytest
+from bert_compare import assert_gradients
+from gpt_compare import (
+    CONFIGS,
+    HEADS,
+    PACKAGES,
+    assert_same,
+    config_class,
+    family_of,
+    flatten,
+    losses_and_gradients,
+    make_block,
+    make_inputs,
+    rows_for,
+    run,
+)
+
+from model_zoo.errors import CheckpointError, InputError
+
+MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
+ALL_HEADS = [name for family in HEADS for name in HEADS[family]]
+BLOCKS = [*MODELS.values(), *ALL_HEADS]
+LMS = [HEADS[family][0] for family in HEADS]
+CONFIG = {**CONFIGS['gpt']['small'], 'n_head': 4, 'n_embd': 16, 'n_layer': 3}
+
+
+def make(name, seed=1, changes=(), **options):
+    mx.random.seed(seed)
+    config = config_class(name)(**{**CONFIG, **dict(changes)})
+    block = getattr(PACKAGES[family_of(name)], name)(config, **options)
+    block.initialize()
+    return block
+
+
+def inputs_of(name, batch=3, length=9, seed=0, optional=True):
+    return make_inputs(name, CONFIG, seed, rows_for(name, batch), length, optional)
+
+
+def array(values, dtype='int32'):
+    return mx.nd.array(values, dtype=dtype)
+
+
+def first(outputs):
+    """Hidden states or scores."""
+    return outputs[0] if isinstance(outputs, list) else outputs
+
+
+# -- the originals' results ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def original(fixtures):
+    with np.load(fixtures / 'gpt_heads.npz') as file:
+        return dict(file)
+
+
+def part(original, name, kind):
+    prefix = f'{name}/{kind}/'
+    return {
+        key[len(prefix) :]: value for key, value in original.items() if key.startswith(prefix)
+    }
+
+
+def numbered(original, name, kind):
+    found = part(original, name, kind)
+    return [found[str(i)] for i in range(len(found))]
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', ALL_HEADS)
+def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name, hybridized):
+    family = family_of(name)
+    config = CONFIGS[family]['small']
+    block = make_block(name, part(original, name, 'state'), tmp_path, config)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    inputs = make_inputs(name, config, HEADS[family].index(name), rows_for(name, 3))
+    assert_same(run(block, inputs), numbered(original, name, 'outputs'))
+    losses, gradients = losses_and_gradients(block, inputs)
+    np.testing.assert_allclose(losses, original[f'{name}/losses'], atol=1e-5)
+    expected = part(original, name, 'gradients')
+    assert set(gradients) == set(expected)
+    assert_gradients(gradients, expected)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', HEADS['gpt2'])
+def test_outputs_with_past_of_the_original(original, tmp_path, name, hybridized):
+    config = CONFIGS['gpt2']['small']
+    block = make_block(name, part(original, name, 'state'), tmp_path, config)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    seed = HEADS['gpt2'].index(name)
+    before = make_inputs(name, config, seed + 10, rows_for(name, 3), 4, optional=False)
+    after = make_inputs(name, config, seed + 20, rows_for(name, 3), 5, optional=False)
+    past = run(block, before)[-1]
+    assert_same(run(block, after, past=past), numbered(original, name, 'after past'))
+
+
+# -- inputs and outputs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_outputs_follow_the_flags(name):
+    block = make(name, output_attentions=True, output_all_encodings=True)
+    rows = rows_for(name, 3)
+    outputs = run(block, inputs_of(name))
+    flat = int(np.prod(rows))
+    presents = [[(2, flat, 4, 9, 4)] * 3] if family_of(name) == 'gpt2' else []
+    attentions = [[(flat, 4, 9, 9)] * 3]
+    if name in MODELS.values():
+        expected = [[(*rows, 9, 16)] * 4]
+    elif 'Double' in name:
+        expected = [(*rows, 9, 33), rows]
+    else:
+        expected = [(*rows, 9, 33)]
+    shapes = [
+        [array.shape for array in output] if isinstance(output, list) else output.shape
+        for output in outputs
+    ]
+    assert shapes == expected + presents + attentions
+    assert_same(first(run(make(name), inputs_of(name))),
+                outputs[0][-1] if name in MODELS.values() else outputs[0])  # fmt: skip
+    for attention in outputs[-1]:
+        np.testing.assert_allclose(attention.asnumpy().sum(-1), 1, atol=1e-5)
+        assert not np.triu(attention.asnumpy(), 1).any()  # nothing looks ahead
+
+
+@pytest.mark.parametrize('name', ALL_HEADS)
+def test_with_labels_the_losses_come_first_and_then_the_attentions(name):
+    inputs = inputs_of(name)
+    losses = run(make(name), inputs, labels=True)
+    count = 2 if 'Double' in name else 1
+    assert [loss.shape for loss in flatten(losses)] == [(1,)] * count
+    watched = run(make(name, output_attentions=True), inputs, labels=True)
+    assert_same(watched[:-1], losses)
+    assert len(watched[-1]) == 3
+
+
+@pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
+def test_one_label_of_two(name):
+    block, inputs = make(name), inputs_of(name)
+    both = run(block, inputs, labels=True)
+    for i, other in enumerate(('mc_labels', 'lm_labels')):
+        some = {key: value for key, value in inputs.items() if key != other}
+        assert_same(run(block, some, labels=True), both[i])
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('dtype', ['int64', 'float32', 'uint8'])
+def test_dtype_of_the_inputs_does_not_matter(name, dtype):
+    block, inputs = make(name), inputs_of(name)
+    assert_same(run(block, inputs, dtype=dtype), run(block, inputs), 1e-6)
+    if dtype != 'uint8':
+        assert_same(run(block, inputs, True, dtype), run(block, inputs, True), 1e-6)
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_hybridized_is_the_same_for_all_shapes_and_inputs(name):
+    block = make(name, output_attentions=True)
+    calls = []
+    for batch, length in [(3, 9), (1, 12), (2, 2), (3, 9)]:
+        inputs = inputs_of(name, batch, length)
+        valid = array(np.random.randint(1, length + 1, rows_for(name, batch)))
+        for left_out in ((), ('token_types',), ('position_ids',), ('token_types', 'position_ids')):
+            some = {key: value for key, value in inputs.items() if key not in left_out}
+            for more in ({}, {'valid_length': valid}, {'head_mask': mx.nd.array([1, 0, 1, 0.5])}):
+                calls += [(some, labels, more) for labels in (False, 'Head' in name)]
+    calls = calls[:: 5 if 'Double' in name else 3]
+    plain = [run(block, inputs, labels, **more) for inputs, labels, more in calls]
+    block.hybridize(static_alloc=True, static_shape=True)
+    for (inputs, labels, more), expected in zip(calls, plain):
+        assert_same(run(block, inputs, labels, **more), expected)
+    for (inputs, labels, more), expected in zip(calls[::-1], plain[::-1]):  # all graphs are there
+        assert_same(run(block, inputs, labels, **more), expected)
+
+
+def test_outputs_stay_as_they_are_when_the_graph_runs_again():
+    block = make('GPT2LMHeadModel')
+    block.hybridize(static_alloc=True, static_shape=True)
+    outputs = flatten(run(block, inputs_of('GPT2LMHeadModel', seed=1)))
+    before = [array.asnumpy() for array in outputs]
+    run(block, inputs_of('GPT2LMHeadModel', seed=2))
+    for one, two in zip(before, outputs):
+        np.testing.assert_array_equal(one, two.asnumpy())
+
+
+@pytest.mark.parametrize('name', MODELS.values())
+def test_leading_axes(name):
+    block = make(name)
+    inputs = inputs_of(name, 6)
+    expected = first(run(block, inputs))
+    shaped = {key: value.reshape(2, 1, 3, 9) for key, value in inputs.items()}
+    for active in (False, True):
+        block.hybridize(active)
+        assert_same(first(run(block, shaped)), expected.reshape((2, 1, 3, 9, 16)))
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_positions_are_0_1_2_by_default(name):
+    block = make(name)
+    inputs = inputs_of(name, optional=False)
+    explicit = dict(inputs, position_ids=np.broadcast_to(np.arange(9), inputs['words'].shape))
+    assert_same(run(block, explicit), run(block, inputs))
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_position_ids_allow_texts_beyond_the_table(name):
+    inputs = inputs_of(name, length=20)
+    assert first(run(make(name), inputs)).shape == (3, 20, 33)
+
+
+@pytest.mark.parametrize('name', MODELS.values())
+def test_token_types_are_words(name):
+    """Their embeddings are added, and they are rows of the words' matrix."""
+    block = make(name)
+    inputs = inputs_of(name)
+    swapped = dict(inputs, words=inputs['token_types'], token_types=inputs['words'])
+    assert_same(run(block, swapped), run(block, inputs))
+
+
+def test_several_contexts():
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    for name in LMS:
+        block = make(name)
+        block.collect_params().reset_ctx(contexts)
+        block.hybridize()
+        words = array(inputs_of(name)['words'])
+        assert_same(*[first(block(words.as_in_context(ctx))) for ctx in contexts])
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_dropout_is_on_in_training_only(name):
+    block, inputs = make(name), inputs_of(name)
+    assert_same(*[run(block, inputs) for _ in range(2)], 0)
+    with mx.autograd.record():
+        one, two = (first(run(block, inputs)) for _ in range(2))
+    assert np.abs((one - two).asnumpy()).max() > 1e-3
+
+
+def test_multiple_choice_dropout_treats_all_choices_alike():
+    changes = {'resid_pdrop': 0.5, 'embd_pdrop': 0, 'attn_pdrop': 0, 'n_layer': 1}
+    block = make('OpenAIGPTDoubleHeadsModel', changes=changes)
+    hidden = mx.nd.ones((4, 3, 16))
+    with mx.autograd.record():
+        dropped = block.mc_dropout(hidden).asnumpy()
+    assert (dropped == dropped[:, :1]).all() and 0 < (dropped == 0).mean() < 1
+    # GPT-2 has none there
+    assert make('GPT2DoubleHeadsModel', changes=changes).config.mc_pdrop == 0
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_symbols(name):
+    """A block can be part of a user's own hybrid block."""
+    block = make(name)
+    inputs = ['words', 'mc_token_ids'] if 'Double' in name else ['words', 'token_types']
+    symbol = mx.sym.Group(flatten(block(*[mx.sym.var(f'data{i}') for i in range(2)])))
+    own = {parameter.name for parameter in block.collect_params().values()}
+    assert set(symbol.list_arguments()) - own == {f'data{i}' for i in range(len(inputs))}
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_documented(name):
+    block = getattr(PACKAGES[family_of(name)], name)
+    doc = block.__doc__ + (block.__mro__[2].__doc__ if name in MODELS.values() else '')
+    names = set(inspect.signature(block.__call__).parameters) - {'self', 'probes'}
+    if family_of(name) == 'gpt':
+        names.remove('past')
+    assert not [word for word in names if word not in doc]
+
+
+# -- padding ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', BLOCKS)
+def test_each_padded_row_is_what_it_is_alone(name, hybridized):
+    block = make(name)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    rows = rows_for(name, 4)
+    inputs = inputs_of(name, 4)
+    valid = np.random.randint(2, 10, rows)
+    if 'Double' in name:
+        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
+    together = run(block, inputs, valid_length=array(valid))
+    for row in range(4):
+        for choice in range(rows[-1]) if 'Double' in name else (Ellipsis,):
+            place = (row,) if choice is Ellipsis else (row, choice)
+            length = valid[place]
+            alone = {
+                key: value[place][(None,) * len(place)][..., :length]
+                for key, value in inputs.items()
+                if key in ('words', 'token_types', 'position_ids')
+            }
+            if 'Double' in name:
+                alone['mc_token_ids'] = inputs['mc_token_ids'][place].reshape(1, 1)
+            outputs = run(block, alone)
+            result = first(together)[place]
+            assert_same(result[:length], first(outputs)[(0,) * len(place)])
+            assert not result[length:].asnumpy().any()
+            if 'Double' in name:
+                assert_same(together[1][place], outputs[1].reshape((-1,)))
+
+
+@pytest.mark.parametrize('name', ALL_HEADS)
+def test_labels_at_padding_are_left_out(name):
+    block, inputs = make(name), inputs_of(name, length=7)
+    valid = np.random.randint(2, 8, rows_for(name, 3))
+    inside = np.arange(7) < valid[..., None]
+    if 'Double' in name:
+        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
+    masked = dict(inputs, lm_labels=np.where(inside, inputs['lm_labels'], -1))
+    longer = {
+        key: np.concatenate([value, value[..., :4]], -1) if value.shape[-1] == 7 else value
+        for key, value in inputs.items()
+    }
+    results = [
+        losses_and_gradients(block, masked),
+        losses_and_gradients(block, inputs, valid_length=array(valid)),
+        losses_and_gradients(block, longer, valid_length=array(valid)),
+    ]
+    for losses, gradients in results[1:]:
+        np.testing.assert_allclose(losses, results[0][0], atol=1e-6)
+        assert_gradients(gradients, results[0][1])
+
+
+@pytest.mark.parametrize('name', ALL_HEADS)
+def test_loss_is_zero_when_all_labels_are_left_out(name):
+    block, inputs = make(name), inputs_of(name)
+    for key in ('lm_labels', 'mc_labels'):
+        if key in inputs:
+            inputs[key] = np.full_like(inputs[key], -1)
+    losses, gradients = losses_and_gradients(block, inputs)
+    assert not any(losses)
+    assert not any(value.any() for value in gradients.values())
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_loss_is_the_mean_over_the_next_tokens(name):
+    block, inputs = make(name), inputs_of(name)
+    scores = first(run(block, inputs)).asnumpy()[:, :-1]
+    labels = inputs['lm_labels'][:, 1:]
+    logs = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+    picked = np.take_along_axis(logs, labels[..., None].clip(0), -1)[..., 0]
+    expected = -picked[labels >= 0].mean()
+    assert abs(run(block, inputs, labels=True).asscalar() - expected) < 1e-5
+
+
+@pytest.mark.parametrize('name', MODELS.values())
+def test_empty_rows(name):
+    outputs = run(make(name), inputs_of(name), valid_length=array([0, 9, 3]))
+    assert all(np.isfinite(each.asnumpy()).all() for each in flatten(outputs))
+
+
+# -- head mask, kept outputs, pruning -----------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('called', [False, True])
+@pytest.mark.parametrize('name', BLOCKS)
+def test_pruned_heads_equal_masked_heads(name, hybridized, called):
+    block = make(name)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    inputs = inputs_of(name)
+    mask = np.ones((3, 4))
+    mask[0, [1, 3]] = mask[2, 0] = 0
+    expected = first(run(make(name), inputs, head_mask=mx.nd.array(mask)))
+    if called:
+        run(block, inputs)
+    block.prune_heads({0: [1], 2: [0]})
+    block.prune_heads({0: [3, 1]})  # by their first numbers; 1 is gone already
+    assert_same(first(run(block, inputs)), expected)
+    assert block.config.pruned_heads == {0: [1, 3], 2: [0]}
+    # a head mask still has a place for each of the first heads
+    masked = first(run(block, inputs, head_mask=mx.nd.array([1, 1, 0, 1])))
+    mask[:, 2] = 0
+    assert_same(masked, first(run(make(name), inputs, head_mask=mx.nd.array(mask))))
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_pruned_block_trains_and_is_saved(tmp_path, name):
+    block = make(name, keep_multihead_output=True)
+    block.hybridize(static_alloc=True)
+    inputs = inputs_of(name)
+    run(block, inputs, labels=True)
+    block.prune_heads({1: [0, 2]})
+    trainer = mx.gluon.Trainer(block.collect_params(), 'sgd', {'learning_rate': 0.1})
+    before = losses_and_gradients(block, inputs)[0]
+    assert [kept.shape[1] for kept in block.get_multihead_outputs()] == [4, 2, 4]
+    trainer.step(1)
+    assert run(block, inputs, labels=True).asscalar() < before[0]
+    block.save_pretrained(str(tmp_path))
+    loaded = type(block).from_pretrained(str(tmp_path))
+    assert loaded.config == block.config
+    assert_same(run(loaded, inputs), run(block, inputs))
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_kept_outputs_do_not_change_the_result(name, hybridized):
+    plain, block = make(name), make(name, keep_multihead_output=True)
+    block.hybridize(hybridized, static_alloc=True)
+    inputs = inputs_of(name)
+    labels = 'Head' in name
+    with mx.autograd.record(train_mode=False):
+        outputs = flatten(run(block, inputs, labels))
+        total = sum((output**2).sum() for output in outputs[: 2 if labels else 1])
+    total.backward()
+    assert_same(outputs, run(plain, inputs, labels))
+    flat = int(np.prod(rows_for(name, 3)))
+    for kept in (block.get_multihead_outputs(), block.get_multihead_gradients()):
+        assert [each.shape for each in kept] == [(flat, 4, 9, 4)] * 3
+        assert all(each.asnumpy().any() for each in kept)
+
+
+# -- blocks that share a model -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('family', MODELS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_owners_follow_each_others_changes(tmp_path, family, hybridized):
+    """Heads removed and special tokens added by one are so for all, in graphs and in files."""
+    model = make(MODELS[family], changes={'n_special': 0})
+    package = PACKAGES[family]
+    language, double = (getattr(package, name)(model) for name in HEADS[family])
+    double.mc_head.initialize()
+    for block in (language, double):
+        block.hybridize(hybridized, static_alloc=True)
+        run(block, {'words': np.zeros(rows_for(type(block).__name__, 1) + (3,)),
+                    **({'mc_token_ids': np.zeros((1, 2))} if block is double else {})},
+            )  # fmt: skip
+    changes = [
+        lambda: model.prune_heads({0: [1]}),
+        lambda: language.set_num_special_tokens(2),
+        lambda: double.prune_heads({0: [3], 1: [0]}),
+        lambda: model.set_num_special_tokens(3),
+    ]
+    for number, change in enumerate(changes):
+        change()
+        for block, name in zip((language, double), HEADS[family]):
+            assert block.config is model.config
+            config = {**CONFIG, 'n_special': model.config.n_special}
+            inputs = make_inputs(name, config, 0, rows_for(name, 2), 5)
+            folder = str(tmp_path / f'{name}{number}')
+            block.save_pretrained(folder)
+            fresh = type(block).from_pretrained(folder)
+            assert_same(run(block, inputs), run(fresh, inputs))
+            ours, theirs = (losses_and_gradients(each, inputs) for each in (block, fresh))
+            np.testing.assert_allclose(ours[0], theirs[0], atol=1e-6)
+            assert_gradients(ours[1], theirs[1])
+
+
+def test_options_of_a_shared_model():
+    for family, name in MODELS.items():
+        with pytest.raises(InputError, match='output_attentions: set this where the model is made'):
+            getattr(PACKAGES[family], HEADS[family][0])(make(name), output_attentions=True)
+
+
+# -- special tokens -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_set_num_special_tokens_keeps_what_there_was(name, hybridized):
+    block = make(name, changes={'n_special': 0})
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    model = block._base()
+    inputs = make_inputs(name, {**CONFIG, 'n_special': 0}, 0, rows_for(name, 2))
+    expected = first(run(block, inputs))
+    before = model.word_embed.weight.data().asnumpy()
+    for count in (4, 4, 6, 2):
+        kept = model.word_embed.weight.data().asnumpy()
+        block.set_num_special_tokens(count)
+        after = model.word_embed.weight.data().asnumpy()
+        assert after.shape == (30 + count, 16) and block.config.n_special == count
+        rows = min(len(kept), len(after))
+        np.testing.assert_array_equal(after[:rows], kept[:rows])
+        assert 0.1 < after[30:].std() < 0.6  # initializer_range is 0.3
+        assert_same(first(run(block, inputs))[..., :30] if 'Head' in name
+                    else first(run(block, inputs)), expected)  # fmt: skip
+    with_special = make_inputs(name, {**CONFIG, 'n_special': 2}, 0, rows_for(name, 2))
+    if 'Head' in name:
+        assert first(run(block, with_special)).shape[-1] == 32
+        losses_and_gradients(block, with_special)
+        assert model.word_embed.weight.grad().asnumpy()[30:].any()
+    np.testing.assert_array_equal(model.word_embed.weight.data().asnumpy()[:30], before)
+
+
+def test_set_num_special_tokens_before_there_are_weights():
+    block = PACKAGES['gpt'].OpenAIGPTLMHeadModel(config_class('gpt')(**CONFIG))
+    block.set_num_special_tokens(7)
+    block.initialize()
+    assert block(array([[1, 36]])).shape == (1, 2, 37)
+
+
+def test_set_num_special_tokens_of_other_dtypes_and_contexts():
+    block = make('GPT2LMHeadModel')
+    block.cast('float64')
+    block.collect_params().reset_ctx([mx.cpu(0), mx.cpu(1)])
+    block.set_num_special_tokens(5)
+    weight = block.transformer.word_embed.weight
+    assert weight.data(mx.cpu(1)).dtype == np.float64
+    assert_same(weight.data(mx.cpu(0)), weight.data(mx.cpu(1)), 0)
+
+
+@pytest.mark.parametrize('number', [-1, 1.5, True, '2', None])
+def test_wrong_numbers_of_special_tokens(number):
+    with pytest.raises(InputError, match='num_special_tokens must be'):
+        make('OpenAIGPTLMHeadModel').set_num_special_tokens(number)
+
+
+@pytest.mark.parametrize('name', ALL_HEADS)
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_special_tokens_that_are_not_predicted(name, hybridized):
+    whole, block = make(name), make(name, predict_special_tokens=False)
+    block.hybridize(hybridized, static_alloc=True)
+    inputs = inputs_of(name)
+    scores = first(run(block, inputs))
+    assert_same(scores, first(run(whole, inputs))[..., :30])
+    inputs['lm_labels'] = np.where(inputs['lm_labels'] < 30, inputs['lm_labels'], -1)
+    run(block, inputs, labels=True)
+    inputs['lm_labels'].flat[1] = 31
+    with pytest.raises(InputError, match=r'lm_labels holds 31, and .* in \[-1, 30\)'):
+        run(block, inputs, labels=True)
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_from_pretrained_with_more_special_tokens(tmp_path, name):
+    block = make(name, changes={'n_special': 1})
+    block.save_pretrained(str(tmp_path))
+    loaded = type(block).from_pretrained(str(tmp_path), num_special_tokens=3)
+    rows = loaded.transformer.word_embed.weight.data().asnumpy()
+    assert rows.shape == (33, 16)
+    assert_same(rows[:31], block.transformer.word_embed.weight.data())
+    assert type(block).from_pretrained(str(tmp_path)).config.n_special == 1
+
+
+# -- names and files ----------------------------------------------------------------------------
+
+
+def tensors_of(block):
+    return block._own_tensors()
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for key, value in one.items():
+        np.testing.assert_array_equal(value, two[key])
+
+
+@pytest.mark.parametrize('form', ['native', 'huggingface'])
+@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('pruned', [False, True])
+def test_round_trip_by_file(tmp_path, name, form, pruned):
+    changes = {'n_embd': 128}  # wide enough to be padded
+    changes.update({'pruned_heads': {1: [0, 2], 2: [3]}} if pruned else {'n_layer': 11})
+    block, other = (make(name, seed, changes) for seed in (1, 2))
+    path = str(tmp_path / 'block.params')
+    block.save_parameters(path, format=form)
+    other.load_parameters(path)
+    assert_equal(tensors_of(other), tensors_of(block))
+    if form != 'native':
+        mapping = block.mappings()[form]
+        theirs = mapping.save(tensors_of(block), block.config, 'Head' in name)
+        back, unknown = mapping.load(theirs, block.config)
+        assert unknown == []
+        assert_equal(back, tensors_of(block))
+
+
+@pytest.mark.parametrize('family', MODELS)
+def test_file_of_a_head_and_of_its_model(tmp_path, family):
+    path = str(tmp_path / 'block.params')
+    language, double = (make(name, 1) for name in HEADS[family])
+    for form in ('native', 'huggingface'):
+        double.save_parameters(path, format=form)
+        model = make(MODELS[family], 2)
+        with pytest.raises(CheckpointError, match='not in the model: '):
+            model.load_parameters(path)
+        model.load_parameters(path, ignore_extra=True)
+        assert_equal(tensors_of(model), tensors_of(double.transformer))
+        model.save_parameters(path, format=form)
+        language.load_parameters(path)  # its head has no parameters of its own
+        assert_equal(tensors_of(language), tensors_of(model))
+        with pytest.raises(CheckpointError, match='missing: mc_head.weight, mc_head.bias'):
+            double.load_parameters(path)
+        double.load_parameters(path, allow_missing=True)
+
+
+def test_names_of_hugging_face():
+    """Some by heart, so that both ways can't be wrong alike."""
+    for family, names in {
+        'gpt': ['tokens_embed', 'positions_embed'],
+        'gpt2': ['wte', 'wpe', 'ln_f'],
+    }.items():
+        block = make(HEADS[family][1])
+        theirs = block.mappings()['huggingface'].save(tensors_of(block), block.config, True)
+        assert {f'transformer.{name}.weight' for name in names} <= set(theirs)
+        assert theirs[f'transformer.{names[0]}.weight'].shape == (33, 16)
+        for name, shape in {
+            'transformer.h.2.ln_1.bias': (16,),
+            'transformer.h.2.attn.c_attn.weight': (16, 48),
+            'transformer.h.2.attn.c_proj.weight': (16, 16),
+            'transformer.h.2.mlp.c_fc.weight': (16, 64),
+            'transformer.h.2.mlp.c_fc.bias': (64,),
+            'transformer.h.2.mlp.c_proj.weight': (64, 16),
+            'multiple_choice_head.summary.weight': (1, 16),
+        }.items():
+            assert theirs[name].shape == shape
+        qkv = block.transformer.layers[2].attention.qkv.weight.data().asnumpy()
+        key = qkv.reshape(4, 3, 4, 16)[:, 1].reshape(16, 16)  # (heads, q/k/v, head size, units)
+        np.testing.assert_array_equal(theirs['transformer.h.2.attn.c_attn.weight'][:, 16:32].T, key)
+
+
+def test_file_of_the_other_family(tmp_path):
+    path = str(tmp_path / 'block.params')
+    gpt, gpt2 = (make(name) for name in LMS)
+    gpt.save_parameters(path, format='huggingface')
+    with pytest.raises(CheckpointError, match=r'missing: .*norm\.gamma.*; not in the model: .*tok'):
+        gpt2.load_parameters(path)
+    gpt2.save_parameters(path, format='huggingface')
+    with pytest.raises(CheckpointError, match=r'not in the model: .*transformer\.wte\.weight'):
+        gpt.load_parameters(path)
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+WORDS = array([[1, 2, 3]])
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', [*MODELS.values(), *LMS])
+@pytest.mark.parametrize(
+    'message, arguments',
+    [
+        (r'words must have shape \(any, any\), but has \(3,\)', {'words': array([1, 2, 3])}),
+        ('words must be an NDArray, but is a list', {'words': [[1, 2]]}),
+        (r'words is empty: it has shape \(3, 0\)', {'words': mx.nd.array(np.zeros((3, 0)))}),
+        ('words has length 13, and the position table of this model ends at 12: truncate',
+         {'words': mx.nd.zeros((1, 13))}),
+        (r'words holds 33, and its values must be in \[0, 33\): .*vocabulary of these weights',
+         {'words': array([[1, 33]])}),
+        ('words holds -1', {'words': array([[1, -1]])}),
+        ('words holds 1.5, and ids are whole', {'words': array([[1, 1.5]], 'float32')}),
+        ('token_types holds 33', {'words': WORDS, 'token_types': array([[0, 1, 33]])}),
+        ('token_types must have shape', {'words': WORDS, 'token_types': array([[0]])}),
+        ('position_ids holds 12', {'words': WORDS, 'position_ids': array([[0, 1, 12]])}),
+        ('position_ids must have shape', {'words': WORDS, 'position_ids': array([0, 1, 2])}),
+        ('valid_length holds 4', {'words': WORDS, 'valid_length': array([4])}),
+        (r'valid_length must have shape \(1\)', {'words': WORDS, 'valid_length': array([[3]])}),
+        ('head_mask must have shape', {'words': WORDS, 'head_mask': mx.nd.ones((3,))}),
+    ],
+)  # fmt: skip
+def test_wrong_inputs(name, message, arguments, hybridized):
+    block = make(name)
+    block.hybridize(hybridized)
+    with pytest.raises(InputError, match=message):
+        block(**arguments)
+
+
+@pytest.mark.parametrize('name', LMS)
+@pytest.mark.parametrize(
+    'message, labels, words',
+    [
+        (r'lm_labels must have shape \(1, 3\)', array([[1, 2]]), WORDS),
+        (r'lm_labels holds 33, and its values must be in \[-1, 33\)', array([[1, 2, 33]]), WORDS),
+        ('lm_labels must be an NDArray', [[1, 2, 3]], WORDS),
+        ('lm_labels needs words of at least length 2', array([[1]]), array([[1]])),
+    ],
+)
+def test_wrong_labels(name, message, labels, words):
+    with pytest.raises(InputError, match=message):
+        make(name)(words, lm_labels=labels)
+
+
+@pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
+@pytest.mark.parametrize(
+    'message, changes',
+    [
+        ('words must have shape', {'words': np.array([[1, 2]])}),
+        (r'mc_token_ids must have shape \(3, 2\)', {'mc_token_ids': np.zeros((3, 1))}),
+        (r'mc_token_ids holds 9, and its values must be in \[0, 9\)',
+         {'mc_token_ids': np.full((3, 2), 9)}),
+        (r'mc_labels must have shape \(3\)', {'mc_labels': np.zeros((3, 2))}),
+        ('mc_labels holds 2', {'mc_labels': np.array([0, 1, 2])}),
+    ],
+)  # fmt: skip
+def test_wrong_choices(name, message, changes):
+    inputs = {**inputs_of(name, optional=False), **changes}
+    with pytest.raises(InputError, match=message):
+        run(make(name), inputs, labels=True)
+
+
+@pytest.mark.parametrize('family', MODELS)
+@pytest.mark.parametrize(
+    'changes, message',
+    [
+        ({'vocab_size': 0}, 'vocab_size must be a positive integer, but is 0'),
+        ({'n_layer': True}, 'n_layer'),
+        ({'n_head': 3}, 'n_embd 8 is not a multiple of n_head 3'),
+        ({'n_special': -1}, 'n_special must be an integer of at least 0'),
+        ({'attn_pdrop': 1}, r'attn_pdrop must be a rate in \[0, 1\)'),
+        ({'layer_norm_epsilon': -1}, 'layer_norm_epsilon'),
+        ({'pruned_heads': {2: [0]}}, 'pruned_heads: there is no layer 2: the model has 2'),
+    ],
+)
+def test_wrong_configurations(family, changes, message):
+    with pytest.raises(InputError, match=message):
+        config_class(MODELS[family])(**{**CONFIGS[family]['small'], **changes})

@@ -1,0 +1,201 @@
+"""Generation token by token: what start, step and select give is what a plain call gives."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of
+
+from model_zoo.errors import InputError
+
+CONFIG = {**CONFIGS['gpt']['small'], 'n_head': 4, 'n_embd': 16, 'n_layer': 3, 'n_positions': 20}
+LMS = [HEADS[family][0] for family in HEADS]
+PRUNED = {0: [1, 2], 2: [0]}  # 2, 4 and 3 heads
+
+
+def make(name, pruned=False, **options):
+    config = config_class(name)(**CONFIG)
+    block = getattr(PACKAGES[family_of(name)], name)(config, **options)
+    block.initialize()
+    if pruned:
+        block.prune_heads(PRUNED)
+    return block
+
+
+def array(values):
+    return mx.nd.array(values, dtype='int32')
+
+
+def padded(rows):
+    """Rows of unequal length as (words, valid_length); the padding isn't 0."""
+    lengths = [len(row) for row in rows]
+    words = np.random.randint(0, 33, (len(rows), max(lengths)))
+    for words_row, row in zip(words, rows):
+        words_row[: len(row)] = row
+    return array(words), array(lengths)
+
+
+def scores_alone(block, row):
+    """Scores of the token after `row`, by a plain call."""
+    outputs = block(array([row]))
+    scores = outputs[0] if isinstance(outputs, list) else outputs
+    return scores[0, -1].asnumpy()
+
+
+def assert_scores(block, scores, rows):
+    for result, row in zip(scores.asnumpy(), rows):
+        np.testing.assert_allclose(result, scores_alone(block, row), atol=1e-5)
+    assert len(scores) == len(rows)
+
+
+def random_rows(*lengths):
+    return [list(np.random.randint(0, 33, length)) for length in lengths]
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('pruned', [False, True])
+@pytest.mark.parametrize('name', LMS)
+def test_steps_equal_plain_calls(name, pruned, hybridized):
+    block = make(name, pruned)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    for lengths, capacity in [((5, 1, 3), 20), ((4,), 11), ((5, 2, 5), 20)]:
+        rows = random_rows(*lengths)
+        scores, state = block.start(*padded(rows), capacity)
+        assert_scores(block, scores, rows)
+        for _ in range(capacity - max(lengths)):
+            tokens = np.random.randint(0, 33, len(rows))
+            rows = [[*row, token] for row, token in zip(rows, tokens)]
+            scores, state = block.step(array(tokens), state)
+            assert_scores(block, scores, rows)
+        with pytest.raises(InputError, match=f'the state holds {capacity} tokens a row, and is fu'):
+            block.step(array(tokens), state)
+
+
+@pytest.mark.parametrize('pruned', [False, True])
+@pytest.mark.parametrize('name', LMS)
+def test_selected_rows_go_on_by_themselves(name, pruned):
+    block = make(name, pruned)
+    rows = random_rows(4, 2, 5)
+    _, state = block.start(*padded(rows), 12)
+    for chosen in ([2, 0, 0], [1, 1, 0, 2, 2], [3], [0], [0, 0], np.array([1, 0])):
+        state = state.select(chosen)
+        tokens = np.random.randint(0, 33, len(chosen))
+        rows = [[*rows[i], token] for i, token in zip(chosen, tokens)]
+        scores, state = block.step(array(tokens), state)
+        assert_scores(block, scores, rows)
+
+
+def test_options_of_the_model_do_not_matter():
+    for name in LMS:
+        block = make(
+            name, output_attentions=True, output_all_encodings=True, keep_multihead_output=True
+        )
+        rows = random_rows(3, 2)
+        scores, state = block.start(*padded(rows), 5)
+        assert_scores(block, scores, rows)
+        scores, _ = block.step(array([1, 2]), state)
+        assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_special_tokens_that_are_not_predicted(name):
+    block = make(name, predict_special_tokens=False)
+    rows = [[1, 32], [5]]  # but they can be in the prompt
+    scores, state = block.start(*padded(rows), 5)
+    assert scores.shape == (2, 30)
+    assert_scores(block, scores, rows)
+    assert block.step(array([31, 1]), state)[0].shape == (2, 30)
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_changes_of_the_model_between_generations(name):
+    """Weights, heads and special tokens: the next start sees them, whoever made the change."""
+    block = make(name)
+    rows = random_rows(3, 2)
+    for change in (
+        lambda: None,
+        lambda: block.transformer.prune_heads({0: [1]}),
+        lambda: block.transformer.set_num_special_tokens(6),
+        lambda: block.transformer.position_weight.set_data(mx.nd.random.normal(shape=(20, 16))),
+        lambda: block.prune_heads({1: [2]}),
+    ):
+        change()
+        scores, state = block.start(*padded(rows), 5)
+        assert_scores(block, scores, rows)
+        scores, _ = block.step(array([1, 2]), state)
+        assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_hybridize_in_the_middle(name):
+    block = make(name)
+    rows = random_rows(3, 2)
+    _, state = block.start(*padded(rows), 5)
+    block.hybridize(static_alloc=True)
+    scores, _ = block.step(array([1, 2]), state)
+    assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+
+
+@pytest.mark.parametrize('name', LMS)
+def test_two_generations_at_once(name):
+    block = make(name)
+    first, second = random_rows(3, 2), random_rows(4, 4)
+    _, one = block.start(*padded(first), 8)
+    _, two = block.start(*padded(second), 8)
+    for token in range(3):
+        scores, one = block.step(array([token, token]), one)
+        first = [[*row, token] for row in first]
+        assert_scores(block, scores, first)
+        scores, two = block.step(array([5, token]), two)
+        second = [[*second[0], 5], [*second[1], token]]
+        assert_scores(block, scores, second)
+
+
+@pytest.mark.parametrize('name', LMS)
+@pytest.mark.parametrize(
+    'message, words, lengths, capacity',
+    [
+        ('capacity is 2, and must be between the length of the prompts, 3, and the 20 tokens',
+         [[1, 2, 3]], [3], 2),
+        ('capacity is 21, and must be between', [[1, 2, 3]], [3], 21),
+        (r'valid_length holds 0, and its values must be in \[1, 4\)', [[1, 2, 3]], [0], 5),
+        ('valid_length holds 4', [[1, 2, 3]], [4], 5),
+        (r'valid_length must have shape \(1\)', [[1, 2, 3]], [3, 3], 5),
+        ('words holds 33', [[1, 2, 33]], [3], 5),
+        ('words has length 21, and the position table', [[1] * 21], [3], 21),
+        ('words is empty', np.zeros((1, 0)), [0], 5),
+        (r'words must have shape \(any, any\)', [[[1]]], [[1]], 5),
+        (r'words must have shape \(any, any\)', [1], [1], 5),
+    ],
+)  # fmt: skip
+def test_wrong_prompts(name, message, words, lengths, capacity):
+    with pytest.raises(InputError, match=message):
+        make(name).start(array(words), array(lengths), capacity)
+
+
+def test_tokens_that_do_not_fit():
+    for name in LMS:
+        block = make(name)
+        _, state = block.start(*padded(random_rows(3, 2)), 5)
+        for tokens, message in [
+            ([1, 33], 'tokens holds 33'),
+            ([1], r'tokens must have shape \(2\)'),
+            ([[1], [2]], r'tokens must have shape \(2\)'),
+        ]:
+            with pytest.raises(InputError, match=message):
+                block.step(array(tokens), state)
+
+
+@pytest.mark.parametrize('pruned', [False, True])
+@pytest.mark.parametrize('name', LMS)
+def test_generated_text_is_that_of_plain_calls(name, pruned):
+    block = make(name, pruned)
+    rows = random_rows(4, 1, 3)
+    result = block.generate(rows, 9)
+    for _ in range(9):
+        rows = [[*row, int(scores_alone(block, row).argmax())] for row in rows]
+    assert [row[-9:] for row in rows] == [continuation.tokens for [continuation] in result]
+
+
+def test_context_length():
+    for name in LMS:
+        assert make(name).context_length == 20

@@ -1,0 +1,402 @@
+"""Checkpoints of other programs: their directories, read and written without these programs."""
+
+import json
+import os
+import pickle
+import shutil
+import sys
+import zipfile
+
+import mxnet as mx
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from bert import BertForPreTraining, BertForSequenceClassification, BertModel
+from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, OpenAIGPTModel
+from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Model
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.layouts import LAYOUTS, weights_in_folder
+from model_zoo.errors import (
+    CheckpointError,
+    InputError,
+    MissingExtraError,
+    UnknownNameError,
+    ZooError,
+)
+
+TENSORS = {
+    'a': np.arange(12, dtype='float32').reshape(3, 4),
+    'b': np.array([1.5], dtype='float32'),
+    'c': np.arange(5, dtype='float32'),
+}
+
+
+@pytest.fixture
+def copy(fixtures, tmp_path):
+    """A copy of one of the checkpoints, which may be spoiled."""
+
+    def copied(name):
+        return shutil.copytree(str(fixtures / 'checkpoints' / name), str(tmp_path / name))
+
+    return copied
+
+
+def outputs_of(folder):
+    with np.load(os.path.join(folder, 'outputs.npz')) as file:
+        return dict(file)
+
+
+def ids(array):
+    return mx.nd.array(array, dtype='int32')
+
+
+def assert_close(ours, theirs):
+    np.testing.assert_allclose(ours.asnumpy(), theirs, rtol=0, atol=1e-5)
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+# -- OpenAI's NumPy files -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_numpy(copy, hybridized):
+    folder = copy('gpt_numpy')
+    expected = outputs_of(folder)
+    model = OpenAIGPTModel.from_pretrained(folder, output_all_encodings=True)
+    if hybridized:
+        model.hybridize(static_alloc=True, static_shape=True)
+    states = model(ids(expected['words']))
+    for ours, theirs in zip(states[1:], expected['layers']):
+        assert_close(ours, theirs)
+
+
+def test_numpy_round_trip(copy, tmp_path):
+    folder = copy('gpt_numpy')
+    model = OpenAIGPTLMHeadModel.from_pretrained(folder)
+    model.save_pretrained(str(tmp_path / 'back'), format='numpy')
+    for name in ['params_shapes.json', 'config.json']:
+        ours, theirs = (json.loads((tmp_path / d / name).read_text()) for d in ('back', folder))
+        assert {**theirs, **ours} == ours if name == 'config.json' else ours == theirs
+    for number in range(10):
+        name = f'params_{number}.npy'
+        assert (tmp_path / 'back' / name).read_bytes() == (tmp_path / folder / name).read_bytes()
+    names = json.loads((tmp_path / 'back' / 'parameters_names.json').read_text())
+    assert names[:2] == ['model/we:0', 'model/h0/attn/c_attn/w:0']
+
+
+def test_numpy_without_configuration_is_the_published_size(copy):
+    folder = copy('gpt_numpy')
+    os.remove(os.path.join(folder, 'config.json'))
+    with pytest.raises(CheckpointError, match=r'wrong shape: model/h0/attn/c_attn/w \(1, 8, 24\)'):
+        OpenAIGPTModel.from_pretrained(folder)
+
+
+def test_numpy_damaged(copy):
+    folder = copy('gpt_numpy')
+    part = os.path.join(folder, 'params_3.npy')
+    with open(part, 'rb') as file:
+        content = file.read()
+    for spoiled, message in [
+        (content[:-4], 'is damaged'),
+        (content[:50], 'is damaged'),
+        (b'', 'is damaged'),
+        (b'x' + content[1:], 'is damaged'),
+        (content.replace(b'<f4', b'<i4'), 'holds int32, not float32'),
+    ]:
+        with open(part, 'wb') as file:
+            file.write(spoiled)
+        with pytest.raises(CheckpointError, match=message) as caught:
+            OpenAIGPTModel.from_pretrained(folder)
+        assert 'params_3.npy' in str(caught.value)
+    np.save(part, np.zeros(5, 'float32'))
+    with pytest.raises(CheckpointError, match='do not belong together'):
+        OpenAIGPTModel.from_pretrained(folder)
+    np.save(part, np.array([{}]), allow_pickle=True)
+    with pytest.raises(CheckpointError, match='is damaged'):
+        OpenAIGPTModel.from_pretrained(folder)
+    os.remove(part)
+    with pytest.raises(CheckpointError, match='cannot read .*params_3.npy'):
+        OpenAIGPTModel.from_pretrained(folder)
+
+
+def test_numpy_has_no_place_for_heads(tmp_path):
+    config = OpenAIGPTConfig(vocab_size=5, n_positions=4, n_embd=4, n_layer=1, n_head=1)
+    block = OpenAIGPTDoubleHeadsModel(config)
+    block.initialize()
+    with pytest.raises(CheckpointError, match='no place for the parameter .*mc_head'):
+        block.save_pretrained(str(tmp_path / 'out'), format='numpy')
+    assert not (tmp_path / 'out').exists()
+
+
+# -- Hugging Face ---------------------------------------------------------------------------------
+
+
+def test_transformers_bert(copy):
+    folder = copy('bert_transformers')
+    expected = outputs_of(folder)
+    block = BertForPreTraining.from_pretrained(folder)
+    scores, next_sentence = block(ids(expected['words']))
+    assert_close(scores, expected['prediction_logits'])
+    assert_close(next_sentence, expected['seq_relationship_logits'])
+    states = BertModel.from_pretrained(folder, output_all_encodings=True)(ids(expected['words']))
+    for ours, theirs in zip(states[0], expected['layers'][1:]):
+        assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    'name, block_class', [('gpt', OpenAIGPTLMHeadModel), ('gpt2', GPT2LMHeadModel)]
+)
+def test_transformers_decoders(copy, name, block_class):
+    """GPT-2's is in several files."""
+    folder = copy(f'{name}_transformers')
+    expected = outputs_of(folder)
+    scores = block_class.from_pretrained(folder)(ids(expected['words']))
+    assert_close(scores[0] if isinstance(scores, list) else scores, expected['logits'])
+
+
+@pytest.mark.parametrize(
+    'name, block_class',
+    [
+        ('bert', BertForPreTraining),
+        ('gpt', OpenAIGPTLMHeadModel),
+        ('gpt2', GPT2LMHeadModel),
+    ],
+)
+def test_huggingface_round_trip(copy, tmp_path, name, block_class):
+    """Every tensor and every field of the configuration come back as they were."""
+    folder = copy(f'{name}_transformers')
+    back = str(tmp_path / 'back')
+    block_class.from_pretrained(folder).save_pretrained(back, format='huggingface')
+    theirs, metadata = read_tensors(weights_in_folder(folder))
+    ours, own_metadata = read_tensors(weights_in_folder(back))
+    assert metadata == own_metadata == {'format': 'pt'}
+    # a tied tensor may be written twice: transformers leaves one of its names out
+    for tied in ('lm_head.weight', 'cls.predictions.decoder.weight', 'cls.predictions.decoder.bias'):
+        ours.pop(tied, None)
+        theirs.pop(tied, None)
+    assert_equal(ours, theirs)
+    configs = [json.load(open(os.path.join(d, 'config.json'))) for d in (folder, back)]
+    assert {**configs[1], **configs[0]} == configs[1]
+
+
+def test_special_tokens_belong_to_transformers_vocabulary(tmp_path):
+    config = GPT2Config(vocab_size=5, n_special=2, n_positions=4, n_embd=4, n_layer=1, n_head=1)
+    block = GPT2LMHeadModel(config)
+    block.initialize(mx.init.Normal(1))
+    block.save_pretrained(str(tmp_path), format='huggingface')
+    back = GPT2LMHeadModel.from_pretrained(str(tmp_path))
+    assert (back.config.vocab_size, back.config.n_special) == (7, 0)
+    words = ids([[1, 6, 2]])
+    assert_close(back(words)[0], block(words)[0].asnumpy())
+
+
+def test_classes_and_labels(copy, tmp_path):
+    """A bare model with heads is written as the class that transformers has for it."""
+    folder = copy('bert_transformers')
+    model = BertModel.from_pretrained(folder, use_decoder=True)
+    model.save_pretrained(str(tmp_path / 'lm'), format='huggingface')
+    config = json.loads((tmp_path / 'lm' / 'config.json').read_text())
+    assert (config['architectures'], config['model_type']) == (['BertForMaskedLM'], 'bert')
+    names = read_tensors(tmp_path / 'lm' / 'model.safetensors')[0]
+    assert {'bert.pooler.dense.weight', 'cls.predictions.bias'} <= set(names)
+    path = os.path.join(folder, 'config.json')
+    with open(path) as file:
+        config = json.load(file)
+    config['id2label'] = {'0': 'no', '1': 'maybe', '2': 'yes'}
+    with open(path, 'w') as file:
+        json.dump(config, file)
+    assert BertForSequenceClassification.from_pretrained(folder).config.num_labels == 3
+
+
+@pytest.mark.parametrize(
+    'change, message',
+    [
+        ({'model_type': 'roberta'}, "is of another family, 'roberta'"),
+        ({'position_embedding_type': 'relative_key'}, "position_embedding_type is 'relative_key'"),
+        ({'is_decoder': True}, 'is_decoder is True, and only False'),
+    ],
+)
+def test_configurations_that_compute_something_else(copy, change, message):
+    folder = copy('bert_transformers')
+    path = os.path.join(folder, 'config.json')
+    with open(path) as file:
+        config = json.load(file)
+    with open(path, 'w') as file:
+        json.dump({**config, **change}, file)
+    with pytest.raises(InputError, match=message):
+        BertModel.from_pretrained(folder)
+
+
+def test_parts_that_are_missing_or_foreign(copy):
+    folder = copy('gpt2_transformers')
+    index = os.path.join(folder, 'model.safetensors.index.json')
+    part = os.path.join(folder, 'model-00002-of-00003.safetensors')
+    content = safetensors.numpy.load_file(part)
+    name = sorted(content)[0]
+    safetensors.numpy.save_file({key: content[key] for key in content if key != name}, part)
+    with pytest.raises(CheckpointError, match=f'00002-of.* lacks what .* says .*: {name}'):
+        GPT2Model.from_pretrained(folder)
+    os.remove(part)
+    with pytest.raises(CheckpointError, match='cannot read .*00002-of-00003.safetensors'):
+        GPT2Model.from_pretrained(folder)
+    for weight_map, message in [
+        ({'wte.weight': '../elsewhere.safetensors'}, 'in another folder'),
+        ({'wte.weight': 3}, 'is damaged'),
+        ([], 'is damaged'),
+    ]:
+        with open(index, 'w') as file:
+            json.dump({'weight_map': weight_map}, file)
+        with pytest.raises(CheckpointError, match=message):
+            GPT2Model.from_pretrained(folder)
+
+
+# -- recognition and errors -----------------------------------------------------------------------
+
+
+def test_missing_extra_and_misshapen_tensors_are_listed(copy, caplog):
+    folder = copy('gpt_transformers')
+    path = os.path.join(folder, 'model.safetensors')
+    tensors = safetensors.numpy.load_file(path)
+    bias = tensors.pop('transformer.h.1.mlp.c_fc.bias')
+    safetensors.numpy.save_file(tensors, path)
+    with pytest.raises(CheckpointError, match='lacks parameters: layers.1.ffn.ffn_1.bias$'):
+        OpenAIGPTModel.from_pretrained(folder)
+    tensors['transformer.h.1.mlp.c_fc.bias'] = bias[:-1]
+    safetensors.numpy.save_file(tensors, path)
+    with pytest.raises(CheckpointError, match=r'layers.1.ffn.ffn_1.bias has shape \(31,\)'):
+        OpenAIGPTModel.from_pretrained(folder)
+    tensors['transformer.h.1.mlp.c_fc.bias'] = bias
+    safetensors.numpy.save_file({**tensors, 'transformer.surplus': bias}, path)
+    OpenAIGPTModel.from_pretrained(folder)
+    assert 'holds more than is used: transformer.surplus' in caplog.text
+
+
+def test_another_family(copy):
+    folder = copy('gpt_transformers')
+    path = os.path.join(folder, 'config.json')
+    with pytest.raises(InputError, match="another family, 'openai-gpt': a GPT2Config is wanted"):
+        GPT2Model.from_pretrained(folder)
+    with open(path) as file:
+        config = {k: v for k, v in json.load(file).items() if k != 'model_type'}
+    with open(path, 'w') as file:  # of 2019
+        json.dump(config, file)
+    with pytest.raises(CheckpointError, match='lacks parameters: .*word_embed.weight'):
+        GPT2Model.from_pretrained(folder)
+    with pytest.raises(CheckpointError, match='checkpoint of another family'):
+        BertModel.from_pretrained(folder)
+
+
+def test_directories_without_weights_or_configuration(copy, tmp_path):
+    with pytest.raises(InputError, match='has no weights: neither model.params'):
+        BertModel.from_pretrained(str(tmp_path))
+    folder = copy('bert_transformers')
+    with pytest.raises(InputError, match='has no TensorFlow checkpoint'):
+        BertModel.from_pretrained(folder, from_tf=True)
+    os.remove(os.path.join(folder, 'config.json'))
+    with pytest.raises(InputError, match='has no configuration: put config.json'):
+        BertModel.from_pretrained(folder)
+
+
+def test_a_folder_called_as_a_model(tmp_path, monkeypatch):
+    """In this project's own folder, gpt2 is a package."""
+    (tmp_path / 'bert-base-uncased').mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
+    with pytest.raises(ZooError, match='no pretrained weights found for bert_12_768_12'):
+        BertModel.from_pretrained('bert-base-uncased')
+
+
+def test_tensorflow_files_are_found(fixtures, tmp_path):
+    folder = fixtures / 'checkpoints'
+    google = folder / 'bert_tensorflow'  # as Google's archives: no file `checkpoint`
+    assert weights_in_folder(str(google)) == str(google / 'bert_model.ckpt.index')
+    squad = folder / 'bert_squad_tensorflow'
+    assert weights_in_folder(str(squad)) == str(squad / 'model.ckpt-10.index')
+    assert weights_in_folder(str(squad), tensorflow=True) == str(squad / 'model.ckpt-10.index')
+    both = shutil.copytree(str(squad), str(tmp_path / 'both'))
+    with open(os.path.join(both, 'checkpoint'), 'w') as file:
+        file.write('model_checkpoint_path: "/gone/model.ckpt-5"\n')  # of another machine
+    assert weights_in_folder(both) == os.path.join(both, 'model.ckpt-5.index')
+    os.remove(os.path.join(both, 'checkpoint'))
+    assert weights_in_folder(both) is None  # two, and nothing says which
+    for name in ('pytorch_model.bin', 'model.params'):
+        open(os.path.join(both, name), 'w').close()
+        assert weights_in_folder(both) == os.path.join(both, name)
+
+
+@pytest.mark.parametrize('module, name', [('tensorflow', 'bert_tensorflow'), ('torch', None)])
+def test_missing_libraries(fixtures, tmp_path, monkeypatch, module, name):
+    monkeypatch.setitem(sys.modules, module, None)
+    if name is None:
+        path = tmp_path / 'pytorch_model.bin'
+        with zipfile.ZipFile(path, 'w') as archive:
+            archive.writestr('archive/data.pkl', b'')
+    else:
+        path = fixtures / 'checkpoints' / name / 'bert_model.ckpt'
+    with pytest.raises(MissingExtraError, match=rf'{module} is needed .*\[{module}\]'):
+        read_tensors(path)
+    layout = next(each for each in LAYOUTS.values() if module in each.write.__name__)
+    with pytest.raises(MissingExtraError, match=rf'{module} is needed .*\[{module}\]'):
+        layout.write(str(tmp_path / layout.weights), TENSORS)
+
+
+def test_pickles_and_damaged_archives_need_no_torch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'torch', None)
+    path = tmp_path / 'pytorch_model.bin'
+    path.write_bytes(pickle.dumps({'a': os.system}, protocol=2))
+    with pytest.raises(CheckpointError, match='is refused: it is a pickle'):
+        read_tensors(path)
+    with zipfile.ZipFile(path, 'w') as archive:
+        archive.writestr('archive/data/0', b'0123456789' * 100)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'0123456789', b'0123456780', 1))
+    with pytest.raises(CheckpointError, match='the checksum of its part archive/data/0 is wrong'):
+        read_tensors(path)
+    path.write_bytes(content[:200])
+    with pytest.raises(CheckpointError, match='is damaged'):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize('cut', [True, False])
+def test_truncated_and_spoiled_files(copy, cut):
+    """Whatever happens to a file, it is one clear error or harmless."""
+    folder = copy('bert_transformers')
+    path = os.path.join(folder, 'model.safetensors')
+    with open(path, 'rb') as file:
+        content = bytearray(file.read())
+    random = np.random.RandomState(0)
+    for place in random.randint(0, len(content), 40):
+        spoiled = content[:place] if cut else bytearray(content)
+        if not cut:
+            spoiled[place] ^= 1 << random.randint(8)
+        with open(path, 'wb') as file:
+            file.write(spoiled)
+        try:
+            BertModel.from_pretrained(folder)
+        except CheckpointError:
+            continue
+        assert not cut
+
+
+def test_unknown_format(copy, tmp_path):
+    block = BertModel.from_pretrained(copy('bert_transformers'))
+    with pytest.raises(UnknownNameError, match="'numpy'; known: huggingface, pytorch, tensorflow"):
+        block.save_pretrained(str(tmp_path / 'out'), format='numpy')
+    assert not (tmp_path / 'out').exists()
+
+
+def test_hparams(tmp_path):
+    """OpenAI's names of GPT-2's hyper-parameters, in and out."""
+    values = {'n_vocab': 31, 'n_ctx': 12, 'n_embd': 8, 'n_head': 2, 'n_layer': 2}
+    path = tmp_path / 'hparams.json'
+    path.write_text(json.dumps(values))
+    config = GPT2Config.from_json_file(str(path))
+    assert (config.vocab_size, config.n_positions, config.n_ctx) == (31, 12, 12)
+    assert config.to_format('tensorflow', 'GPT2Model') == ('hparams.json', values)

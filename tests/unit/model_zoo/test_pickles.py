@@ -1,0 +1,186 @@
+"""Pickles of plain data: read without running anything, and refused if they want more."""
+
+import collections
+import os
+import pathlib
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from model_zoo.data.pickles import read_pickle
+from model_zoo.data.words import read_words
+from model_zoo.errors import CheckpointError, InputError
+
+
+@pytest.fixture
+def dump(tmp_path):
+    def dump(content, protocol=2):
+        path = tmp_path / 'vocab.pkl'
+        if not isinstance(content, bytes):
+            content = pickle.dumps(content, protocol)
+        path.write_bytes(content)
+        return path
+
+    return dump
+
+
+class Asks:
+    """Pickles as a call."""
+
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+class Plain:
+    pass
+
+
+@pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_data(dump, protocol):
+    array = np.arange(6).reshape(2, 3)
+    value = {
+        'ordered': collections.OrderedDict([('b', 1), ('a', [None, True, 2.5])]),
+        'counter': collections.Counter('abca'),
+        'sets': [{1}, frozenset([2]), b'\xff\0', bytearray(b'ab'), '\u4e2d'],
+        'arrays': [array, np.asfortranarray(array), array.astype('>i2'), array > 2, np.empty(0)],
+        'scalars': (np.int64(4), np.float32(0.5)),
+    }
+    found = read_pickle(dump(value, protocol))
+    for mine, want in zip(found.pop('arrays'), value.pop('arrays')):
+        assert mine.tolist() == want.tolist() and mine.dtype.kind == want.dtype.kind
+        assert mine.shape == want.shape
+    assert found == value
+    assert type(found['counter']) is collections.Counter
+
+
+def test_names_of_newer_and_older_libraries(dump):
+    text = pickle.dumps(np.arange(3), 0)
+    assert read_pickle(dump(text.replace(b'numpy.core', b'numpy._core'))).tolist() == [0, 1, 2]
+    assert read_pickle(dump(b'c__builtin__\nset\n((lI1\natR.')) == {1}  # Python 2's
+
+
+def test_instances_of_listed_classes_are_namespaces(dump):
+    plain = Plain()
+    plain.words, plain.self = ['a'], plain
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        found = read_pickle(dump([plain], protocol), [f'{__name__}.Plain'])[0]
+        assert type(found).__name__ == 'SimpleNamespace'
+        assert found.words == ['a'] and found.self is found
+        with pytest.raises(CheckpointError, match=rf'asks for {__name__}.Plain, which is no plain'):
+            read_pickle(dump([plain], protocol))
+
+
+@pytest.mark.parametrize(
+    'function, args, name',
+    [
+        (os.system, ('touch hacked',), f'{os.system.__module__}.system'),
+        (eval, ('open("hacked", "w")',), 'builtins.eval|__builtin__.eval'),
+        (getattr, ([], 'append'), 'builtins.getattr|__builtin__.getattr'),
+        (pathlib.Path, ('hacked',), 'pathlib.Path'),
+        (__import__, ('os',), 'builtins.__import__|__builtin__.__import__'),
+        (np.load, ('hacked',), 'numpy.*load'),
+    ],
+)
+@pytest.mark.parametrize('protocol', [0, 2, 4])
+def test_what_it_must_not_do(dump, monkeypatch, tmp_path, function, args, name, protocol):
+    monkeypatch.chdir(tmp_path)
+    path = dump({'idx2sym': ['a'], 'counter': Asks(function, *args)}, protocol)
+    with pytest.raises(CheckpointError, match=f'vocab.pkl.* is refused: it asks for ({name})'):
+        read_words(path)
+    assert not pathlib.Path('hacked').exists()
+
+
+def test_a_pickle_cannot_change_classes_for_later(dump):
+    # BUILD with a pair as the state sets attributes, here of the class that was named
+    state = b"(N(S'update'\nS'broken'\ndtb."
+    for name in (b'ccollections\nCounter\n', b'c__builtin__\ndict\n', b'cnumpy\nndarray\n'):
+        with pytest.raises(CheckpointError):
+            read_pickle(dump(name + state)).items  # noqa: B018  a class is no value either
+        assert read_pickle(dump(collections.Counter('aa'))) == {'a': 2}
+        assert read_pickle(dump(np.arange(2))).tolist() == [0, 1]
+    assert callable(collections.Counter.update)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        b'',
+        b'hello',
+        b'\x80\x04.',
+        b'PK\3\4 no archive',
+        pickle.dumps({'a': list(range(99))})[:50],
+        pickle.dumps(Asks(bytearray, 10**13)),  # so many zeros
+        pickle.dumps(np.array([object()], dtype=object)),
+        pickle.dumps(np.arange(9))[:-20],
+        b'cnumpy\ndtype\n(S"(99999999,)f8"\ntR.',
+        pickle.dumps(0x1950A86A20F9469CFC6C, 2),
+    ],
+)
+def test_damaged_files(dump, content):
+    with pytest.raises(CheckpointError, match=r'vocab\.pkl'):
+        read_pickle(dump(content))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(CheckpointError, match='none.pkl.*: No such file'):
+        read_pickle(tmp_path / 'none.pkl')
+
+
+def test_files_of_torch(fixtures, tmp_path):
+    for name in ('zip', 'legacy'):
+        found = read_pickle(fixtures / 'lm_pickles' / f'corpus_{name}.bin')
+        assert found['train'].dtype == np.int64 and found['train'][:7].tolist() == (
+            found['valid'].tolist()
+        )
+        content = (fixtures / 'lm_pickles' / f'corpus_{name}.bin').read_bytes()
+        for cut in (len(content) // 3, len(content) - 9):
+            path = tmp_path / 'cut.bin'
+            path.write_bytes(content[:cut])
+            with pytest.raises(CheckpointError, match='cut.bin'):
+                read_pickle(path)
+
+
+def test_an_archive_whose_storage_is_a_bomb(fixtures, tmp_path):
+    path = tmp_path / 'bomb.bin'
+    sound = zipfile.ZipFile(fixtures / 'lm_pickles' / 'corpus_zip.bin')
+    with sound, zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as target:
+        for name in sound.namelist():
+            target.writestr(name, sound.read(name))
+    with pytest.raises(CheckpointError, match='data.pkl is compressed'):
+        read_pickle(path)
+
+
+def test_tensors_must_lie_within_their_storage(fixtures, tmp_path):
+    content = (fixtures / 'lm_pickles' / 'corpus_legacy.bin').read_bytes()
+    count = len(read_pickle(fixtures / 'lm_pickles' / 'corpus_legacy.bin')['train'])
+    place = content.rindex(struct.pack('<q', count))  # of its numbers, before its storage
+    shorter = struct.pack('<q', count - 1)
+    path = tmp_path / 'short.bin'
+    path.write_bytes(content[:place] + shorter + content[place + 8 :])
+    with pytest.raises(CheckpointError, match='in a storage of'):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize(
+    'fields, message',
+    [
+        ({}, 'holds no vocabulary of words'),
+        ([1], 'holds no vocabulary of words'),
+        ({'idx2sym': 'abc'}, 'has no list idx2sym'),
+        ({'idx2sym': ['a', 3]}, '3 among its words is no str'),
+        ({'idx2sym': ['a', 'b', 'a']}, "the word 'a' 2 times"),
+        ({'idx2sym': ['a', 'b'], 'sym2idx': {'a': 1, 'b': 0}}, 'give different ids'),
+        ({'idx2sym': ['a'], 'counter': [3]}, 'counter is no map'),
+        ({'idx2sym': ['a'], 'lower_case': 'yes'}, "lower_case is 'yes'"),
+        ({'idx2sym': ['a'], 'unk_idx': 1}, 'unk_idx is 1, of 1 words'),
+    ],
+)
+def test_vocabularies_that_are_none(dump, fields, message):
+    with pytest.raises(InputError, match=message):
+        read_words(dump(fields))

@@ -1,0 +1,138 @@
+"""Story Cloze: the reader, the split, features and batches."""
+
+import numpy as np
+import pytest
+
+from model_zoo.data import (
+    ChoiceFeature,
+    ChoiceLoader,
+    Story,
+    StoryClozeFeatures,
+    hold_out,
+    read_story_cloze,
+    write_story_cloze_predictions,
+)
+from model_zoo.errors import InputError
+
+HEADER = (
+    'InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,'
+    'RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding'
+)
+ROW = 'a-1,Tom ran.,"He fell, hard.",It hurt.,"He said ""ow"".",He wept.,He flew.,1'
+
+
+def write(folder, *lines):
+    path = folder / 'stories.csv'
+    path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    return path
+
+
+def test_a_file_is_read(tmp_path):
+    path = write(tmp_path, HEADER, ROW, '', ROW.replace('a-1', 'b').replace(',1', ',2'))
+    first, second = read_story_cloze(path)
+    assert first == Story(
+        'a-1', 'Tom ran. He fell, hard. It hurt. He said "ow".', ('He wept.', 'He flew.'), 0
+    )
+    assert (second.guid, second.label) == ('b', 1)
+    (unlabelled,) = read_story_cloze(write(tmp_path, HEADER.rpartition(',')[0], ROW[:-2]))
+    assert unlabelled == first._replace(label=None)
+
+
+@pytest.mark.parametrize(
+    ('lines', 'message'),
+    [
+        ((), r'lacks InputStoryid, InputSentence1'),
+        (('storyid,title',), 'lacks InputStoryid'),
+        ((HEADER,), 'has no stories'),
+        ((HEADER, ROW + ',x'), 'line 2: 9 fields, where the header has 8'),
+        ((HEADER, ROW, ROW[:-1] + '3'), "line 3: AnswerRightEnding is '3'"),
+        ((HEADER, ROW.replace('He wept.', ' ')), 'line 2: a story or an ending is empty'),
+        ((HEADER, 'a,"b'), 'line 2: .*quote|line 2: unexpected end of data'),
+    ],
+)
+def test_bad_files_are_named(tmp_path, lines, message):
+    with pytest.raises(InputError, match=message):
+        read_story_cloze(write(tmp_path, *lines))
+
+
+@pytest.mark.data
+def test_the_released_file(data_dir):
+    stories = read_story_cloze(data_dir / 'rocstories' / 'cloze_test_val__spring2016.csv')
+    assert len(stories) == 1871 and {story.label for story in stories} == {0, 1}
+    assert len({story.guid for story in stories}) == 1871
+
+
+def test_the_same_examples_are_held_out():
+    kept, held = hold_out(list(range(50)), 10)
+    assert (kept, held) == hold_out(list(range(50)), 10)
+    assert len(held) == 10 and held == sorted(held) and held != list(range(40, 50))
+    assert sorted(kept + held) == list(range(50))
+    for count in (0, 50):
+        with pytest.raises(InputError, match=f'{count} of 50 examples cannot be held out'):
+            hold_out(list(range(50)), count)
+
+
+def features(max_len, context, *endings):
+    story = Story('', ' '.join(context), tuple(' '.join(ending) for ending in endings), 1)
+    make = StoryClozeFeatures(lambda text: list(map(int, text.split())), 90, 91, 92, max_len)
+    (feature,) = make([story])
+    assert feature.label == 1
+    return [choice.tolist() for choice in feature.choices]
+
+
+def test_features():
+    assert features(9, '1234', '56', '7') == [
+        [90, 1, 2, 3, 4, 91, 5, 6, 92],
+        [90, 1, 2, 3, 4, 91, 7, 92],
+    ]
+
+
+@pytest.mark.parametrize(
+    ('max_len', 'context', 'ending'),
+    [(8, '123', '56'), (7, '12', '56'), (6, '12', '5'), (5, '1', '5')],
+)
+def test_long_stories_lose_their_ends(max_len, context, ending, caplog):
+    expected = [90, *map(int, context), 91, *map(int, ending), 92]
+    assert len(expected) == max_len
+    assert features(max_len, '1234', '56', '7')[0] == expected
+    assert f'1 of 1 stories are longer than {max_len} tokens: cut' in caplog.text
+
+
+def test_a_long_ending_leaves_the_story_half_of_the_room():
+    assert features(9, '12345', '56789', '7')[0] == [90, 1, 2, 3, 91, 5, 6, 7, 92]
+    assert features(9, '12', '56789', '7')[0] == [90, 1, 2, 91, 5, 6, 7, 8, 92]
+    with pytest.raises(InputError, match='a length of 4 is too small'):
+        features(4, '1', '2', '3')
+
+
+def test_batches():
+    lengths = np.random.RandomState(0).randint(1, 30, (41, 3))
+    examples = [
+        ChoiceFeature(tuple(np.full(n, number, np.int32) for n in row), number % 3)
+        for number, row in enumerate(lengths)
+    ]
+    loader = ChoiceLoader(examples, 4, shuffle=True, seed=3, pad_val=50)
+    batches = list(loader.epoch(1))
+    assert len(batches) == len(loader)
+    assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(41))
+    for batch in batches:
+        words, valid = batch.words.asnumpy(), batch.valid_length.asnumpy()
+        np.testing.assert_array_equal(valid, lengths[batch.indices])
+        assert words.shape == (*valid.shape, valid.max()) and words.dtype == np.int32
+        inside = np.arange(words.shape[2]) < valid[..., None]
+        expected = np.where(inside, batch.indices[:, None, None], 50)
+        np.testing.assert_array_equal(words, expected)
+        np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % 3)
+    unlabelled = [example._replace(label=None) for example in examples]
+    assert next(iter(ChoiceLoader(unlabelled, 4, pad_val=0))).labels is None
+
+
+def test_predictions(tmp_path):
+    stories = [Story('a', '', ('', ''), 0), Story('b', '', ('', ''), None)]
+    path = tmp_path / 'predictions.tsv'
+    write_story_cloze_predictions(str(path), stories, np.array([[0.25, 0.75], [0.5, 0.5]]))
+    assert path.read_text().splitlines() == [
+        'InputStoryid\tprediction\tprobability_1\tprobability_2\tAnswerRightEnding',
+        'a\t2\t0.250000\t0.750000\t1',
+        'b\t1\t0.500000\t0.500000\t',
+    ]

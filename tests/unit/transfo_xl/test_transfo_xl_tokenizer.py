@@ -1,0 +1,318 @@
+"""Transformer-XL's tokenizer: the original's vocabularies and ids, its files, corpora."""
+
+import json
+import shutil
+
+import gluonnlp
+import numpy as np
+import pytest
+
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.pretrained import find_vocab
+from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer, get_lm_corpus
+
+
+@pytest.fixture(scope='module')
+def expected(fixtures):
+    return json.loads((fixtures / 'lm_tokenizer_cases.json').read_text())
+
+
+@pytest.fixture(scope='module')
+def text_file(expected, tmp_path_factory):
+    path = tmp_path_factory.mktemp('words') / 'text.txt'
+    path.write_bytes(('\n'.join(expected['words']['lines']) + '\n').encode())
+    return path
+
+
+def counted(path, count_eos=False, **options):
+    tokenizer = TransfoXLTokenizer(**options)
+    tokenizer.count_file(path, add_eos=count_eos)
+    tokenizer.build_vocab()
+    return tokenizer
+
+
+@pytest.fixture
+def tokenizer(text_file):
+    return counted(text_file, special=['<eos>', '<unk>'])
+
+
+# the original's ids
+
+
+def test_vocabularies_and_ids_are_the_originals(expected, text_file):
+    unknown = 0
+    for case in expected['words']['cases']:
+        tokenizer = counted(text_file, case['count_eos'], **case['options'])
+        assert tokenizer.idx2sym == case['idx2sym']
+        assert list(tokenizer.sym2idx) == case['idx2sym']
+        assert tokenizer.decode(range(len(tokenizer)), exclude=[1]) == case['decoded']
+        kinds = ((False, False), (True, False), (True, True))
+        for (eos, double), want in zip(kinds, case['encoded']):
+            if want is None:
+                with pytest.raises(InputError, match='which has no <unk> either'):
+                    tokenizer.encode_file(text_file, True, add_eos=eos, add_double_eos=double)
+                continue
+            ids = tokenizer.encode_file(text_file, True, add_eos=eos, add_double_eos=double)
+            assert ids.dtype == np.int32 and ids.tolist() == want
+            lines = tokenizer.encode_file(text_file, add_eos=eos, add_double_eos=double)
+            assert np.concatenate(lines).tolist() == want
+            unknown += '<unk>' in tokenizer.convert_ids_to_tokens(ids)
+    assert unknown
+
+
+def test_lines_and_sentences(tokenizer, text_file):
+    sents = tokenizer.count_file(text_file)
+    assert sents[0] == ['the', 'cat', 'sat', 'on', 'the', 'mat', '.'] and sents[1] == []
+    assert ['carriage', 'return'] in sents  # a carriage return ends a line
+    ids = tokenizer.encode_sents(sents, ordered=True)
+    assert ids.tolist() == tokenizer.encode_file(text_file, True, add_eos=False).tolist()
+    other = TransfoXLTokenizer(special=['<eos>', '<unk>'])
+    other.count_sents(sents)
+    other.build_vocab()
+    assert other.idx2sym == tokenizer.idx2sym
+
+
+def test_single_lines(tokenizer):
+    cat, end = tokenizer.get_idx('cat'), tokenizer.eos_idx
+    assert tokenizer.encode(' cat  nothing\n', add_eos=True) == [cat, tokenizer.unk_idx, end]
+    assert tokenizer.tokenize('a b', add_double_eos=True) == ['<S>', 'a', 'b', '<S>']
+    assert tokenizer.decode(np.array([cat, end])) == 'cat <eos>'
+    assert tokenizer.decode([cat, end], exclude={end}) == 'cat'
+    assert tokenizer.get_sym(cat) == 'cat' and tokenizer.convert_tokens_to_ids('cat') == cat
+    assert tokenizer.tokenize('a\ud800b') == ['a\ufffdb']
+    batch = tokenizer.encode_batch(['cat', 'cat cat'], add_eos=True)
+    assert batch['input_ids'].tolist() == [[cat, end, 0], [cat, cat, end]]
+    assert batch['valid_length'].tolist() == [2, 3]
+    rows = tokenizer.encode_batch(['cat', ''], pad=False)['input_ids']
+    assert [row.tolist() for row in rows] == [[cat], []]
+
+
+def test_characters_as_words():
+    tokenizer = TransfoXLTokenizer(delimiter='', special=['<eos>'])
+    tokenizer.count_sents([tokenizer.tokenize('abba a')])
+    tokenizer.build_vocab()
+    assert tokenizer.idx2sym == ['<eos>', 'a', 'b', ' ']
+    assert tokenizer.encode('b a', add_eos=True) == [2, 3, 1, 0]
+
+
+def test_words_from_a_file(tmp_path):
+    path = tmp_path / 'words.txt'
+    path.write_text('<S> 3\nthe 2\n<UNK>\n<unk>\ncat\n', encoding='utf-8')
+    tokenizer = TransfoXLTokenizer.from_pretrained(path)
+    assert tokenizer.idx2sym == ['<S>', 'the', '<UNK>', '<unk>', 'cat']
+    assert tokenizer.encode('cat dog', add_double_eos=True) == [0, 4, 2, 0]  # <UNK> before <unk>
+    saved = tokenizer.save_vocabulary(tmp_path)
+    assert TransfoXLTokenizer.from_pretrained(saved).get_idx('dog') == 2
+    for text, message in (('the\ncat\n', 'no <unk> among'), ('the\n\n<unk>\n', 'line 2 is blank')):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            TransfoXLTokenizer.from_pretrained(path)
+
+
+def test_cutoffs_are_where_the_text_is_covered():
+    tokenizer = TransfoXLTokenizer(special=['<unk>'])
+    tokenizer.count_sents([['a'] * 6 + ['b'] * 2 + ['c', 'd']])
+    tokenizer.build_vocab()
+    assert tokenizer.idx2sym == ['<unk>', 'a', 'b', 'c', 'd']
+    assert tokenizer.cutoffs((0.6, 0.8)) == [2, 3]
+    assert tokenizer.cutoffs((0.5, 0.55, 0.85, 0.99)) == [2, 4]  # neither twice nor all
+    for shares in ((0.8, 0.6), (0.5, 0.5), (0, 0.5), (0.5, 1)):
+        with pytest.raises(InputError, match='ascending'):
+            tokenizer.cutoffs(shares)
+    with pytest.raises(InputError, match='count a text first'):
+        TransfoXLTokenizer().cutoffs()
+
+
+# files
+
+
+def test_saved_vocabulary_goes_on_counting(text_file, tmp_path):
+    options = {'lower_case': True, 'min_freq': 2, 'max_size': 7, 'delimiter': ' '}
+    tokenizer = counted(text_file, special=['<unk>', '<eos>'], **options)
+    (path,) = tokenizer.save_pretrained(tmp_path / 'new')
+    again = TransfoXLTokenizer.from_pretrained(tmp_path / 'new')
+    assert again.idx2sym == tokenizer.idx2sym and again.counter == tokenizer.counter
+    for name, value in options.items():
+        assert getattr(again, name) == value
+    assert (again.unk_idx, again.eos_idx, again.special) == (0, 1, ['<unk>', '<eos>'])
+    assert again.encode_file(text_file, True).tolist() == (
+        tokenizer.encode_file(text_file, True).tolist()
+    )
+    for each in (tokenizer, again):
+        each.count_file(text_file)
+        each.build_vocab()
+    assert again.idx2sym == tokenizer.idx2sym
+    assert again.save_vocabulary(tmp_path / 'file.json') == str(tmp_path / 'file.json')
+    assert TransfoXLTokenizer.from_pretrained(path, lower_case=False).lower_case is False
+
+
+@pytest.mark.parametrize('name', ['vocab_zip.bin', 'vocab_legacy.bin', 'vocab.pkl'])
+def test_the_originals_files(expected, fixtures, tmp_path, name):
+    copy = tmp_path / ('vocab.pkl' if name.endswith('.pkl') else 'vocab.bin')
+    shutil.copy(fixtures / 'lm_pickles' / name, copy)
+    tokenizer = TransfoXLTokenizer.from_pretrained(tmp_path)
+    want = expected['pickles']['transformers_' * name.endswith('.pkl') + 'idx2sym']
+    assert tokenizer.idx2sym == want
+    assert tokenizer.get_idx('no such') == want.index('<unk>') == tokenizer.unk_idx
+    if name.endswith('.bin'):
+        assert tokenizer.counter == expected['pickles']['counter']
+        assert list(tokenizer.counter) == list(expected['pickles']['counter'])
+    for path in (tmp_path, copy):
+        assert find_vocab(None, path=str(path))[0].idx_to_token == want
+
+
+def test_vocab_has_the_same_ids(tokenizer, tmp_path):
+    vocab = tokenizer.vocab
+    assert isinstance(vocab, gluonnlp.Vocab) and vocab.idx_to_token == tokenizer.idx2sym
+    assert (vocab.unknown_token, vocab.eos_token) == ('<unk>', '<eos>')
+    tokenizer.add_symbol('new')
+    assert tokenizer.vocab['new'] == len(tokenizer) - 1
+    tokenizer.save_pretrained(tmp_path)
+    assert find_vocab(None, path=str(tmp_path))[0].idx_to_token == tokenizer.idx2sym
+
+
+def test_files_of_another_family(tmp_path):
+    (tmp_path / 'vocab.json').write_text('{"a": 0}')
+    (tmp_path / 'merges.txt').write_text('a b')
+    with pytest.raises(InputError, match='is no vocabulary of words; is it of another family'):
+        TransfoXLTokenizer.from_pretrained(tmp_path)
+    with pytest.raises(UnknownNameError, match='no-such'):
+        TransfoXLTokenizer.from_pretrained('no-such')
+
+
+@pytest.mark.parametrize('content', ['{"idx2sym": ["a"', '[]', '{}', '"a"', '[[[', '\ud800'])
+def test_damaged_files(tmp_path, content):
+    path = tmp_path / 'vocab.json'
+    path.write_bytes(content.encode('utf-8', 'surrogatepass'))
+    with pytest.raises(InputError, match=r'vocab\.json'):
+        TransfoXLTokenizer.from_pretrained(tmp_path)
+
+
+def test_bad_input(tokenizer, tmp_path):
+    for call in (tokenizer.get_sym, lambda i: tokenizer.decode([i])):
+        for idx in (-1, len(tokenizer)):
+            with pytest.raises(InputError, match=f'id {idx} is not in the vocabulary'):
+                call(idx)
+    with pytest.raises(InputError, match='must be a str, not bytes'):
+        tokenizer.tokenize(b'a')
+    with pytest.raises(InputError, match='list of str'):
+        tokenizer.encode_batch('cat')
+    with pytest.raises(InputError, match='special must be a list of str'):
+        TransfoXLTokenizer(special='<eos>')
+    path = tmp_path / 'text.txt'
+    with pytest.raises(InputError, match='text.txt.*No such file'):
+        tokenizer.count_file(path)
+    path.write_bytes(b'a\n\xff\n')
+    with pytest.raises(InputError, match='line 2: byte 0xff'):
+        tokenizer.encode_file(path)
+
+
+# corpora
+
+
+@pytest.fixture
+def data_set(tmp_path):
+    for split, text in (('train', 'a b a\nc a\n'), ('valid', 'b a\nd\n'), ('test', 'c\n')):
+        (tmp_path / f'{split}.txt').write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize('name', ['wt2', 'ptb', 'enwik8'])
+def test_a_corpus_is_built_saved_and_read(data_set, tmp_path, name):
+    corpus = get_lm_corpus(data_set, name)
+    decoded = corpus.vocab.decode(corpus.valid)
+    assert decoded == ('b a d' if name == 'enwik8' else 'b a <eos> d <eos>')
+    assert corpus.vocab.lower_case is (name == 'ptb') and corpus.cutoffs == []
+    corpus.save_pretrained(tmp_path / 'saved')
+    again = TransfoXLCorpus.from_pretrained(tmp_path / 'saved')
+    assert again.dataset == name and again.vocab.idx2sym == corpus.vocab.idx2sym
+    for split in ('train', 'valid', 'test'):
+        assert getattr(again, split).dtype == np.int32
+        assert getattr(again, split).tolist() == getattr(corpus, split).tolist()
+    batches = list(again.get_iterator('train', 1, 3, ext_len=1))
+    assert batches[0][0].tolist() == [corpus.train[:3].tolist()]
+
+
+def test_wikitext_103_counts_the_training_text_only(data_set):
+    with pytest.raises(InputError, match="'d' is not in the vocabulary"):
+        get_lm_corpus(data_set, 'wt103')
+    corpus = TransfoXLCorpus(special=['<eos>', '<unk>', *map(str, range(20001))])
+    corpus.build_corpus(data_set, 'wt103')
+    assert corpus.cutoffs == [20000]
+    assert corpus.vocab.decode(corpus.valid) == 'b a <eos> <unk> <eos>'
+
+
+def test_the_one_billion_word_benchmark(data_set, tmp_path):
+    folder = data_set / '1-billion-word-language-modeling-benchmark-r13output'
+    folder = folder / 'training-monolingual.tokenized.shuffled'
+    with pytest.raises(InputError, match='1b_word_vocab.txt'):
+        get_lm_corpus(data_set, 'lm1b')
+    (data_set / '1b_word_vocab.txt').write_text('<S>\n<UNK>\na\nb\nc\n')
+    with pytest.raises(InputError, match=r'no files .*news\.en'):
+        get_lm_corpus(data_set, 'lm1b')
+    folder.mkdir(parents=True)
+    for number in (2, 1):
+        (folder / f'news.en-{number}').write_text('a b\n' * number)
+    corpus = get_lm_corpus(data_set, 'lm1b')
+    assert [path[-1] for path in corpus.train] == ['1', '2']
+    assert [line.tolist() for line in corpus.valid] == [[0, 3, 2, 0], [0, 1, 0]]
+    corpus.save_pretrained(tmp_path / 'saved')
+    again = TransfoXLCorpus.from_pretrained(tmp_path / 'saved')
+    assert again.train == corpus.train
+    assert [line.tolist() for line in again.valid] == [[0, 3, 2, 0], [0, 1, 0]]
+    assert len(list(again.get_iterator('train', 1, 3))) == 3
+    assert next(iter(again.get_iterator('valid', 1, 3)))[1].tolist() == [[3, 2, 0]]
+
+
+@pytest.mark.parametrize('name', ['corpus_zip.bin', 'corpus_legacy.bin'])
+def test_the_originals_corpora(expected, fixtures, tmp_path, name):
+    shutil.copy(fixtures / 'lm_pickles' / name, tmp_path / 'corpus.bin')
+    shutil.copy(fixtures / 'lm_pickles' / 'vocab_zip.bin', tmp_path / 'vocab.bin')
+    corpus = TransfoXLCorpus.from_pretrained(tmp_path)
+    assert corpus.train.dtype == np.int32
+    assert corpus.train.tolist() == expected['pickles']['ordered']
+    assert corpus.dataset == 'wt2' and corpus.test is None
+    with pytest.raises(InputError, match='no test text'):
+        corpus.get_iterator('test', 1, 2)
+
+
+@pytest.mark.parametrize('protocol', [0, 2, 4])
+def test_a_corpus_and_its_vocabulary_in_one_pickle(expected, fixtures, tmp_path, protocol):
+    shutil.copy(fixtures / 'lm_pickles' / f'cache_{protocol}.pkl', tmp_path / 'cache.pkl')
+    corpus = TransfoXLCorpus.from_pretrained(tmp_path)
+    assert corpus.dataset == 'lm1b' and corpus.train == ['news.en-1']
+    assert corpus.vocab.idx2sym == expected['pickles']['idx2sym']
+    assert [line.tolist() for line in corpus.valid] == expected['pickles']['lines']
+
+
+def test_bad_corpora(data_set, tmp_path):
+    with pytest.raises(UnknownNameError, match="'imdb'"):
+        get_lm_corpus(data_set, 'imdb')
+    with pytest.raises(UnknownNameError, match="'imdb'"):
+        TransfoXLCorpus().build_corpus(data_set, 'imdb')
+    with pytest.raises(UnknownNameError, match="split 'dev'"):
+        TransfoXLCorpus().get_iterator('dev', 1, 2)
+    with pytest.raises(InputError, match='no corpus in'):
+        TransfoXLCorpus.from_pretrained(tmp_path)
+    get_lm_corpus(data_set, 'wt2').save_pretrained(tmp_path)
+    path = tmp_path / 'corpus.npz'
+    content = path.read_bytes()
+    np.savez(path, dataset='wt2', train=np.array([0.5, 1]))
+    with pytest.raises(CheckpointError, match='train text is no list of ids'):
+        TransfoXLCorpus.from_pretrained(tmp_path)
+    for damaged in (content[: len(content) // 2], b'', b'no archive'):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match='corpus.npz'):
+            TransfoXLCorpus.from_pretrained(tmp_path)
+
+
+@pytest.mark.data
+def test_real_text_comes_back(data_dir):
+    path = data_dir / 'wikitext-2' / 'valid.txt'
+    tokenizer = counted(path, special=['<eos>'])
+    ids = tokenizer.encode_file(path, ordered=True)
+    lines = [line.split() for line in path.read_text(encoding='utf-8').split('\n')[:-1]]
+    assert tokenizer.decode(ids) == ' '.join(' '.join([*line, '<eos>']) for line in lines)
+    assert (np.diff([tokenizer.counter[word] for word in tokenizer.idx2sym[1:]]) <= 0).all()
+    cutoffs = tokenizer.cutoffs((0.5, 0.9))
+    assert 0 < cutoffs[0] < cutoffs[1] < len(tokenizer)

@@ -1,0 +1,195 @@
+"""Transformer-XL's language model."""
+
+import mxnet as mx
+
+from model_zoo.block import check_ids, check_range, check_shape
+from model_zoo.errors import InputError
+from model_zoo.generation import GenerationMixin
+from model_zoo.layers.adaptive import AdaptiveSoftmax
+
+from .model import TransfoXLBlock, TransfoXLModel, initializers
+from .steps import TransfoXLSteps
+
+__all__ = ['TransfoXLLMHeadModel']
+
+
+class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
+    """Transformer-XL with an adaptive softmax.
+
+    Parameters
+    ----------
+    transformer : TransfoXLConfig or TransfoXLModel
+        A model is used as it is and shared; a configuration makes a new one.
+
+    Inputs
+    ------
+    words, mems, valid_length
+        See `TransfoXLModel`.
+    labels : (batch, length), optional
+        The words to predict at each place, mostly those that follow. -1 is left out, and so is
+        what is behind the valid length.
+
+    Outputs
+    -------
+    scores : (batch, length, vocab_size)
+        Without labels: log-probabilities of the next word.
+    losses : (batch, length)
+        With labels: negative log-likelihood of each, 0 where it is left out. (The original gives
+        the losses in the order of the clusters, each for a place where it doesn't belong; the mean
+        is the same.)
+    mems : list
+        See `TransfoXLModel`.
+
+    Raises
+    ------
+    InputError
+        On inputs of the wrong shape, and values out of range (on CPU).
+
+    References
+    ----------
+    Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
+    modeling_transfo_xl.py.
+
+    Examples
+    --------
+    >>> block = TransfoXLLMHeadModel(TransfoXLConfig(vocab_size=100, cutoffs=[20], n_layer=2))
+    >>> block.initialize()
+    >>> words = mx.nd.array([[31, 51, 99, 7], [15, 5, 0, 7]])
+    >>> losses, mems = block(words[:, :-1], labels=words[:, 1:])
+    >>> scores, mems = block(words[:, -1:], mems)
+    """
+
+    backbone = 'transformer'
+    #: the most tokens that the model takes: there is no limit
+    context_length = None
+    _steps = None
+
+    def __init__(self, transformer, prefix=None, params=None):
+        is_model = isinstance(transformer, TransfoXLModel)
+        config = transformer.config if is_model else transformer
+        super().__init__(config, prefix=prefix, params=params)
+        config = self.config
+        weights, projections = initializers(config)
+        with self.name_scope():
+            self.transformer = transformer if is_model else TransfoXLModel(config)
+            embedding = self.transformer.word_embed
+            shared = embedding.projections
+            if config.div_val == 1:
+                shared = shared * len(config.sizes)  # it has a single one for all clusters
+            self.softmax = AdaptiveSoftmax(
+                config.sizes,
+                config.embedding_units,
+                config.d_model,
+                weights,
+                projections,
+                tables=embedding.tables if config.tie_weight else None,
+                projections=[
+                    each if tied else None for each, tied in zip(shared, config.tie_projs)
+                ]
+                if config.has_projections
+                else None,
+                prefix='softmax_',
+            )
+
+    def __call__(self, words, mems=None, valid_length=None, labels=None):
+        if isinstance(words, mx.sym.Symbol):
+            return super().__call__(words, mems, valid_length, labels)
+        mems = self._check_inputs(words, mems, valid_length)
+        if labels is None:
+            return super().__call__(words, mems, valid_length, None)
+        check_shape('labels', labels, words.shape)
+        check_range('labels', labels, -1, self.config.vocab_size)
+        # two graphs: which labels are in which cluster is seen between them
+        hidden, mems = self.transformer(words, mems, valid_length)
+        if valid_length is not None:
+            labels = self._without_padding(mx.nd, labels, valid_length)
+        losses = self.softmax.loss(hidden.reshape((-3, 0)), labels.reshape((-1,)))
+        return losses.reshape(words.shape), mems
+
+    def hybrid_forward(self, F, words, mems, valid_length=None, labels=None):
+        hidden, mems = self.transformer(words, mems, valid_length)
+        scores = self.softmax(F.reshape(hidden, shape=(-3, 0)))
+        scores = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        if labels is None:
+            return scores, mems
+        # as a part of another block's graph, which can't be cut in two
+        if valid_length is not None:
+            labels = self._without_padding(F, labels, valid_length)
+        labels = F.cast(labels, 'float32')
+        return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
+
+    # -- generation -----------------------------------------------------------------------------
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._steps = None  # for the lengths as they were
+
+    def start(self, words, valid_length, capacity):
+        """Run the prompts, after the memory of `init_mems`, and make room for what follows them.
+
+        Generation gives what the whole text would give in one segment. With `same_length` each
+        position looks back as far as the memory is long; without, at the whole text.
+
+        Parameters
+        ----------
+        words : (batch, length)
+            Token ids.
+        valid_length : (batch,)
+            Of the prompts, at least 1.
+        capacity : int
+            The most tokens of a row, prompt and continuation, that the state can hold.
+
+        Returns
+        -------
+        scores : (batch, vocab_size)
+            Log-probabilities of the token after each prompt.
+        state : TransfoXLState
+
+        Raises
+        ------
+        InputError
+            If the inputs are of the wrong shape or out of range, or the capacity is too small.
+        """
+        mems = self._check_inputs(words, None, valid_length)
+        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
+        if capacity < words.shape[1]:
+            raise InputError(
+                f'capacity is {capacity}, and must be at least the length of the prompts, '
+                f'{words.shape[1]}'
+            )
+        if self._steps is None:
+            self._steps = TransfoXLSteps(self)
+        return self._steps.start(words, mems, valid_length, capacity)
+
+    def step(self, tokens, state):
+        """One more token a row.
+
+        Parameters
+        ----------
+        tokens : (batch,)
+        state : TransfoXLState
+            Of `start` or another step; changed in place.
+
+        Returns
+        -------
+        scores : (batch, vocab_size)
+            For the next token.
+        state : TransfoXLState
+
+        Raises
+        ------
+        InputError
+            If the state is full, or the tokens are of the wrong shape or out of range.
+        """
+        check_shape('tokens', tokens, state.mask.shape[:1])
+        check_ids('tokens', tokens, self.config.vocab_size)
+        return self._steps.step(tokens, state)
+
+    @staticmethod
+    def _without_padding(F, labels, valid_length):
+        """The labels, -1 behind the valid length."""
+        labels = F.cast(labels, 'float32')
+        places = F.expand_dims(F.contrib.arange_like(labels, axis=1), 0)
+        ends = F.expand_dims(F.cast(valid_length, 'float32'), 1)
+        inside = F.broadcast_lesser(places, ends)
+        return labels * inside - (1 - inside)

@@ -1,0 +1,201 @@
+"""Generation by Transformer-XL, token by token.
+
+The memory of `TransfoXLModel` holds the layers' inputs, and to compute all their keys and values
+again for each token would cost a thousand times as much as the token itself. So here keys and
+values are kept, in arrays of a fixed size.
+"""
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+
+from model_zoo.decoder_steps import BLOCKED, widen, write_place
+from model_zoo.errors import InputError
+
+__all__ = ['TransfoXLState', 'TransfoXLSteps']
+
+
+class _Prompt(HybridBlock):
+    """The prompts: scores at their ends, and keys and values with the ends all at one place.
+
+    Outputs
+    -------
+    scores : (batch, vocab_size)
+    keys : (layers, batch, heads, length, head_size)
+    values : (layers, batch, heads, head_size, length)
+    first : list of (key, value)
+        For each layer those of the memory's places, (heads, head_size) each; all rows of all
+        places are the same.
+    distance_keys : list of (heads, distances, head_size)
+        One a layer.
+    """
+
+    def __init__(self, task):
+        super().__init__()
+        self.transformer = task.transformer
+        self.softmax = task.softmax
+        self._heads = task.config.n_head
+
+    def hybrid_forward(self, F, words, mems, valid_length, distances):
+        x, _, keys, values = self.transformer.encode(F, words, mems, None)
+        lengths = F.cast(valid_length, 'float32')
+        rows = F.contrib.arange_like(lengths, axis=0)
+        ends = F.cast(F.stack(lengths - 1, rows, axis=0), 'int32')
+        scores = self.softmax(F.gather_nd(x, ends))
+        # a row that is shorter by one takes what stands one place before: in the end the memory
+        length = F.cast(F.sum(F.ones_like(words), axis=1), 'float32')
+        places = F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
+        places = F.broadcast_minus(places, F.expand_dims(length - lengths, 1))  # (B, L)
+        places = places + self.transformer.mem_len
+        rows = F.broadcast_like(F.expand_dims(rows, 1), places)
+        index = F.cast(F.stack(rows, F.maximum(places, 0), axis=0), 'int32')
+        first = [(self._first(F, key), self._first(F, value)) for key, value in zip(keys, values)]
+        keys, values = (
+            [self._move(F, each, index) for each in arrays] for arrays in (keys, values)
+        )  # (B, L, heads, size)
+        return (
+            scores,
+            F.transpose(F.stack(*keys), axes=(0, 1, 3, 2, 4)),
+            F.transpose(F.stack(*values), axes=(0, 1, 3, 4, 2)),
+            first,
+            self.transformer.distance_keys(F, distances, x),
+        )
+
+    def _first(self, F, array):
+        """The first place of keys or values (heads * B, K, size) in the first row."""
+        array = F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(self._heads, -1, 0))
+        return F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(0, -1))
+
+    def _move(self, F, array, index):
+        """The places of `index` (2, B, L) of keys or values (heads * B, K, size)."""
+        by_head = F.reshape(array, shape=(-4, self._heads, -1, 0, 0))
+        return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
+
+
+class _Step(HybridBlock):
+    """One more token a row."""
+
+    def __init__(self, task):
+        super().__init__()
+        self.transformer = task.transformer
+        self.softmax = task.softmax
+
+    def collect_params(self, select=None):
+        """All but those of the distances' keys, which are an input: Gluon would warn of them."""
+        params = super().collect_params(select)
+        result = mx.gluon.ParameterDict(params.prefix)
+        result.update({k: v for k, v in params.items() if not k.endswith('relative_weight')})
+        return result
+
+    def hybrid_forward(self, F, tokens, mask, index, layers):
+        hidden, keys, values = self.transformer.step(F, tokens, mask, index, layers)
+        return self.softmax(hidden), F.stack(*keys), F.stack(*values)
+
+
+class TransfoXLState:
+    """Where a batch of generations stands.
+
+    Parameters
+    ----------
+    keys : (layers, batch, heads, capacity, head_size)
+    values : (layers, batch, heads, head_size, capacity)
+    mask : (batch, memory + capacity)
+        0 at the places that a next token looks at, -10000 at the others: those of the memory
+        before the text, and then those of keys and values.
+    layers : list of (distance keys, first key, first value)
+        See `RelativeAttention.step`; the same for all rows.
+    place : int
+        Where the next token's keys and values go, the same in all rows: the prompts end at the
+        same place, and short ones begin later.
+    """
+
+    def __init__(self, keys, values, mask, layers, place):
+        self.keys = keys
+        self.values = values
+        self.mask = mask
+        self.layers = layers
+        self.place = place
+
+    def select(self, rows):
+        """A state whose rows are those of this one.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Numbers of rows; they may be repeated or left out.
+
+        Returns
+        -------
+        TransfoXLState
+            It shares nothing that changes with this one.
+        """
+        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
+        return TransfoXLState(
+            self.keys.take(index, axis=1),
+            self.values.take(index, axis=1),
+            self.mask.take(index),
+            self.layers,
+            self.place,
+        )
+
+
+class TransfoXLSteps:
+    """The graphs of a `TransfoXLLMHeadModel`'s generation.
+
+    Parameters
+    ----------
+    task : TransfoXLLMHeadModel
+    """
+
+    def __init__(self, task):
+        self._config = task.config
+        self._mem_len = task.transformer.mem_len
+        self._prompt, self._step = _Prompt(task), _Step(task)
+        for block in (self._prompt, self._step):
+            block.hybridize(static_alloc=True, static_shape=True)
+
+    def start(self, words, mems, valid_length, capacity):
+        """See `TransfoXLLMHeadModel.start`."""
+        ctx, length = words.context, words.shape[1]
+        places = self._mem_len + capacity
+        furthest = places
+        if self._config.clamp_len > 0:
+            furthest = min(furthest, self._config.clamp_len)
+        scores, keys, values, first, distance_keys = self._prompt(
+            words, mems, valid_length, mx.nd.arange(furthest + 1, ctx=ctx)
+        )
+        missing = (length - valid_length.astype('float32')).reshape((-1, 1))
+        numbers = mx.nd.arange(places, ctx=ctx).reshape((1, -1))
+        seen = mx.nd.broadcast_greater_equal(numbers, missing)
+        seen = seen * (numbers < self._mem_len + length)
+        if self._config.same_length:
+            seen = seen * (numbers > length)
+        # copies, as the graph uses its memory again
+        layers = [
+            [each.copy() for each in (distance_key, *of_layer)]
+            for distance_key, of_layer in zip(distance_keys, first)
+        ]
+        keys, values = widen(keys, 3, capacity), widen(values, 4, capacity)
+        return scores, TransfoXLState(keys, values, BLOCKED * (1 - seen), layers, length)
+
+    def step(self, tokens, state):
+        """See `TransfoXLLMHeadModel.step`."""
+        capacity, place = state.keys.shape[3], state.place
+        if place >= capacity:
+            raise InputError(f'the state holds {capacity} tokens a row, and is full')
+        furthest = state.layers[0][0].shape[1] - 1
+        numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
+        index = (self._mem_len + place - numbers).clip(0, furthest)
+        layers = []
+        for layer, (distance_key, *first) in enumerate(state.layers):
+            # views; in the graph a reshaped input would be copied
+            cache = [array[layer].reshape((-3, 0, 0)) for array in (state.keys, state.values)]
+            layers.append([distance_key, *cache, *first])
+        scores, key, value = self._step(tokens, state.mask, index, layers)
+        write_place(state.keys, key, 3, place)
+        write_place(state.values, value, 4, place)
+        column = mx.nd.zeros_like(state.mask[:, :1])
+        write_place(state.mask, column, 1, self._mem_len + place)
+        if self._config.same_length:  # what will be too far for the next token
+            write_place(state.mask, column + BLOCKED, 1, place + 1)
+        state.place += 1
+        return scores, state
