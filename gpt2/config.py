@@ -61,11 +61,12 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
         return super().from_dict(values)
 
     def to_format(self, format, architecture):
+        name, fields = super().to_format(format, architecture)
         if format == 'tensorflow':
             names = ('n_ctx', 'n_embd', 'n_head', 'n_layer')
             fields = {name: getattr(self, name) for name in names}
             return 'hparams.json', {'n_vocab': self.total_tokens_embeddings, **fields}
-        return super().to_format(format, architecture)
+        return name, fields
 
     @property
     def activation(self):

@@ -149,4 +149,5 @@ class GPT2Tokenizer(BPETokenizer):
         return _PATTERN.findall(text)
 
     def _words(self, chunk):
-        return [''.join([self.byte_encoder[byte] for byte in chunk.encode()])]
+        # Latin-1 has a character for each byte, which is translated by its number
+        return [chunk.encode().decode('latin-1').translate(self.byte_encoder)]

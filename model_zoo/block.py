@@ -407,8 +407,10 @@ class ZooBlock(HybridBlock):
         MissingExtraError
             If the format needs torch or TensorFlow, and it isn't installed.
         """
-        if format != 'native':
-            named = self.tensors_in(format)  # first of all, since it may fail
+        if format != 'native':  # first of all, since this may fail
+            named = self.tensors_in(format)
+            architecture = self.huggingface_name or type(self).__name__
+            config_name, fields = self.config.to_format(format, architecture)
         make_writable_dir(directory)
         tokenizer = tokenizer or self.own_tokenizer()
         if tokenizer is None:
@@ -419,9 +421,7 @@ class ZooBlock(HybridBlock):
             self.config.to_json_file(os.path.join(directory, 'config.json'))
             self.save_parameters(os.path.join(directory, 'model.params'))
             return
-        architecture = self.huggingface_name or type(self).__name__
-        name, fields = self.config.to_format(format, architecture)
-        write_json(os.path.join(directory, name), fields)
+        write_json(os.path.join(directory, config_name), fields)
         layout = LAYOUTS[format]
         layout.write(os.path.join(directory, layout.weights), named)
 

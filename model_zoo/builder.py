@@ -36,6 +36,8 @@ class Builder:
         Keyword arguments for `make` that aren't hyper-parameters.
     always_allowed : tuple of str
         Hyper-parameters that may be overridden without ``hparam_allow_override=True``.
+    adapt : callable, optional
+        ``adapt(fields) -> fields``: what the vocabulary's size changes in a new model.
     """
 
     block_class: type
@@ -43,6 +45,7 @@ class Builder:
     make: Callable = None
     options: Tuple[str, ...] = ()
     always_allowed: Tuple[str, ...] = ('dropout',)
+    adapt: Callable = None
 
     def __call__(
         self,
@@ -108,6 +111,8 @@ class Builder:
         """The configuration: the architecture's, or the one beside the weights, and `fields`."""
         architecture = self.block_class.architectures[model]
         base = {**architecture, 'vocab_size': len(vocab)}
+        if found is None and self.adapt is not None:
+            base = self.adapt(base)
         if found is not None:
             base.update(self.block_class.config_of(model, found).to_dict())
             other = [name for name, value in architecture.items() if base[name] != value]

@@ -160,6 +160,11 @@ class AttentionConfig(Config):
     `units`, for the names of these differ between the families' files.
     """
 
+    def to_format(self, format, architecture):
+        if self.pruned_heads and format not in ('huggingface', 'pytorch'):
+            raise InputError(f'the format {format!r} has no place for pruned heads')
+        return super().to_format(format, architecture)
+
     def _check_pruned(self):
         """Bring the field `pruned_heads` into its form."""
         given, self.pruned_heads = self.pruned_heads, {}

@@ -1,4 +1,4 @@
-"""Transformer-XL: configuration, model, language model and tokenizer."""
+"""Transformer-XL: configuration, model, language model, tokenizer and corpus."""
 
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel

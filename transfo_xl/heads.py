@@ -92,11 +92,9 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
             )
 
     def __call__(self, words, mems=None, valid_length=None, labels=None):
-        if isinstance(words, mx.sym.Symbol):
-            return super().__call__(words, mems, valid_length, labels)
         mems = self._check_inputs(words, mems, valid_length)
-        if labels is None:
-            return super().__call__(words, mems, valid_length, None)
+        if labels is None or isinstance(words, mx.sym.Symbol):
+            return super().__call__(words, mems, valid_length, labels)
         check_shape('labels', labels, words.shape)
         check_range('labels', labels, -1, self.config.vocab_size)
         # two graphs: which labels are in which cluster is seen between them

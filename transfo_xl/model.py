@@ -13,6 +13,7 @@ from model_zoo.layers.relative_attention import RelativeCell, sinusoids
 from .catalogue import ARCHITECTURES
 from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
+from .tokenizer import TransfoXLTokenizer
 
 __all__ = ['TransfoXLBlock', 'TransfoXLModel']
 
@@ -49,6 +50,24 @@ class TransfoXLBlock(ZooBlock):
     )
     _graph_lengths = None
 
+    @property
+    def export_inputs(self):
+        """Of the block's inputs those that an exported graph has by default."""
+        mems = ['mems'] if self._base().mem_len else []
+        return ('words', *mems, 'valid_length')
+
+    def example_makers(self, batch_size, length, random):
+        base = self._base()
+        shape = base.mem_len, batch_size, base.config.d_model
+        return {
+            'words': lambda: random.randint(0, base.config.vocab_size, (batch_size, length)),
+            'valid_length': lambda: random.randint(1, length + 1, batch_size),
+            'mems': lambda: [
+                *(random.standard_normal(shape).astype('float32') for _ in base.layers),
+                random.randint(0, base.mem_len + 1, batch_size).astype('float32'),
+            ],
+        }
+
     def mappings(self):
         """Name of a format -> `Mapping`."""
         return transfo_xl_mappings(self.config)
@@ -56,6 +75,10 @@ class TransfoXLBlock(ZooBlock):
     def _base(self):
         """The family's backbone in this block."""
         return getattr(self, self.backbone) if self.backbone else self
+
+    def own_tokenizer(self):
+        file = self._base().vocab_file
+        return None if file is None else TransfoXLTokenizer.from_vocab_file(file)
 
     def reset_length(self, tgt_len, ext_len, mem_len):
         """Change the lengths, for instance to evaluate with a longer memory than in training.
@@ -106,6 +129,10 @@ class TransfoXLBlock(ZooBlock):
     def _check_inputs(self, words, mems, valid_length):
         """Raise InputError if the inputs can't be right; return the memories."""
         base = self._base()
+        if isinstance(words, mx.sym.Symbol):
+            if mems is None and base.mem_len:
+                raise InputError('in a graph mems must be given: begin with those of init_mems()')
+            return mems or []
         check_shape('words', words, (-1, -1))
         batch, length = words.shape
         check_ids('words', words, base.config.vocab_size)
@@ -219,8 +246,7 @@ class TransfoXLModel(TransfoXLBlock):
                         biases = cell.attention.content_bias, cell.attention.position_bias
 
     def __call__(self, words, mems=None, valid_length=None):
-        if not isinstance(words, mx.sym.Symbol):
-            mems = self._check_inputs(words, mems, valid_length)
+        mems = self._check_inputs(words, mems, valid_length)
         return super().__call__(words, mems, valid_length)
 
     def hybrid_forward(self, F, words, mems, valid_length=None):
@@ -297,8 +323,8 @@ class TransfoXLModel(TransfoXLBlock):
         mask : (batch, mem_len + capacity)
         index : (mem_len + capacity,)
         layers : list of list
-            Distance keys, key cache, value cache, first key and first value of each layer; see
-            `RelativeAttention.step`. The first places are those of the memory before the text.
+            Distance keys, key cache, value cache, and with a memory first key and first value of
+            each layer; see `RelativeAttention.step`. The first places are those of the memory.
 
         Returns
         -------
@@ -310,7 +336,7 @@ class TransfoXLModel(TransfoXLBlock):
         mask = F.expand_dims(F.repeat(mask, repeats=self.config.n_head, axis=0), 1)
         keys, values = [], []
         for cell, arrays in zip(self.layers, layers):
-            x, key, value = cell.step(F, x, mask, index, *arrays, self.mem_len)
+            x, key, value = cell.step(F, x, mask, index, *arrays, first=self.mem_len)
             keys.append(key)
             values.append(value)
         return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values

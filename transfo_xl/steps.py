@@ -22,9 +22,9 @@ class _Prompt(HybridBlock):
     scores : (batch, vocab_size)
     keys : (layers, batch, heads, length, head_size)
     values : (layers, batch, heads, head_size, length)
-    first : list of (key, value)
-        For each layer those of the memory's places, (heads, head_size) each; all rows of all
-        places are the same.
+    first : list of [key, value]
+        For each layer those of the memory's places, (heads, head_size) each: the same in all
+        rows. Empty lists where there is no memory.
     distance_keys : list of (heads, distances, head_size)
         One a layer.
     """
@@ -48,7 +48,11 @@ class _Prompt(HybridBlock):
         places = places + self.transformer.mem_len
         rows = F.broadcast_like(F.expand_dims(rows, 1), places)
         index = F.cast(F.stack(rows, F.maximum(places, 0), axis=0), 'int32')
-        first = [(self._first(F, key), self._first(F, value)) for key, value in zip(keys, values)]
+        has_memory = self.transformer.mem_len > 0
+        first = [
+            [self._first(F, each) for each in of_layer] if has_memory else []
+            for of_layer in zip(keys, values)
+        ]
         keys, values = (
             [self._move(F, each, index) for each in arrays] for arrays in (keys, values)
         )  # (B, L, heads, size)
@@ -101,7 +105,7 @@ class TransfoXLState:
     mask : (batch, memory + capacity)
         0 at the places that a next token looks at, -10000 at the others: those of the memory
         before the text, and then those of keys and values.
-    layers : list of (distance keys, first key, first value)
+    layers : list of [distance keys, first key, first value]
         See `RelativeAttention.step`; the same for all rows.
     place : int
         Where the next token's keys and values go, the same in all rows: the prompts end at the

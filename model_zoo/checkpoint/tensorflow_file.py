@@ -94,11 +94,11 @@ def read_tensorflow(path):
         types = reader.get_variable_to_dtype_map()
         names = sorted(name for name, dtype in types.items() if dtype != tensorflow.string)
         tensors = {name: _as_array(reader.get_tensor(name)) for name in names}
-    except (tensorflow.errors.OpError, RuntimeError, ValueError, TypeError, MemoryError) as error:
-        what = getattr(error, 'message', None) or str(error)
+    except Exception as error:  # a damaged file's error depends on where it is damaged
+        lines = (getattr(error, 'message', None) or str(error)).splitlines()
         raise CheckpointError(
-            f'{prefix!r} cannot be read ({what.splitlines()[0]}): its files are damaged, or its '
-            'data files are not beside the index; copy or download them again'
+            f'{prefix!r} cannot be read ({lines[0] if lines else type(error).__name__}): its files '
+            'are damaged, or its data files are not beside the index; copy or download them again'
         ) from error
     return as_weights(tensors), {}
 

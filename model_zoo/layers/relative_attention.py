@@ -157,8 +157,8 @@ class RelativeAttention(HybridBlock):
         return self.proj(heads), key, value
 
     def step(
-        self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key, first_value,
-        first,
+        self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
+        first_value=None, first=0,
     ):  # fmt: skip
         """Attention of one more position a row, with keys and values in arrays of a fixed size.
 
@@ -180,7 +180,7 @@ class RelativeAttention(HybridBlock):
         first_key, first_value : (num_heads, head_size)
             Of the first places.
         first : int
-            Number of the first places.
+            Number of the first places; 0: there are none.
 
         Returns
         -------
@@ -314,10 +314,10 @@ class RelativeCell(HybridBlock):
         attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
 
-    def step(self, F, x, *arrays):
+    def step(self, F, x, *arrays, first):
         """One more position a row; see `RelativeAttention.step`."""
         query = self.attention_norm(x) if self._pre_norm else x
-        attended, key, value = self.attention.step(F, query, *arrays)
+        attended, key, value = self.attention.step(F, query, *arrays, first=first)
         return self._after(x, attended), key, value
 
     def _after(self, x, attended):

@@ -49,8 +49,14 @@ def test_table_is_up_to_date():
 
 
 @pytest.mark.parametrize('command', COMMANDS)
-def test_commands_are_understood(command):
+def test_commands_are_understood(command, tmp_path, monkeypatch):
     words = shlex.split(command)
+    monkeypatch.chdir(tmp_path)
+    for word in words[2:]:
+        if re.fullmatch(r'[\w./]+\.(txt|tsv|csv)', word):
+            pathlib.Path(word).touch()
+        elif re.fullmatch(r'output_dir/\w+', word):
+            pathlib.Path(word).mkdir(parents=True, exist_ok=True)
     if words[0] == 'bert-embedding':
         names = vars(importlib.import_module('bert_embedding.cli'))
     else:

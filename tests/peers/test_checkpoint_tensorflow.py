@@ -1,0 +1,241 @@
+"""TensorFlow's checkpoints: read as their own programs compute, and written for these."""
+
+import json
+import os
+import shutil
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt2
+import transfo_xl
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.tensorflow_file import write_tensorflow
+from model_zoo.errors import CheckpointError, InputError
+
+tensorflow = pytest.importorskip('tensorflow')
+pytestmark = pytest.mark.peers
+
+#: checkpoint -> its name, our block, and what we leave out of it
+CHECKPOINTS = {
+    'bert_tensorflow': ('bert_model.ckpt', bert.BertForPreTraining, ('adam_', 'global_step')),
+    'bert_squad_tensorflow': ('model.ckpt-10', bert.BertForQuestionAnswering, ('bert/pooler',)),
+    'gpt2_tensorflow': ('model.ckpt', gpt2.GPT2LMHeadModel, ()),
+    'transfo_xl_tensorflow': ('model.ckpt', transfo_xl.TransfoXLLMHeadModel, ()),
+    'transfo_xl_tied_tensorflow': ('model.ckpt', transfo_xl.TransfoXLLMHeadModel, ()),
+}
+
+
+@pytest.fixture
+def folder(fixtures):
+    return lambda name: str(fixtures / 'checkpoints' / name)
+
+
+def load(block_class, folder, hybridized, **options):
+    with np.load(os.path.join(folder, 'outputs.npz')) as file:
+        expected = dict(file)
+    block = block_class.from_pretrained(folder, from_tf=True, **options)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    inputs = [mx.nd.array(expected[name], dtype='int32') for name in ('words', 'types', 'valid')
+              if name in expected]  # fmt: skip
+    return block, inputs, expected
+
+
+def assert_close(ours, theirs, where=...):
+    np.testing.assert_allclose(ours.asnumpy()[where], theirs[where], rtol=0, atol=1e-5)
+
+
+hybrid = pytest.mark.parametrize('hybridized', [False, True])
+
+
+@hybrid
+def test_bert(folder, hybridized):
+    """google-research/bert: all layers, and the predictions of both heads."""
+    options = {'use_decoder': True, 'use_classifier': True, 'output_all_encodings': True}
+    block, inputs, expected = load(bert.BertModel, folder('bert_tensorflow'), hybridized, **options)
+    layers, pooled, next_sentence, masked_lm = block(*inputs)
+    kept = np.arange(inputs[0].shape[1]) < expected['valid'][:, None]
+    for ours, theirs in zip(layers, expected['layers']):
+        assert_close(ours, theirs, kept)
+    assert_close(pooled, expected['pooled'])
+    assert_close(mx.nd.log_softmax(next_sentence), expected['next_sentence'])
+    assert_close(mx.nd.log_softmax(masked_lm), expected['masked_lm'], kept)
+
+
+@hybrid
+def test_bert_squad(folder, hybridized):
+    name = folder('bert_squad_tensorflow')
+    block, inputs, expected = load(bert.BertForQuestionAnswering, name, hybridized)
+    kept = np.arange(inputs[0].shape[1]) < expected['valid'][:, None]
+    for ours, theirs in zip(block(*inputs), ('start', 'end')):
+        assert_close(ours, expected[theirs], kept)
+
+
+@hybrid
+def test_gpt2(folder, hybridized):
+    """openai/gpt-2: scores, keys and values."""
+    block, inputs, expected = load(gpt2.GPT2LMHeadModel, folder('gpt2_tensorflow'), hybridized)
+    scores, presents = block(*inputs)
+    assert_close(scores, expected['scores'])
+    for layer, present in enumerate(presents):  # theirs are (batch, layers, 2, ...)
+        assert_close(mx.nd.moveaxis(present, 0, 1), expected['presents'][:, layer])
+
+
+@hybrid
+@pytest.mark.parametrize('name', ['transfo_xl_tensorflow', 'transfo_xl_tied_tensorflow'])
+def test_transfo_xl(folder, name, hybridized):
+    """kimiyoung/transformer-xl: the loss and the memories after two segments."""
+    block_class = transfo_xl.TransfoXLLMHeadModel
+    block, _, expected = load(block_class, folder(name), hybridized)
+    mems = None
+    for number, segment in enumerate(expected['words']):
+        words, labels = (mx.nd.array(x, dtype='int32') for x in (segment[:, :-1], segment[:, 1:]))
+        losses, mems = block(words, mems, None, labels)
+        assert abs(losses.mean().asscalar() - expected['losses'][number]) < 1e-5
+        for ours, theirs in zip(mems, expected['mems'][number]):
+            assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize('name', CHECKPOINTS)
+def test_round_trip(folder, name, tmp_path):
+    """What we write has the very variables of the original program."""
+    prefix, block_class, left_out = CHECKPOINTS[name]
+    block = block_class.from_pretrained(folder(name))
+    block.save_pretrained(str(tmp_path), format='tensorflow')
+    theirs, _ = read_tensors(os.path.join(folder(name), prefix))
+    ours, _ = read_tensors(tmp_path / 'model.ckpt')
+    wanted = {key for key in theirs if not any(part in key for part in left_out)}
+    assert set(ours) == wanted
+    for key in wanted:
+        np.testing.assert_array_equal(ours[key], theirs[key])
+    assert tensorflow.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / 'model.ckpt')
+    again = block_class.from_pretrained(str(tmp_path))
+    for key, value in block._own_tensors().items():
+        np.testing.assert_array_equal(again._own_tensors()[key], value)
+
+
+def test_configurations(folder, tmp_path):
+    for name, file in (('bert_tensorflow', 'bert_config.json'), ('gpt2_tensorflow', 'hparams.json')):
+        block = CHECKPOINTS[name][1].from_pretrained(folder(name))
+        block.save_pretrained(str(tmp_path), format='tensorflow')
+        with open(os.path.join(folder(name), file)) as original:
+            theirs = json.load(original)
+        ours = json.loads((tmp_path / file).read_text())
+        assert {**ours, **theirs} == ours
+
+
+def test_bert_for_pytorch_programs(folder, tmp_path):
+    """The converters of pytorch-pretrained-bert and transformers read what we write."""
+    torch = pytest.importorskip('torch')
+    original = pytest.importorskip('pytorch_pretrained_bert')
+    transformers = pytest.importorskip('transformers')
+    block = bert.BertForPreTraining.from_pretrained(folder('bert_tensorflow'))
+    block.save_pretrained(str(tmp_path), format='tensorflow')
+    words = np.random.RandomState(0).randint(0, 31, (2, 6))
+    ours = block(mx.nd.array(words, dtype='int32'))
+    path, config = str(tmp_path / 'model.ckpt'), str(tmp_path / 'bert_config.json')
+    old = original.BertForPreTraining(original.BertConfig.from_json_file(config))
+    original.modeling.load_tf_weights_in_bert(old, path)
+    config = transformers.BertConfig.from_json_file(config)
+    new = transformers.BertForPreTraining(config)
+    transformers.models.bert.modeling_bert.load_tf_weights_in_bert(new, config, path)
+    for model in (old, new):
+        with torch.no_grad():
+            theirs = model.eval()(torch.tensor(words))
+        theirs = list(theirs.values()) if isinstance(theirs, dict) else theirs
+        for one, two in zip(ours, theirs):
+            assert_close(one, two.numpy())
+
+
+def test_task_heads(tmp_path):
+    """The classifier is where run_classifier.py has it; its pooled text is untouched."""
+    config = bert.BertConfig(
+        vocab_size=31, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, num_labels=3,
+        intermediate_size=512, max_position_embeddings=12,
+    )  # fmt: skip
+    block = bert.BertForSequenceClassification(config)
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path), format='tensorflow')
+    variables = dict(tensorflow.train.list_variables(str(tmp_path / 'model.ckpt')))
+    assert variables['output_weights'] == [3, 8] and variables['output_bias'] == [3]
+    assert variables['bert/encoder/layer_0/intermediate/dense/kernel'] == [8, 512]  # no padding
+    back = bert.BertForSequenceClassification.from_pretrained(str(tmp_path))
+    words = mx.nd.array([[1, 2, 3]], dtype='int32')
+    assert_close(back(words), block(words).asnumpy())
+    block.bert.prune_heads({0: [1]})
+    with pytest.raises(InputError, match="'tensorflow' has no place for pruned heads"):
+        block.save_pretrained(str(tmp_path / 'pruned'), format='tensorflow')
+
+
+def test_a_name_of_the_group_and_other_families(folder):
+    name = folder('bert_squad_tensorflow')
+    old = bert.BertForQuestionAnswering.from_pretrained(os.path.join(name, 'model.ckpt-5'))
+    new = bert.BertForQuestionAnswering.from_pretrained(name)
+    assert (old.bert.word_embed.weight.data() == new.bert.word_embed.weight.data()).asnumpy().all()
+    with pytest.raises(CheckpointError, match='checkpoint of another family'):
+        bert.BertModel.from_pretrained(folder('gpt2_tensorflow'))
+    with pytest.raises(CheckpointError, match='checkpoint of another family'):
+        gpt2.GPT2Model.from_pretrained(folder('bert_tensorflow'))
+
+
+@pytest.mark.parametrize('part', ['index', 'data-00000-of-00001'])
+def test_damaged(folder, tmp_path, part):
+    source = folder('gpt2_tensorflow')
+    copy = shutil.copytree(source, str(tmp_path / 'copy'))
+    path = os.path.join(copy, f'model.ckpt.{part}')
+    with open(path, 'rb') as file:
+        content = file.read()
+    sound, _ = read_tensors(os.path.join(source, 'model.ckpt'))
+    random = np.random.RandomState(0)
+    for place in random.randint(0, len(content), 25):
+        with open(path, 'wb') as file:
+            file.write(content[:place])
+        with pytest.raises(CheckpointError):
+            read_tensors(os.path.join(copy, 'model.ckpt'))
+        spoiled = bytearray(content)
+        spoiled[place] ^= 1 << random.randint(8)
+        with open(path, 'wb') as file:
+            file.write(spoiled)
+        try:
+            found, _ = read_tensors(os.path.join(copy, 'model.ckpt'))
+        except CheckpointError as error:
+            assert '\n' not in str(error)
+        else:  # in a byte that means nothing
+            assert all((found[key] == value).all() for key, value in sound.items())
+    os.remove(path)
+    with pytest.raises(CheckpointError):
+        read_tensors(os.path.join(copy, 'model.ckpt'))
+
+
+def test_types(tmp_path):
+    values = np.array([1.5, -2.0, 3.140625], 'float32')
+    variables = {
+        'half': tensorflow.constant(values, tensorflow.float16),
+        'brain': tensorflow.constant(values, tensorflow.bfloat16),
+        'step': tensorflow.constant(7, tensorflow.int64),
+        'text': tensorflow.constant('not a weight'),
+    }
+    prefix = str(tmp_path / 'model.ckpt')
+    tensorflow.raw_ops.SaveV2(
+        prefix=prefix, tensor_names=list(variables), shape_and_slices=[''] * 4,
+        tensors=list(variables.values()),
+    )  # fmt: skip
+    tensors, metadata = read_tensors(prefix)
+    assert set(tensors) == {'half', 'brain', 'step'} and metadata == {}
+    for name in ('half', 'brain'):
+        assert tensors[name].dtype == np.float32
+        np.testing.assert_array_equal(tensors[name], values)
+    assert tensors['step'] == 7
+
+
+def test_writing_fails_whole(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError, match='cannot write'):
+        write_tensorflow(str(tmp_path / 'file' / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
+    write_tensorflow(str(tmp_path / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
+    assert sorted(os.listdir(tmp_path)) == [
+        'checkpoint', 'file', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index',
+    ]  # fmt: skip
