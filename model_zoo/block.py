@@ -511,7 +511,7 @@ class ZooBlock(HybridBlock):
             path += '.index'  # a TensorFlow checkpoint by the name of the group
         is_dir = os.path.isdir(path)
         folder = path if is_dir else os.path.dirname(path)
-        files = files_in_folder(folder, from_tf)
+        files = files_in_folder(folder, 'tensorflow' if from_tf else None)
         weights = files.weights if is_dir else path
         # a folder may happen to be called as a model is, such as this project's gpt2
         if os.path.exists(path) and not (weights is None and is_alias(path)):

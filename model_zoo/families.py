@@ -5,7 +5,7 @@ import importlib
 __all__ = ['FAMILIES', 'load_families']
 
 #: Packages beside this one. Only those that are there: another distribution may own such a name.
-FAMILIES = ('bert', 'gpt', 'gpt2')
+FAMILIES = ('bert', 'gpt', 'gpt2', 'transfo_xl')
 
 
 def load_families():

@@ -17,18 +17,21 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
-from gpt import OpenAIGPTLMHeadModel
-from gpt.tokenizer import OpenAIGPTTokenizer
-from gpt2 import GPT2LMHeadModel
-from gpt2.tokenizer import GPT2Tokenizer
+from gpt import OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
+from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo import cli
 from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError, ZooError
 from model_zoo.files import make_writable_dir, write_json
 from model_zoo.generation import generate, stream
 from model_zoo.pretrained import is_alias, resolve_alias
+from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
-MODELS = ((GPT2LMHeadModel, GPT2Tokenizer), (OpenAIGPTLMHeadModel, OpenAIGPTTokenizer))
+MODELS = (
+    (GPT2LMHeadModel, GPT2Tokenizer),
+    (OpenAIGPTLMHeadModel, OpenAIGPTTokenizer),
+    (TransfoXLLMHeadModel, TransfoXLTokenizer),
+)
 #: tokens that stand between texts in the families' training
 TEXT_ENDS = ('<|endoftext|>', '<eos>')
 #: new tokens where neither --length nor the model's context limits them

@@ -1,5 +1,7 @@
 """What the comparisons of our Transformer-XL with the original share; needs no original itself."""
 
+import json
+
 import mxnet as mx
 import numpy as np
 import safetensors.numpy
@@ -63,6 +65,30 @@ def make_inputs(config, seed=0, batch=3, lengths=LENGTHS):
         (text[:, end - length : end], text[:, end - length + 1 : end + 1])
         for end, length in zip(ends, lengths)
     ]
+
+
+def pack(variant, arrays):
+    """Many small arrays as two for a file: their numbers, and the names and shapes as JSON."""
+    shapes = {name: value.shape for name, value in arrays.items()}
+    numbers = np.concatenate([value.ravel() for value in arrays.values()])
+    return {variant: numbers.astype('float32'), f'{variant}_shapes': json.dumps(shapes)}
+
+
+def unpack(file, variant):
+    """What `pack` packed: a dict of dicts and lists of arrays, by the parts of their names."""
+    numbers, start, result = file[variant], 0, {}
+    for name, shape in json.loads(str(file[f'{variant}_shapes'])).items():
+        size = int(np.prod(shape))
+        kind, key = name.split('/', 1)
+        result.setdefault(kind, {})[key] = numbers[start : start + size].reshape(shape)
+        start += size
+    for kind in ('scores', 'losses'):
+        result[kind] = list(result[kind].values())
+    mems = result.get('mems', {})
+    result['mems'] = [
+        [mems[key] for key in mems if key.startswith(f'{i}/')] for i in range(len(LENGTHS))
+    ]
+    return result
 
 
 def make_block(state, folder, config, name='TransfoXLLMHeadModel'):

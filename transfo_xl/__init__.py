@@ -3,7 +3,7 @@
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
-from .tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+from .tokenizer import TransfoXLCorpus, TransfoXLTokenizer, get_lm_corpus
 
 __all__ = [
     'TransfoXLConfig',
@@ -11,4 +11,5 @@ __all__ = [
     'TransfoXLLMHeadModel',
     'TransfoXLModel',
     'TransfoXLTokenizer',
+    'get_lm_corpus',
 ]

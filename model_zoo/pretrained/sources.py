@@ -122,7 +122,7 @@ def default_root():
     return os.path.join(gluonnlp.base.get_home_dir(), 'models')
 
 
-def files_in_folder(folder, tensorflow=False):
+def files_in_folder(folder, format=None):
     """The files of a model in `folder`, by the names that they have there.
 
     Parameters
@@ -130,8 +130,8 @@ def files_in_folder(folder, tensorflow=False):
     folder : str
         For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
         Google's or OpenAI's releases.
-    tensorflow : bool
-        Whether the weights must be a TensorFlow checkpoint.
+    format : str, optional
+        One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def files_in_folder(folder, tensorflow=False):
     config = _tokenizer_config(folder)
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
-        weights_in_folder(folder, tensorflow),
+        weights_in_folder(folder, format),
         first(CONFIG_NAMES),
         first(VOCAB_NAMES),
         lower if isinstance(lower, bool) else None,

@@ -7,7 +7,6 @@ random weights: weights, scores, losses, memories and gradients of three segment
 """
 
 import contextlib
-import json
 import pathlib
 import sys
 
@@ -17,7 +16,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-from transfo_xl_compare import VARIANTS, make_config, make_inputs  # noqa: E402
+from transfo_xl_compare import VARIANTS, make_config, make_inputs, pack  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 
@@ -88,24 +87,19 @@ def run_model(model, segments):
 
 
 def main():
-    arrays = {}
+    stored = {}
     for seed, variant in enumerate(VARIANTS):
         config = make_config(variant)
         model = make_model(config, seed)
         result = run_model(model, make_inputs(config, seed))
-        for name, value in state_of(model).items():
-            arrays[f'{variant}/state/{name}'] = value
-        for name, value in result['gradients'].items():
-            arrays[f'{variant}/gradients/{name}'] = value
+        arrays = {f'state/{name}': value for name, value in state_of(model).items()}
+        arrays.update((f'gradients/{name}', value) for name, value in result['gradients'].items())
         for kind in ('scores', 'losses'):
-            for i, value in enumerate(result[kind]):
-                arrays[f'{variant}/{kind}/{i}'] = value
+            arrays.update((f'{kind}/{i}', value) for i, value in enumerate(result[kind]))
         for i, mems in enumerate(result['mems']):
-            for layer, value in enumerate(mems):
-                arrays[f'{variant}/mems/{i}/{layer}'] = value
-    np.savez_compressed(FIXTURES / 'transfo_xl.npz', **arrays)
-    sizes = {name: round(value.nbytes / 1000) for name, value in arrays.items()}
-    print(json.dumps({'arrays': len(sizes), 'kB': sum(sizes.values())}))
+            arrays.update((f'mems/{i}/{layer}', value) for layer, value in enumerate(mems))
+        stored.update(pack(variant, arrays))
+    np.savez_compressed(FIXTURES / 'transfo_xl.npz', **stored)
 
 
 if __name__ == '__main__':

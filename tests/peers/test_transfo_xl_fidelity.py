@@ -2,6 +2,8 @@
 
 import importlib.util
 import pathlib
+import sys
+import types
 
 import mxnet as mx
 import numpy as np
@@ -17,7 +19,7 @@ from transfo_xl_compare import (
 )
 
 torch = pytest.importorskip('torch')
-pytest.importorskip('pytorch_pretrained_bert')
+modeling_transfo_xl = pytest.importorskip('pytorch_pretrained_bert.modeling_transfo_xl')
 pytestmark = pytest.mark.peers
 
 
@@ -44,3 +46,90 @@ def test_three_segments(oracle, tmp_path, variant, hybridized):
         segments = make_inputs(config, seed, batch, lengths)
         ours = run(block, segments)
         assert_same(ours, oracle.run_model(model, segments))
+
+
+@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'ext_len', 'all'])
+def test_longer_memory(oracle, tmp_path, variant):
+    """After `reset_length`, as for evaluation."""
+    config = make_config(variant)
+    model = oracle.make_model(config, seed=3)
+    block = make_block(oracle.state_of(model), tmp_path, config)
+    block.hybridize(static_alloc=True, static_shape=True)
+    segments = make_inputs(config, 3)
+    run(block, segments)
+    for reset in (model.reset_length, block.reset_length):
+        reset(5, 1, 13)
+    assert_same(run(block, segments), oracle.run_model(model, segments))
+
+
+def test_memory_that_begins_empty(oracle, tmp_path):
+    """As in kimiyoung/transformer-xl for PyTorch: the memory grows to its length."""
+    config = make_config('plain')
+    model = oracle.make_model(config, seed=4)
+    block = make_block(oracle.state_of(model), tmp_path, config)
+    theirs = [torch.zeros(0, 3, config['d_model']) for _ in range(config['n_layer'])]
+    mems = block.init_mems(3, empty=True)
+    for words, _ in make_inputs(config, 4):
+        with torch.no_grad(), oracle.boolean_masks():
+            wanted, theirs = model(torch.tensor(words), mems=theirs)
+        scores, mems = block(mx.nd.array(words), mems)
+        np.testing.assert_allclose(scores.asnumpy(), wanted.numpy(), atol=1e-5)
+        assert_same_memories([x.asnumpy() for x in mems], [x.numpy() for x in theirs])
+
+
+@pytest.mark.parametrize('large', [False, True])
+def test_released_proportions(oracle, tmp_path, large):
+    """Distances beyond 1000, many words, heads that are not the units' parts."""
+    config = {
+        **make_config('plain'), 'vocab_size': 3000, 'cutoffs': [300, 1000], 'd_model': 32,
+        'd_embed': 32, 'n_head': 4, 'd_head': 12, 'd_inner': 512, 'mem_len': 1100 if large else 40,
+        'clamp_len': 1000, 'same_length': True, 'init_std': 0.05, 'proj_init_std': 0.05,
+    }  # fmt: skip
+    model = oracle.make_model(config, seed=5)
+    block = make_block(oracle.state_of(model), tmp_path, config)
+    block.hybridize(static_alloc=True, static_shape=True)
+    segments = make_inputs(config, 5, 2, (30, 30, 30))
+    assert_same(run(block, segments), oracle.run_model(model, segments))
+
+
+@pytest.mark.parametrize(
+    'variant', [name for name in VARIANTS if 'ext_len' not in name and name != 'all']
+)
+def test_transformers(oracle, tmp_path, variant, monkeypatch):
+    """A directory of ours in transformers, and its directory here."""
+    transformers = pytest.importorskip('transformers')
+    if not hasattr(transformers, 'TransfoXLLMHeadModel'):
+        pytest.skip('this version of transformers has no Transformer-XL')
+    # its last versions call it with a dtype, which it doesn't take
+    monkeypatch.setattr(torch.Tensor, 'type_as', lambda self, dtype: self.to(dtype))
+    config = make_config(variant)
+    block = make_block(oracle.state_of(oracle.make_model(config)), tmp_path, config)
+    block.save_pretrained(str(tmp_path / 'ours'), format='huggingface')
+    model = transformers.TransfoXLLMHeadModel.from_pretrained(str(tmp_path / 'ours')).eval()
+    model.save_pretrained(str(tmp_path / 'theirs'))
+    again = type(block).from_pretrained(str(tmp_path / 'theirs'))
+    mems = ours = None
+    for words, _ in make_inputs(config, 6):
+        with torch.no_grad():
+            result = model(torch.tensor(words), mems=mems)
+        for each in (block, again):
+            scores, new = each(mx.nd.array(words), ours)
+            wanted = result.prediction_scores.numpy()
+            np.testing.assert_allclose(scores.asnumpy(), wanted, atol=1e-5)
+        mems, ours = result.mems, new
+
+
+def test_tensorflow_names(oracle, tmp_path, monkeypatch):
+    """The original's loader of TensorFlow checkpoints takes our names."""
+    config = {**make_config('plain'), 'n_layer': 3}
+    block = make_block(oracle.state_of(oracle.make_model(config)), tmp_path, config)
+    tensors = block.tensors_in('tensorflow')
+    train = types.SimpleNamespace(
+        list_variables=lambda path: [(name, value.shape) for name, value in tensors.items()],
+        load_variable=lambda path, name: tensors[name],
+    )
+    monkeypatch.setitem(sys.modules, 'tensorflow', types.SimpleNamespace(train=train))
+    model = oracle.make_model(config, seed=9)
+    modeling_transfo_xl.load_tf_weights_in_transfo_xl(model, model.config, 'a.ckpt')
+    segments = make_inputs(config, 8)
+    assert_same(run(block, segments), oracle.run_model(model, segments))

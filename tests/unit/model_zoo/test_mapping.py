@@ -125,7 +125,8 @@ def test_wrong_shapes_are_named():
             CONFIG,
         )
     assert str(caught.value) == (
-        'tensors of the wrong shape: blocks.0.q (4, 3), blocks.0.k (5, 3), blocks.0.v (4, 3); does the configuration belong to these weights?'
+        'tensors of the wrong shape: blocks.0.q (4, 3), blocks.0.k (5, 3), blocks.0.v (4, 3); '
+        'does the configuration belong to these weights?'
     )
 
 

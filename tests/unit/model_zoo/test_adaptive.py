@@ -1,0 +1,169 @@
+"""Adaptive embedding and softmax, and relative attention's parts, against plain NumPy."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from model_zoo.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.layers.relative_attention import RelativeAttention, sinusoids
+
+SIZES, UNITS = [4, 3, 5], [6, 3, 2]
+NORMAL = mx.init.Normal(1)
+
+
+def value(parameter):
+    return parameter.data().asnumpy()
+
+
+def make_embedding(projections=3, units=UNITS):
+    return AdaptiveEmbedding(SIZES, units, 6, projections, NORMAL, NORMAL)
+
+
+def full_table(embedding):
+    """One vector for each word."""
+    tables = [value(table) for table in embedding.tables]
+    projections = [value(projection) for projection in embedding.projections]
+    if projections:
+        projections = projections * (len(tables) if len(projections) == 1 else 1)
+        tables = [table @ matrix.T for table, matrix in zip(tables, projections)]
+    return np.concatenate(tables) * np.sqrt(6)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('projections, units', [(3, UNITS), (1, [3, 3, 3]), (0, [6, 6, 6])])
+def test_embedding(projections, units, hybridized):
+    embedding = make_embedding(projections, units)
+    embedding.initialize()
+    if hybridized:
+        embedding.hybridize(static_alloc=True, static_shape=True)
+    words = mx.nd.array([[0, 3, 4], [6, 7, 11]], dtype='int32')
+    wanted = full_table(embedding)[words.asnumpy()]
+    np.testing.assert_allclose(embedding(words).asnumpy(), wanted, rtol=1e-5)
+    with mx.autograd.record():
+        total = embedding(words).sum()
+    total.backward()
+    if not projections:  # only the words that are there have gradients
+        used = [table.grad().asnumpy().any(axis=1).tolist() for table in embedding.tables]
+        assert used == [[True, False, False, True], [True, False, True], [True, *3 * [False], True]]
+
+
+@pytest.fixture
+def softmax():
+    block = AdaptiveSoftmax(
+        SIZES, UNITS, 6, NORMAL, NORMAL, projections=[None] * 3, prefix='softmax_'
+    )
+    block.initialize()
+    for i in range(3):
+        bias = getattr(block, f'bias{i}')
+        bias.set_data(mx.nd.random.normal(shape=bias.shape))
+    return block
+
+
+def log_softmax(scores):
+    scores = scores - scores.max(axis=-1, keepdims=True)
+    return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+
+
+def reference(block, x):
+    """Log-probabilities of all words."""
+
+    def scores(i):
+        inner = x @ value(getattr(block, f'proj{i}'))
+        return inner @ value(getattr(block, f'table{i}')).T + value(getattr(block, f'bias{i}'))
+
+    inner = x @ value(block.proj0)
+    clusters = inner @ value(block.cluster_weight).T + value(block.cluster_bias)
+    head = log_softmax(np.concatenate([scores(0), clusters], axis=1))
+    tails = [log_softmax(scores(i)) + head[:, 3 + i : 4 + i] for i in (1, 2)]
+    return np.concatenate([head[:, :4], *tails], axis=1)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_softmax(softmax, hybridized):
+    if hybridized:
+        softmax.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.random.normal(shape=(40, 6))
+    wanted = reference(softmax, x.asnumpy())
+    random = np.random.RandomState(0)
+    some = random.randint(-1, 12, 40)
+    for labels in (some, random.randint(0, 4, 40), np.full(40, 11), np.full(40, -1)):
+        losses = softmax.loss(x, mx.nd.array(labels)).asnumpy()
+        picked = -wanted[np.arange(40), np.maximum(labels, 0)] * (labels >= 0)
+        np.testing.assert_allclose(losses, picked, atol=1e-5)
+    softmax.hybridize(False)
+    np.testing.assert_allclose(softmax(x).asnumpy(), wanted, atol=1e-5)
+
+
+def test_gradients_of_the_loss(softmax):
+    """They are those of the scores of all words."""
+    x = mx.nd.random.normal(shape=(40, 6))
+    labels = mx.nd.array(np.random.RandomState(0).randint(0, 12, 40))
+    parameters = softmax.collect_params().values()
+    found = []
+    for function in (
+        lambda: softmax.loss(x, labels).sum(),
+        lambda: -softmax(x).pick(labels).sum(),
+    ):
+        x.attach_grad()
+        with mx.autograd.record():
+            total = function()
+        total.backward()
+        found.append([x.grad.asnumpy(), *(p.grad().asnumpy() for p in parameters)])
+    for one, two in zip(*found):
+        np.testing.assert_allclose(one, two, atol=1e-4)
+        assert one.any()
+
+
+def test_a_cluster_is_computed_for_its_own_positions_only(softmax):
+    labels = np.zeros(320)
+    labels[[3, 7]], labels[300] = 4, 7
+    _, counted, place, *tails = softmax._targets(mx.nd.array(labels))
+    assert counted.asnumpy().all()
+    assert [array.shape for array in tails] == 4 * [(20,)]  # a sixteenth of the rows
+    assert tails[0].asnumpy()[:2].tolist() == [3, 7] and tails[2][0] == 300
+    assert place.asnumpy()[[0, 3, 7, 300]].tolist() == [0, 1, 2, 21]
+
+
+def test_shared_tables_and_projections():
+    embedding = make_embedding()
+    shared = [None, *embedding.projections[1:]]
+    block = AdaptiveSoftmax(
+        SIZES, UNITS, 6, NORMAL, NORMAL, tables=embedding.tables, projections=shared
+    )
+    assert block.table2 is embedding.tables[2] and block.proj1 is embedding.projections[1]
+    assert block.proj0 is not embedding.projections[0]
+    block.initialize()
+    block.hybridize()
+    assert block(mx.nd.ones((2, 6))).shape == (2, 12)
+
+
+def test_sinusoids():
+    distances = np.array([0, 1, 5, 1700], dtype='float32')
+    frequencies = 1 / 10000 ** (np.arange(0, 8, 2) / 8)
+    angles = distances[:, None] * frequencies
+    wanted = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    found = sinusoids(mx.nd, mx.nd.array(distances), 8, mx.nd.zeros((3, 8)))
+    np.testing.assert_allclose(found.asnumpy(), wanted, atol=2e-4)  # float32 of large angles
+    np.testing.assert_allclose(found.asnumpy()[:3], wanted[:3], atol=1e-6)
+
+
+@pytest.mark.parametrize('length, memory', [(1, 3), (4, 0), (4, 3)])
+def test_scores_by_distance_come_to_their_keys(length, memory):
+    keys = memory + length
+    by_distance = np.arange(2 * length * (keys + 1)).reshape((2, length, keys + 1))
+    mask, frame = mx.nd.zeros((1, 1, length, keys)), mx.nd.zeros((keys + 1, length))
+    shifted = RelativeAttention._shift(mx.nd, mx.nd.array(by_distance), mask, frame).asnumpy()
+    for query in range(length):
+        for key in range(memory + query + 1):
+            column = keys - (memory + query - key)  # distances fall from `keys` to 0
+            assert (shifted[:, query, key] == by_distance[:, query, column]).all()
+
+
+def test_dropout_within_the_feed_forward_layer():
+    block = FeedForward(4, 8, 'relu', NORMAL, dropout=0.5)
+    block.initialize()
+    x = mx.nd.ones((2, 1, 4))
+    with mx.autograd.train_mode():
+        assert (block(x) != block(x)).asnumpy().any()
+    assert (block(x) == block(x)).asnumpy().all()

@@ -1,0 +1,176 @@
+"""Transformer-XL's parameters by other programs' names, and the files of its blocks."""
+
+import json
+import logging
+
+import mxnet as mx
+import numpy as np
+import pytest
+import safetensors.numpy
+from transfo_xl_compare import VARIANTS, make_config, unpack
+
+from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import CheckpointError
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
+
+UNTIED = ('untied', 'div_val_1_untied')
+
+
+def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
+    block = block_class(TransfoXLConfig(**{**make_config(variant), **changes}))
+    block.initialize()
+    for name, parameter in block._own_parameters().items():  # none is as initialized
+        if 'ffn_1' not in name and 'ffn_2.weight' not in name:  # they are padded
+            parameter.set_data(parameter.data() + mx.nd.random.normal(shape=parameter.shape))
+    return block
+
+
+def tensors_of(block):
+    return block._own_tensors()
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, two[name])
+
+
+@pytest.mark.parametrize('form', ['huggingface', 'tensorflow'])
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_round_trip(variant, form):
+    if form == 'tensorflow' and variant in UNTIED:
+        with pytest.raises(CheckpointError, match='no place for the parameter'):
+            make(variant).tensors_in('tensorflow')
+        return
+    block = make(variant)
+    mapping = block.mappings()[form]
+    named = mapping.save(tensors_of(block), block.config, with_prefix=True)
+    found, unknown = mapping.load(named, block.config)
+    assert unknown == []
+    assert_equal(found, tensors_of(block))
+
+
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_names_of_the_original(fixtures, variant):
+    """What is written is what the original's state_dict has, in names, shapes and values."""
+    with np.load(fixtures / 'transfo_xl.npz') as file:
+        state = unpack(file, variant)['state']
+    block = TransfoXLLMHeadModel(TransfoXLConfig(**make_config(variant)))
+    mapping = block.mappings()['huggingface']
+    found, unknown = mapping.load(state, block.config)
+    assert unknown == []
+    named = mapping.save(found, block.config, with_prefix=True)
+    frequencies = 'transformer.pos_emb.inv_freq'
+    np.testing.assert_allclose(named.pop(frequencies), state.pop(frequencies), rtol=1e-6)
+    assert_equal(named, state)
+
+
+def test_names_of_tensorflow():
+    block = make(n_layer=2)
+    config = block.config
+    named = block.tensors_in('tensorflow')
+    softmax = 'transformer/adaptive_softmax/cutoff'
+    layer = 'transformer/layer_1'
+    shapes = {
+        'transformer/r_w_bias': (2, 2, 4),
+        'transformer/r_r_bias': (2, 2, 4),
+        'transformer/adaptive_embed/cutoff_1/lookup_table': (13, 4),
+        'transformer/adaptive_embed/cutoff_1/proj_W': (4, 10),
+        f'{softmax}_0/cluster_W': (2, 8),
+        f'{softmax}_0/cluster_b': (2,),
+        f'{softmax}_0/b': (9,),
+        f'{softmax}_0/proj': (8, 10),
+        f'{softmax}_2/b': (18,),
+        f'{layer}/rel_attn/qkv/kernel': (10, 24),
+        f'{layer}/rel_attn/r/kernel': (10, 8),
+        f'{layer}/rel_attn/o/kernel': (8, 10),
+        f'{layer}/rel_attn/LayerNorm/gamma': (10,),
+        f'{layer}/ff/LayerNorm/beta': (10,),
+        f'{layer}/ff/layer_1/kernel': (10, 12),
+        f'{layer}/ff/layer_1/bias': (12,),
+        f'{layer}/ff/layer_2/kernel': (12, 10),
+        f'{layer}/ff/layer_2/bias': (10,),
+    }
+    assert {name: named[name].shape for name in shapes} == shapes
+    assert len(named) == 2 + 6 + 2 + 3 + 1 + 2 * 11  # proj_1 and proj_2 are the embedding's
+    ours = tensors_of(block)
+    np.testing.assert_array_equal(
+        named['transformer/r_r_bias'][1], ours['layers.1.attention.position_bias']
+    )
+    np.testing.assert_array_equal(
+        named[f'{layer}/rel_attn/qkv/kernel'].T, ours['layers.1.attention.qkv_weight']
+    )
+    training = {'global_step': np.zeros(()), 'transformer/r_r_bias/Adam_1': np.zeros(3)}
+    _, unknown = block.mappings()['tensorflow'].load({**named, **training}, config)
+    assert unknown == []
+
+
+def test_names_of_tensorflow_with_a_common_table():
+    named = make('div_val_1_projected').tensors_in('tensorflow')
+    assert named['transformer/adaptive_embed/lookup_table'].shape == (40, 8)
+    assert named['transformer/adaptive_embed/proj_W'].shape == (8, 10)
+    assert named['transformer/adaptive_softmax/cutoff_1/b'].shape == (13,)
+    named = make('div_val_1', cutoffs=[], untie_r=False).tensors_in('tensorflow')
+    assert named['transformer/adaptive_softmax/bias'].shape == (40,)
+    assert named['transformer/r_w_bias'].shape == (2, 4)
+
+
+@pytest.mark.parametrize('variant', ['plain', 'div_val_1', 'shared_biases', 'untied'])
+@pytest.mark.parametrize('form', ['native', 'huggingface'])
+def test_directory(tmp_path, variant, form):
+    block = make(variant)
+    block.save_pretrained(str(tmp_path), format=form)
+    again = TransfoXLLMHeadModel.from_pretrained(str(tmp_path))
+    assert again.config == block.config
+    assert_equal(tensors_of(again), tensors_of(block))
+    if form == 'huggingface':
+        config = json.loads((tmp_path / 'config.json').read_text())
+        assert config['n_token'] == config['vocab_size'] == 40
+        assert config['architectures'] == ['TransfoXLLMHeadModel']
+
+
+@pytest.mark.parametrize('form', ['native', 'huggingface'])
+def test_model_of_a_language_model_and_back(tmp_path, form, caplog):
+    block = make('div_val_1')
+    block.save_pretrained(str(tmp_path / 'task'), format=form)
+    with caplog.at_level(logging.WARNING):
+        model = TransfoXLModel.from_pretrained(str(tmp_path / 'task'))
+        assert caplog.text == ''
+        words = mx.nd.array([[1, 2, 30]])
+        wanted, _ = block.transformer(words)
+        np.testing.assert_array_equal(model(words)[0].asnumpy(), wanted.asnumpy())
+        model.save_pretrained(str(tmp_path / 'model'), format=form)
+        task = TransfoXLLMHeadModel.from_pretrained(str(tmp_path / 'model'))
+    assert 'softmax.bias1' in caplog.text and 'initialized at random' in caplog.text
+    np.testing.assert_array_equal(task.transformer(words)[0].asnumpy(), wanted.asnumpy())
+
+
+def test_padding_of_the_feed_forward_layer_stays_inside(tmp_path):
+    block = make(d_inner=512)
+    assert block.transformer.layers[0].ffn.ffn_1.weight.shape == (528, 10)
+    block.save_parameters(str(tmp_path / 'x.params'))
+    tensors, _ = read_tensors(str(tmp_path / 'x.params'))
+    assert tensors['transformer.layers.0.ffn.ffn_1.weight'].shape == (512, 10)
+    named = block.tensors_in('huggingface')
+    assert named['transformer.layers.0.pos_ff.CoreNet.3.weight'].shape == (10, 512)
+    assert block.tensors_in('tensorflow')['transformer/layer_0/ff/layer_1/bias'].shape == (512,)
+
+
+def test_tensors_of_the_wrong_shape(tmp_path):
+    block = make('div_val_1')
+    named = block.tensors_in('huggingface')
+    named['crit.out_layers.0.bias'] = named['crit.out_layers.0.bias'][:-1]
+    path = str(tmp_path / 'x.safetensors')
+    safetensors.numpy.save_file(named, path)
+    with pytest.raises(CheckpointError, match=r'softmax.bias2 has shape \(39,\), and .* be 40'):
+        block.load_parameters(path)
+    named = make('plain').tensors_in('huggingface')
+    name = 'transformer.layers.0.dec_attn.r_net.weight'
+    named[name] = named[name][:, :-1].copy()
+    safetensors.numpy.save_file(named, path)
+    with pytest.raises(CheckpointError, match=r'layers.0.attention.relative.weight has shape'):
+        make('plain').load_parameters(path)
+    del named[name], named['crit.cluster_bias']
+    safetensors.numpy.save_file(named, path)
+    with pytest.raises(CheckpointError, match='missing: .*relative.weight, softmax.cluster_bias'):
+        make('plain').load_parameters(path)

@@ -1,0 +1,410 @@
+"""Transformer-XL's model and language model: against the original's numbers, and by themselves."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from transfo_xl_compare import (
+    LENGTHS,
+    VARIANTS,
+    assert_same,
+    make_block,
+    make_config,
+    make_inputs,
+    run,
+    unpack,
+)
+
+from export import export_block
+from model_zoo.errors import InputError
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
+
+PADDED = ['plain', 'pre_lnorm', 'same_length', 'ext_len', 'ext_len_longer_than_segments', 'all']
+
+
+def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
+    block = block_class(TransfoXLConfig(**{**make_config(variant), **changes}))
+    block.initialize()
+    return block
+
+
+def words_of(batch=3, length=5, seed=0):
+    return mx.nd.array(np.random.RandomState(seed).randint(0, 40, (batch, length)), dtype='int32')
+
+
+def near(one, two, tolerance=1e-5):
+    np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=tolerance, rtol=0)
+
+
+def filled(block, batch=3, segments=2):
+    """A memory of real segments."""
+    mems = None
+    for seed in range(segments):
+        _, mems = block(words_of(batch, 5, 100 + seed), mems)
+    return mems
+
+
+# -- the original's numbers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_original(fixtures, tmp_path, variant, hybridized):
+    """Three segments with their memory: scores, losses, memories and gradients."""
+    with np.load(fixtures / 'transfo_xl.npz') as file:
+        theirs = unpack(file, variant)
+    config = make_config(variant)
+    block = make_block(theirs['state'], tmp_path, config)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    segments = make_inputs(config, list(VARIANTS).index(variant))
+    assert len(theirs['scores']) == len(LENGTHS)
+    assert_same(run(block, segments), theirs)
+
+
+def test_model_without_head(fixtures, tmp_path):
+    with np.load(fixtures / 'transfo_xl.npz') as file:
+        state = unpack(file, 'plain')['state']
+    config = make_config('plain')
+    task = make_block(state, tmp_path, config)
+    model = make_block(state, tmp_path, config, 'TransfoXLModel')
+    hidden, mems = model(words_of())
+    assert hidden.shape == (3, 5, 10)
+    near(task.softmax(hidden.reshape((-3, 0))), task(words_of())[0].reshape((-3, 0)))
+    assert [memory.shape for memory in mems] == 2 * [(6, 3, 10)] + [(3,)]
+
+
+# -- the memory ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('block_class', [TransfoXLModel, TransfoXLLMHeadModel])
+@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'same_length'])
+def test_memory_in_the_beginning(variant, block_class):
+    block = make(variant, block_class)
+    mems = block.init_mems(3)
+    assert [memory.shape for memory in mems] == 2 * [(6, 3, 10)] + [(3,)]
+    assert (mems[-1] == 6).asnumpy().all() and not mems[0].asnumpy().any()
+    near(block(words_of())[0], block(words_of(), mems)[0], 0)
+    assert make('no_memory').init_mems(3) == []
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_empty_memory_is_no_memory(tmp_path, hybridized):
+    """What isn't valid gets no probability, whatever it holds."""
+    block = make()
+    without = make('no_memory')
+    block.save_parameters(str(tmp_path / 'x.params'))
+    without.load_parameters(str(tmp_path / 'x.params'))
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    mems = block.init_mems(3, empty=True)
+    assert (mems[-1] == 0).asnumpy().all()
+    wanted, no_mems = without(words_of())
+    assert no_mems == []
+    near(block(words_of(), mems)[0], wanted)
+    garbage = [mx.nd.random.normal(0, 100, memory.shape) for memory in mems[:-1]]
+    scores, mems = block(words_of(), [*garbage, mems[-1]])
+    near(scores, wanted)
+    assert (mems[-1] == 5).asnumpy().all()
+    # the next segment sees this one, so that both are like one without a memory
+    more, _ = block(words_of(3, 1, 1), mems)
+    wanted, _ = without(mx.nd.concat(words_of(), words_of(3, 1, 1), dim=1))
+    near(more, wanted[:, 5:])
+
+
+def test_rows_have_numbers_of_their_own():
+    block = make()
+    mems = filled(block)
+    counts = mx.nd.array([0, 6, 2])
+    scores, new = block(words_of(), [*mems[:-1], counts])
+    assert new[-1].asnumpy().tolist() == [5, 6, 6]
+    for row in range(3):
+        alone = [memory[:, row : row + 1] for memory in mems[:-1]]
+        wanted, _ = block(words_of()[row : row + 1], [*alone, counts[row : row + 1]])
+        near(scores[row : row + 1], wanted)
+
+
+def test_memories_pass_no_gradient():
+    block = make()
+    weight = block.transformer.layers[0].attention.qkv_weight
+    gradients = []
+    for detached in (False, True):
+        weight.zero_grad()
+        with mx.autograd.record():
+            _, mems = block(words_of())
+            if detached:
+                mems = [memory.detach() for memory in mems]
+            loss, _ = block(words_of(seed=1), mems, labels=words_of(seed=2))
+        loss.backward()
+        gradients.append(weight.grad().copy())
+    near(*gradients, tolerance=0)
+    assert gradients[0].norm().asscalar() > 0
+
+
+# -- padding ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('variant', PADDED)
+def test_padding(variant, hybridized):
+    """Each row's scores, losses and memories are those that it has alone, over three segments."""
+    block = make(variant)
+    if hybridized:
+        block.hybridize(static_alloc=True, static_shape=True)
+    lengths = np.array([[5, 3, 1], [0, 5, 4], [2, 4, 5]])
+    mems, alone = None, [None] * 3
+    for segment, valid in enumerate(lengths):
+        words, labels = words_of(seed=segment), words_of(seed=50 + segment)
+        array = mx.nd.array(valid, dtype='int32')
+        losses, _ = block(words, mems, array, labels)
+        scores, mems = block(words, mems, array)
+        for row, length in enumerate(valid):
+            assert not losses[row].asnumpy()[length:].any()
+            if not length:
+                continue
+            one, two = (x[row : row + 1, :length] for x in (words, labels))
+            near(losses[row : row + 1, :length], block(one, alone[row], labels=two)[0])
+            wanted, alone[row] = block(one, alone[row])
+            near(scores[row : row + 1, :length], wanted)
+            count = int(mems[-1][row].asscalar())
+            assert count == alone[row][-1].asscalar()
+            for ours, theirs in zip(mems[:-1], alone[row][:-1]):
+                near(ours[6 - count :, row : row + 1], theirs[6 - count :])
+
+
+def test_padding_is_zero():
+    model = make(block_class=TransfoXLModel)
+    hidden, _ = model(words_of(), None, mx.nd.array([5, 3, 0]))
+    assert hidden[0].asnumpy().all(axis=-1).all()
+    assert not hidden[1, 3:].asnumpy().any() and not hidden[2].asnumpy().any()
+
+
+# -- losses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('variant', ['plain', 'div_val_1', 'untied', 'one_cluster'])
+def test_losses_are_the_scores_of_the_labels(variant):
+    block = make(variant)
+    scores, mems = block(words_of())
+    np.testing.assert_allclose(scores.exp().sum(axis=-1).asnumpy(), 1, atol=1e-5)
+    for labels in (words_of(seed=1), words_of(seed=1) * 0 + 39, words_of(seed=1) * 0 + 8):
+        losses, same = block(words_of(), labels=labels)
+        near(losses, -scores.pick(labels))
+        near(mems[0], same[0], 0)
+
+
+def test_labels_that_are_left_out():
+    block = make()
+    labels = words_of(seed=1)
+    wanted, _ = block(words_of(), labels=labels)
+    left_out = np.random.RandomState(1).rand(3, 5) < 0.5
+    labels = mx.nd.array(np.where(left_out, -1, labels.asnumpy()), dtype='int32')
+    losses, _ = block(words_of(), labels=labels)
+    np.testing.assert_allclose(
+        losses.asnumpy(), np.where(left_out, 0, wanted.asnumpy()), atol=1e-6
+    )
+    losses, _ = block(words_of(), labels=labels * 0 - 1)
+    assert not losses.asnumpy().any()
+
+
+def test_losses_in_the_graph_of_another_block():
+    class Mean(mx.gluon.HybridBlock):
+        def __init__(self, task):
+            super().__init__()
+            self.task = task
+
+        def hybrid_forward(self, F, words, mems, valid_length, labels):
+            losses, mems = self.task(words, mems, valid_length, labels)
+            return F.mean(losses), mems
+
+    block = make()
+    mean = Mean(block)
+    mean.hybridize(static_alloc=True, static_shape=True)
+    valid = mx.nd.array([5, 2, 4])
+    labels = words_of(seed=1)
+    labels[0, 1] = -1
+    wanted, mems = block(words_of(), filled(block), valid, labels)
+    result, same = mean(words_of(), filled(block), valid, labels)
+    near(result, wanted.mean())
+    near(mems[1], same[1])
+
+
+def test_dropout():
+    block = make(dropout=0.5)
+    with mx.autograd.train_mode():
+        one, two = block(words_of())[0], block(words_of())[0]
+    assert (one - two).abs().max().asscalar() > 0.01
+    near(block(words_of())[0], block(words_of())[0], 0)
+
+
+# -- graphs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings('ignore:Cannot decide type')
+@pytest.mark.parametrize('variant', ['plain', 'all', 'no_memory'])
+def test_export(tmp_path, variant):
+    """The exported graph carries its memory from segment to segment, in any size."""
+    block = make(variant)
+    files = export_block(block, str(tmp_path), 'xl')
+    mems = block.init_mems(1)
+    names = [f'data{i}' for i in range(len(mems) + 2)]
+    graph = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
+    for batch, length in ((3, 5), (1, 9)):
+        mems = ours = block.init_mems(batch)
+        for seed in range(2):
+            words = words_of(batch, length, seed)
+            valid = mx.nd.array([length] * batch)
+            outputs = graph(words.astype('float32'), *ours, valid)
+            scores, *ours = outputs if isinstance(outputs, list) else [outputs]
+            wanted, mems = block(words, mems)
+            near(scores, wanted)
+            for one, two in zip(ours, mems):
+                near(one, two)
+
+
+@pytest.mark.parametrize('head', [False, True])
+def test_reset_length(tmp_path, head):
+    block = make('same_length', TransfoXLLMHeadModel if head else TransfoXLModel)
+    block.hybridize(static_alloc=True, static_shape=True)
+    old = filled(block)
+    block.save_parameters(str(tmp_path / 'x.params'))
+    for ext_len, mem_len in ((0, 9), (2, 4)):
+        block.reset_length(5, ext_len, mem_len)
+        fresh = make('same_length', type(block), ext_len=ext_len, mem_len=mem_len)
+        fresh.load_parameters(str(tmp_path / 'x.params'))
+        with pytest.raises(InputError, match=rf'mems\[0\] must have shape \({mem_len}, 3, 10\)'):
+            block(words_of(), old)
+        mems = same = None
+        for seed in range(3):
+            wanted, mems = fresh(words_of(seed=seed), mems)
+            result, same = block(words_of(seed=seed), same)
+            near(result, wanted)
+            near(same[1], mems[1])
+    assert block.config.mem_len == 6
+    with pytest.raises(InputError, match='ext_len must be an integer of at least 0, but is -1'):
+        block.reset_length(5, -1, 6)
+    with pytest.raises(InputError, match='mem_len is 0: set same_length=False'):
+        block.reset_length(5, 0, 0)
+
+
+def test_lengths_of_a_shared_model():
+    model = TransfoXLModel(TransfoXLConfig(**make_config('plain')))
+    block = TransfoXLLMHeadModel(model)
+    block.initialize()
+    block.hybridize()
+    block(words_of())
+    model.reset_length(5, 0, 8)
+    assert block(words_of())[1][0].shape == (8, 3, 10)
+    assert block(words_of(), labels=words_of())[1][0].shape == (8, 3, 10)
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'inputs, message',
+    [
+        (lambda b: [np.zeros((3, 5))], 'words must be an NDArray'),
+        (lambda b: [words_of()[0]], r'words must have shape \(any, any\), but has \(5,\)'),
+        (lambda b: [words_of() + 40], r'words holds .*, and its values must be in \[0, 40\)'),
+        (lambda b: [words_of(), mx.nd.zeros((6, 3, 10))], 'mems must be a list of 3 arrays'),
+        (lambda b: [words_of(), b.init_mems(3)[:2]], 'list of 3 arrays.*but has 2'),
+        (lambda b: [words_of(), b.init_mems(2)], r'mems\[0\] must have shape \(6, 3, 10\), but h'),
+        (
+            lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.array([6, 7, 6])]],
+            r'mems\[-1\], the numbers of valid places, holds 7, and .* in \[0, 7\)',
+        ),
+        (
+            lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.zeros((3, 1))]],
+            r'mems\[-1\], the numbers of valid places, must have shape \(3\)',
+        ),
+        (lambda b: [words_of(), None, mx.nd.array([1, 2])], r'valid_length must have shape \(3\)'),
+        (lambda b: [words_of(), None, mx.nd.array([1, 6, 2])], 'valid_length holds 6'),
+    ],
+)
+def test_inputs_that_are_refused(inputs, message):
+    for block_class in (TransfoXLModel, TransfoXLLMHeadModel):
+        block = make(block_class=block_class)
+        with pytest.raises(InputError, match=message):
+            block(*inputs(block))
+
+
+def test_labels_that_are_refused():
+    block = make()
+    with pytest.raises(InputError, match=r'labels must have shape \(3, 5\), but has \(3, 4\)'):
+        block(words_of(), labels=words_of(3, 4))
+    with pytest.raises(InputError, match=r'labels holds 40, and its values must be in \[-1, 40\)'):
+        block(words_of(), labels=words_of() * 0 + 40)
+
+
+def test_graph_without_memory():
+    with pytest.raises(InputError, match='in a graph mems must be given'):
+        make()(mx.sym.var('words'))
+
+
+# -- generation ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'same_length', 'no_memory', 'all'])
+def test_steps_are_the_whole_text(variant):
+    """Token by token, unequal prompts and chosen rows: the scores of each text in one segment."""
+    block = make(variant)
+    text = np.random.RandomState(3).randint(0, 40, (3, 20))
+    lengths = [4, 7, 2]
+    words = np.zeros((3, 7))
+    for row, length in enumerate(lengths):
+        words[row, :length] = text[row, :length]
+    scores, state = block.start(
+        mx.nd.array(words, dtype='int32'), mx.nd.array(lengths, dtype='int32'), 18
+    )
+    for step in range(11):
+        for row, length in enumerate(lengths):
+            wanted, _ = block(mx.nd.array(text[row : row + 1, : length + step]))
+            near(scores[row], wanted[0, -1])
+        if step == 5:
+            rows = [2, 0, 0]
+            before, state = state, state.select(rows)
+            lengths, text = [lengths[row] for row in rows], text[rows]
+        tokens = [text[row, length + step] for row, length in enumerate(lengths)]
+        scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
+    assert before.place == 12 and state.place == 18
+    with pytest.raises(InputError, match='the state holds 18 tokens a row, and is full'):
+        block.step(mx.nd.array(tokens), state)
+
+
+def test_generate():
+    block = make('same_length')
+    block.hybridize(static_alloc=True, static_shape=True)
+    prompts = [[3, 5, 7], [9]]
+    found = block.generate(prompts, max_new_tokens=12)
+    assert block.context_length is None
+    for prompt, (continuation,) in zip(prompts, found):
+        text = list(prompt)
+        for token in continuation.tokens:
+            scores, _ = block(mx.nd.array([text]))
+            assert token == int(scores[0, -1].argmax(axis=0).asscalar())
+            text.append(token)
+        assert len(continuation.tokens) == 12
+
+
+def test_generation_after_new_weights_and_lengths(tmp_path):
+    block = make('same_length')
+    first = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
+    block.initialize(mx.init.Normal(0.5), force_reinit=True)
+    second = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
+    block.reset_length(5, 0, 2)
+    third = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
+    assert len({first, second, third}) == 3
+
+
+def test_prompts_that_are_refused():
+    block = make()
+    words = words_of()
+    with pytest.raises(InputError, match='valid_length holds 0'):
+        block.start(words, mx.nd.array([1, 0, 2]), 9)
+    with pytest.raises(InputError, match='capacity is 4, and must be at least the length of the'):
+        block.start(words, mx.nd.array([5, 1, 2]), 4)
+    _, state = block.start(words, mx.nd.array([5, 1, 2]), 9)
+    with pytest.raises(InputError, match=r'tokens must have shape \(3\)'):
+        block.step(mx.nd.array([1, 2]), state)
+    with pytest.raises(InputError, match='tokens holds 40'):
+        block.step(mx.nd.array([1, 2, 40]), state)
