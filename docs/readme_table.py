@@ -26,6 +26,8 @@ def row(entry):
         places.append(f'package ``{entry.package.requirement}``')
     if in_repository(entry):
         places.append("GluonNLP's repository")
+    if entry.hub:
+        places.append('the hub')
     name = f'``{entry.dataset}``' + (' (default)' if entry.default else '')
     others = [f'``{name}``' for name in (*entry.dataset_aliases, *entry.names) if '/' not in name]
     return (

@@ -24,7 +24,12 @@ MAPPINGS = {
         mark_heads=False,
         outside=('lm_head.', 'multiple_choice_head.'),
         ignore=(r'h\.\d+\.attn\.(masked_)?bias$',),
-        rename=((r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),),
+        rename=(
+            (r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),
+            (r'\.g$', '.weight'),  # of the first versions' files
+            (r'\.b$', '.bias'),
+            (r'\.w$', '.weight'),
+        ),
     ),
     # openai/gpt-2
     'tensorflow': Mapping(

@@ -230,7 +230,7 @@ class ZooBlock(HybridBlock):
         own = self.config_class.model_type if self.config_class else None
         family = metadata.get('family', own)
         if family != own:
-            raise CheckpointError(f'it is a checkpoint of another family, {family}: {own} is wanted')
+            raise CheckpointError(f'a checkpoint of another family, {family}: {own} is wanted')
         backbone = metadata.get('backbone')
         result, unknown = {}, []
         for name, value in tensors.items():

@@ -51,9 +51,7 @@ class _Step(HybridBlock):
         self._scores = task.token_scores
         self._groups = groups
 
-    def hybrid_forward(
-        self, F, tokens, positions, mask, keys, values, position_weight
-    ):
+    def hybrid_forward(self, F, tokens, positions, mask, keys, values, position_weight):
         hidden, keys, values = self.transformer.step(
             F, tokens, positions, mask, keys, values, position_weight
         )

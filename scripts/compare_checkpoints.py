@@ -50,6 +50,10 @@ SOFTWARE = {
 MASKED = 0.15  # of the words, as in BERT's training
 
 
+logging.getLogger('pytorch_pretrained_bert').setLevel(logging.WARNING)
+logging.getLogger('tensorflow').setLevel(logging.ERROR)
+
+
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('checkpoint', help='directory of the checkpoint')
@@ -313,9 +317,18 @@ def load_torch(args, library, class_name, config):
     if weights.endswith(('.safetensors', '.bin', '.index.json')):
         if args.software == 'transformers':
             return model_class.from_pretrained(args.checkpoint, config=their_config).eval()
-        tensors, _ = read_tensors(weights)  # 2019's library reads neither of today's formats
-        state = {key: torch.tensor(value) for key, value in tensors.items()}
-        return model_class.from_pretrained(args.checkpoint, state_dict=state).eval()
+        # 2019's library doesn't read today's formats by itself
+        state = {key: torch.tensor(value) for key, value in read_tensors(weights)[0].items()}
+        model = part = model_class(their_config)
+        if not any(key in model.state_dict() for key in state):  # the file of a backbone
+            part = model.bert if args.family == 'bert' else model.transformer
+        lacking, _ = part.load_state_dict(state, strict=False)
+        parameters = {key for key, _ in part.named_parameters()}  # not the masks that it stores
+        heads = ('lm_head', 'cls', 'qa_outputs', 'bert.pooler', 'pooler')
+        lacking = [key for key in lacking if key in parameters and not key.startswith(heads)]
+        if lacking:
+            raise InputError(f'{weights!r} lacks {", ".join(lacking[:20])}')
+        return model.eval()
     model = model_class(their_config)
     module = sys.modules[model_class.__module__]
     if weights.endswith('params_shapes.json'):
@@ -325,7 +338,7 @@ def load_torch(args, library, class_name, config):
         base, path = model, weights[: -len('.index')]
     else:
         raise InputError(f'{weights!r} is not a file that {args.software} reads')
-    if args.family != 'bert' and args.software != 'transformers':
+    if args.family != 'bert':
         base = model.transformer
     # their converters write on standard output, and end at names that the model lacks
     with contextlib.redirect_stdout(sys.stderr):

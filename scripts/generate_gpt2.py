@@ -113,19 +113,17 @@ def check_arguments(args):
 
 def classes_for(name_or_path):
     """The block's and the tokenizer's class for a folder, a file in one, or a name of the zoo."""
-    path = name_or_path if os.path.isdir(name_or_path) else os.path.dirname(name_or_path)
+    folder = name_or_path
+    if os.path.isfile(name_or_path):
+        folder = os.path.dirname(name_or_path) or '.'
     for name in ('config.json', 'hparams.json'):
         try:
-            with open(os.path.join(path, name), encoding='utf-8') as file:
+            with open(os.path.join(folder, name), encoding='utf-8') as file:
                 fields = json.load(file)
         except (OSError, ValueError):
             continue
-        if not isinstance(fields, dict):
-            continue
-        family = fields.get('model_type')
-        named = [pair for pair in MODELS if pair[0].config_class.model_type == family]
-        # our own files don't name the family, and hold all of its fields
-        return (named or sorted(MODELS, key=lambda pair: -_known(pair[0].config_class, fields)))[0]
+        if isinstance(fields, dict):
+            return max(MODELS, key=lambda pair: _likeness(pair[0].config_class, fields))
     if is_alias(name_or_path):
         model, _ = resolve_alias(name_or_path)
         for pair in MODELS:
@@ -135,8 +133,10 @@ def classes_for(name_or_path):
     return MODELS[0]  # it says what is missing
 
 
-def _known(config_class, fields):
-    return len(set(config_class.__dataclass_fields__) & set(fields))
+def _likeness(config_class, fields):
+    """How well a file's fields fit a configuration: our own files don't name the family."""
+    names = set(config_class.__dataclass_fields__)
+    return fields.get('model_type') == config_class.model_type, len(names & set(fields))
 
 
 class Generator:

@@ -40,6 +40,7 @@ from model_zoo.training import (
     check_training_arguments,
     data_checksum,
     evaluate_perplexity,
+    is_model_folder,
     run_inference,
     run_training,
     start_run,
@@ -76,11 +77,19 @@ def parse_arguments(argv=None):
     add('--tgt_len', type=int, help="Transformer-XL's segments; default: as the model says")
     add('--ext_len', type=int, help='how much of a segment is shown again with the next one')
     add('--mem_len', type=int, help='how many positions are remembered')
-    add('--learn_vocab', type=int, metavar='SIZE', help='--from_scratch with a vocabulary of the '
-        'training text: byte pairs for GPT-2, the most frequent words for Transformer-XL (whose '
-        'default are all)')  # fmt: skip
-    add('--cutoffs', type=int, nargs='*', help="Transformer-XL's, --from_scratch; default: by the "
-        'frequencies of the words')  # fmt: skip
+    add(
+        '--learn_vocab',
+        type=int,
+        metavar='SIZE',
+        help='--from_scratch with a vocabulary of the training text, of at most so many byte pairs '
+        'for GPT-2, or words for Transformer-XL (which without this has all)',
+    )
+    add(
+        '--cutoffs',
+        type=int,
+        nargs='*',
+        help="Transformer-XL's, --from_scratch; default: by the frequencies of the words",
+    )
     add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
     add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
     add('--family', choices=list(FAMILIES), help='default: that of --model')
@@ -115,8 +124,10 @@ def check_arguments(args):
     if args.cutoffs is not None and not args.from_scratch:
         raise InputError('--cutoffs needs --from_scratch: a trained model has its own')
     if args.learn_vocab and args.family == 'gpt':
-        raise InputError("--learn_vocab learns GPT-2's byte pairs, or Transformer-XL's words; for "
-                         'gpt give --vocab_file')  # fmt: skip
+        raise InputError(
+            "--learn_vocab learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give "
+            '--vocab_file'
+        )
     if args.vocab_file and os.path.isdir(args.vocab_file):
         args.vocab_file = find_vocab_file(None, path=args.vocab_file).path
 
@@ -127,7 +138,7 @@ def find_family(args):
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')
         return args.family
-    if os.path.isdir(args.model):
+    if is_model_folder(args.model):
         found = family_of_folder(args.model)
     else:
         found = get_entry(*resolve(args.model, args.dataset)).family

@@ -151,6 +151,4 @@ def assert_same_memories(ours, theirs, tolerance=1e-5):
     for memory, wanted in zip(ours, theirs):
         length = wanted.shape[0]
         assert (ours[-1] == length).all()
-        np.testing.assert_allclose(
-            memory[len(memory) - length :], wanted, atol=tolerance, rtol=0
-        )
+        np.testing.assert_allclose(memory[len(memory) - length :], wanted, atol=tolerance, rtol=0)

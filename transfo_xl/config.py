@@ -117,9 +117,7 @@ class TransfoXLConfig(Config):
             'vocab_size', 'd_model', 'd_embed', 'n_head', 'd_head', 'd_inner', 'div_val',
             'n_layer', 'tgt_len',
         )  # fmt: skip
-        self._check_not_negative(
-            'init_range', 'proj_init_std', 'init_std', 'layer_norm_epsilon'
-        )
+        self._check_not_negative('init_range', 'proj_init_std', 'init_std', 'layer_norm_epsilon')
         self._check_rate('dropout', 'dropatt')
         self._check_cutoffs()
         self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)

@@ -83,9 +83,7 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
                 weights,
                 projections,
                 tables=embedding.tables if config.tie_weight else None,
-                projections=[
-                    each if tied else None for each, tied in zip(shared, config.tie_projs)
-                ]
+                projections=[each if tied else None for each, tied in zip(shared, config.tie_projs)]
                 if config.has_projections
                 else None,
                 prefix='softmax_',
@@ -155,9 +153,7 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
                 f'capacity is {capacity}, and must be at least the length of the prompts, '
                 f'{words.shape[1]}'
             )
-        if self._steps is None:
-            self._steps = TransfoXLSteps(self)
-        return self._steps.start(words, mems, valid_length, capacity)
+        return self._get_steps().start(words, mems, valid_length, capacity)
 
     def step(self, tokens, state):
         """One more token a row.
@@ -177,11 +173,17 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
         Raises
         ------
         InputError
-            If the state is full, or the tokens are of the wrong shape or out of range.
+            If the state is full or of other lengths, or the tokens are of the wrong shape or out
+            of range.
         """
         check_shape('tokens', tokens, state.mask.shape[:1])
         check_ids('tokens', tokens, self.config.vocab_size)
-        return self._steps.step(tokens, state)
+        return self._get_steps().step(tokens, state)
+
+    def _get_steps(self):
+        if self._steps is None:
+            self._steps = TransfoXLSteps(self)
+        return self._steps
 
     @staticmethod
     def _without_padding(F, labels, valid_length):

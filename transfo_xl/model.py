@@ -364,9 +364,9 @@ class TransfoXLModel(TransfoXLBlock):
     def _remember(self, F, contexts, counts, words, valid_length):
         """The memory after a segment: the last places of the memory before and the segment.
 
-        With `ext_len`, as many places of the old memory are taken to come again, and the new one
-        ends so much earlier. (So it is in the originals where the old memory is at least that
-        long; the code means to leave out the end of the segment, but has two arguments swapped.)
+        With `ext_len` it ends so many places before the segment does, but at most as many as the
+        old memory has. (The original hands two lengths over in the wrong order, which shows only
+        where one of them is less than `ext_len`; its results are kept.)
         """
         is_last = valid_length is None and not self.ext_len
         if valid_length is None:
@@ -382,9 +382,7 @@ class TransfoXLModel(TransfoXLBlock):
             last = F.slice_axis(contexts[0], axis=0, begin=-self.mem_len, end=None)
             places = F.expand_dims(F.contrib.arange_like(last, axis=0), 1)
             places = F.broadcast_add(places, F.expand_dims(shift, 0))  # (mem_len, B)
-            rows = F.broadcast_like(
-                F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), places
-            )
+            rows = F.broadcast_like(F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), places)
             index = F.stack(F.maximum(places, 0), rows, axis=0)
             mems = [F.gather_nd(x, F.cast(index, 'int32')) for x in contexts]
         return [F.BlockGrad(each) for each in (*mems, new_counts)]

@@ -173,11 +173,7 @@ class TransfoXLSteps:
         seen = seen * (numbers < self._mem_len + length)
         if self._config.same_length:
             seen = seen * (numbers > length)
-        # copies, as the graph uses its memory again
-        layers = [
-            [each.copy() for each in (distance_key, *of_layer)]
-            for distance_key, of_layer in zip(distance_keys, first)
-        ]
+        layers = [[key, *of_layer] for key, of_layer in zip(distance_keys, first)]
         keys, values = widen(keys, 3, capacity), widen(values, 4, capacity)
         return scores, TransfoXLState(keys, values, BLOCKED * (1 - seen), layers, length)
 
@@ -186,6 +182,8 @@ class TransfoXLSteps:
         capacity, place = state.keys.shape[3], state.place
         if place >= capacity:
             raise InputError(f'the state holds {capacity} tokens a row, and is full')
+        if state.mask.shape[1] != self._mem_len + capacity:
+            raise InputError('the state is of another length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + place - numbers).clip(0, furthest)

@@ -300,9 +300,7 @@ def generate(
     )  # fmt: skip
     if request.num_beams > 1:
         search = BeamSearch(request.num_beams, request.length_penalty)
-        found = search(
-            request.text, len(request.prompts), request.new_tokens, request.stop_tokens
-        )
+        found = search(request.text, len(request.prompts), request.new_tokens, request.stop_tokens)
         return [
             [
                 Continuation(list(tokens), log_prob, why)

@@ -12,7 +12,7 @@ from .arguments import (
 )
 from .callbacks import ProgressLogger, TensorBoardWriter
 from .checkpoint import Checkpoint, CheckpointStore, check_same_config
-from .choice import ModelChoice, parse_hparams
+from .choice import ModelChoice, is_model_folder, parse_hparams
 from .evaluate import ClassifierEvaluator, evaluate_segments, write_predictions
 from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
@@ -51,6 +51,7 @@ __all__ = [
     'evaluate_perplexity',
     'evaluate_segments',
     'library_versions',
+    'is_model_folder',
     'load_exported',
     'make_trainer',
     'measure_perplexity',

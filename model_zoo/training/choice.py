@@ -4,11 +4,12 @@ import logging
 import os
 
 from ..errors import InputError
-from ..pretrained import find_vocab_file, resolve
+from ..pretrained import find_vocab_file, is_alias, resolve
+from ..pretrained.sources import files_in_folder
 from ..registry import get_model
 from .arguments import check_files
 
-__all__ = ['ModelChoice', 'parse_hparams']
+__all__ = ['ModelChoice', 'is_model_folder', 'parse_hparams']
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class ModelChoice:
         self._from_scratch = args.from_scratch
         self._vocab_file = args.vocab_file
         self._hparams = parse_hparams(args.hparams)
-        self.is_folder = os.path.isdir(self.model)
+        self.is_folder = is_model_folder(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
             raise InputError(
                 '--from_scratch begins from random parameters: give it or a file of them'
@@ -192,6 +193,14 @@ class ModelChoice:
             **self._hparams,
         )
         return backbone, self.tokenizer(open_tokenizer, vocab)
+
+
+def is_model_folder(name):
+    """Whether a model's name is that of a folder.
+
+    One without weights may only happen to be called as a model is, such as this project's gpt2.
+    """
+    return os.path.isdir(name) and not (is_alias(name) and files_in_folder(name).weights is None)
 
 
 def _initialize_rest(block, ctx):

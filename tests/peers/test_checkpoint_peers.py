@@ -127,11 +127,11 @@ def test_transformers_read_ours(name, format, tmp_path):
     model, info = their_class(name).from_pretrained(str(tmp_path), output_loading_info=True)
     assert not any(info.values()), info
     if name == 'TransfoXLLMHeadModel':  # gives logarithms of probabilities
-        mems = None
+        mems = our_mems = None
         for _ in range(2):
             with torch.no_grad():
                 theirs = model(torch.tensor(WORDS), mems=mems)
-            scores, ours = block(mx.nd.array(WORDS), None if mems is None else ours)
+            scores, our_mems = block(mx.nd.array(WORDS), our_mems)
             np.testing.assert_allclose(
                 scores.asnumpy(), theirs.prediction_scores.numpy(), rtol=0, atol=1e-5
             )

@@ -118,7 +118,8 @@ def test_round_trip(folder, name, tmp_path):
 
 
 def test_configurations(folder, tmp_path):
-    for name, file in (('bert_tensorflow', 'bert_config.json'), ('gpt2_tensorflow', 'hparams.json')):
+    files = {'bert_tensorflow': 'bert_config.json', 'gpt2_tensorflow': 'hparams.json'}
+    for name, file in files.items():
         block = CHECKPOINTS[name][1].from_pretrained(folder(name))
         block.save_pretrained(str(tmp_path), format='tensorflow')
         with open(os.path.join(folder(name), file)) as original:

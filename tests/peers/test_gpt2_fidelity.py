@@ -4,19 +4,38 @@ import mxnet as mx
 import numpy as np
 import pytest
 from bert_compare import assert_gradients, gradients
-from gpt_compare import CONFIGS, HEADS, LARGER, assert_same, make_block, make_inputs, rows_for, run
-from test_gpt_fidelity import make_both, oracle, their_names  # noqa: F401
+from gpt_compare import (
+    CONFIGS,
+    HEADS,
+    LARGER,
+    assert_same,
+    load_oracle,
+    make_block,
+    make_inputs,
+    rows_for,
+    run,
+)
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 
 
+@pytest.fixture(scope='module')
+def oracle():
+    return load_oracle()
+
+
+def make_both(oracle, folder, name, config):
+    head = oracle.make_head(name, config, seed=3)
+    return head, make_block(name, oracle.state_of(head), folder, config)
+
+
 @pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('optional', [False, True])
 @pytest.mark.parametrize('config', CONFIGS['gpt2'])
 @pytest.mark.parametrize('name', ['GPT2Model', *HEADS['gpt2']])
-def test_past(oracle, tmp_path, name, config, optional, hybridized):  # noqa: F811
+def test_past(oracle, tmp_path, name, config, optional, hybridized):
     """Outputs and presents of three calls, each with the presents of the one before."""
     config = CONFIGS['gpt2'][config]
     head, block = make_both(oracle, tmp_path, name, config)
@@ -35,7 +54,7 @@ def test_past(oracle, tmp_path, name, config, optional, hybridized):  # noqa: F8
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
-def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):  # noqa: F811
+def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):
     """Those of the past, and of what it was made of, among them."""
     name, config = 'GPT2LMHeadModel', CONFIGS['gpt2']['larger']
     head, block = make_both(oracle, tmp_path, name, config)
@@ -55,7 +74,7 @@ def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):  # noqa: F8
     )
 
 
-def test_masked_attentions_with_past(oracle, tmp_path):  # noqa: F811
+def test_masked_attentions_with_past(tmp_path):
     transformers = pytest.importorskip('transformers')
     torch.manual_seed(4)
     fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
@@ -75,9 +94,9 @@ def test_masked_attentions_with_past(oracle, tmp_path):  # noqa: F811
         their_mask = None if given is None else torch.tensor(given)
         our_mask = None if given is None else mx.nd.array(given)
         with torch.no_grad():
-            expected = theirs(**their_names(before), head_mask=their_mask)
+            expected = theirs(torch.tensor(before['words']), head_mask=their_mask)
             expected = theirs(
-                **their_names(after),
+                torch.tensor(after['words']),
                 past_key_values=expected.past_key_values,
                 head_mask=their_mask,
                 output_attentions=True,

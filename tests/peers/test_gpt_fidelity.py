@@ -1,8 +1,5 @@
 """GPT and GPT-2 against pytorch-pretrained-bert and transformers themselves."""
 
-import importlib.util
-import pathlib
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ from gpt_compare import (
     PACKAGES,
     assert_same,
     family_of,
+    load_oracle,
     losses_and_gradients,
     make_block,
     make_inputs,
@@ -25,25 +23,18 @@ torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 
-CASES = [
-    (head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]
-]
+CASES = [(head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]]
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
 
 
 @pytest.fixture(scope='module')
 def oracle():
-    """The script that makes the fixtures; it runs the originals."""
-    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_gpt_fixtures.py'
-    spec = importlib.util.spec_from_file_location('make_gpt_fixtures', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_oracle()
 
 
-def make_both(oracle, folder, name, config, seed=3, **options):
-    head = oracle.make_head(name, config, seed)
-    return head, make_block(name, oracle.state_of(head), folder, config, **options)
+def make_both(oracle, folder, name, config):
+    head = oracle.make_head(name, config, seed=3)
+    return head, make_block(name, oracle.state_of(head), folder, config)
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
@@ -115,8 +106,7 @@ def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name, h
     for row in np.ndindex(*rows):
         length = valid[row]
         alone = {
-            key: inputs[key][row][None, :length]
-            for key in ('words', 'token_types', 'position_ids')
+            key: inputs[key][row][None, :length] for key in ('words', 'token_types', 'position_ids')
         }
         if 'mc_token_ids' in inputs:
             alone = {key: value[None] for key, value in alone.items()}

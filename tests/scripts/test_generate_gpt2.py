@@ -13,12 +13,12 @@ import time
 
 import pytest
 
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
-from gpt.tokenizer import OpenAIGPTTokenizer
-from gpt2 import GPT2Config, GPT2LMHeadModel
-from gpt2.tokenizer import GPT2Tokenizer, bytes_to_unicode
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
+from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
+from gpt2.tokenizer import bytes_to_unicode
 from model_zoo import cli
 from model_zoo.generation import generate
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / 'scripts' / 'generate_gpt2.py'
@@ -171,7 +171,7 @@ def test_a_conversation(script, folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize('format', ['native', 'huggingface'])
-def test_the_other_families_folders(script, tmp_path, capsys, format):
+def test_a_gpts_folder(script, tmp_path, capsys, format):
     letters = [chr(ord('a') + n) for n in range(26)]
     tokens = [*letters, *(letter + '</w>' for letter in letters), 'th', 'the</w>', '<unk>']
     config = OpenAIGPTConfig(vocab_size=len(tokens), n_positions=32, n_ctx=32, **SIZES)
@@ -187,6 +187,39 @@ def test_the_other_families_folders(script, tmp_path, capsys, format):
     status, _, err = run(script, capsys, '--model_name_or_path', folder, '--unconditional')
     assert status == 1
     assert 'error: --unconditional: the vocabulary of this model has none of' in err
+
+
+def test_a_transformer_xls_folder(script, tmp_path, capsys):
+    tokenizer = TransfoXLTokenizer(special=['<unk>', '<eos>'])
+    tokenizer.count_sents([[f'word{number}' for number in range(30)]])
+    tokenizer.build_vocab()
+    config = TransfoXLConfig(
+        vocab_size=32, cutoffs=[10], d_model=16, d_embed=16, n_head=2, d_head=8, d_inner=32,
+        n_layer=2, mem_len=4, init_std=0.5,
+    )  # fmt: skip
+    block = TransfoXLLMHeadModel(config)
+    block.initialize()
+    folder = tmp_path / 'transfo_xl'
+    block.save_pretrained(str(folder), tokenizer)
+    flags = ('--model_name_or_path', folder, '--prompt', 'word1 word2')
+    status, out, err = run(script, capsys, *flags, '--length', 20)
+    assert status == 0, err
+    words = out.splitlines()[1].split()
+    assert len(words) == 20
+    assert set(words) <= set(tokenizer.idx2sym)
+    assert run(script, capsys, *flags, '--length', 20, '--stream')[:2] == (status, out)
+    status, out, err = run(script, capsys, '--model_name_or_path', folder, '--unconditional')
+    assert status == 0, err
+    assert len(out.splitlines()[1].split()) == 128
+
+
+def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, monkeypatch):
+    """A name isn't taken for a file in the working directory."""
+    (tmp_path / 'config.json').write_text('{"model_type": "transfo-xl"}')
+    monkeypatch.chdir(tmp_path)
+    assert script.classes_for('gpt2')[0] is GPT2LMHeadModel
+    assert script.classes_for('openai-gpt')[0] is OpenAIGPTLMHeadModel
+    assert script.classes_for('transfo-xl-wt103')[0] is TransfoXLLMHeadModel
 
 
 def test_the_command(folder, tmp_path):

@@ -61,7 +61,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
         names = vars(importlib.import_module('bert_embedding.cli'))
     else:
         names = runpy.run_path(str(ROOT / words.pop(1)), run_name='readme')
-    parse = names.get('parse_arguments') or names['_parse']
+    parse = next(names[name] for name in ('parse_arguments', 'parse', '_parse') if name in names)
     parse(words[1:])
 
 

@@ -356,6 +356,19 @@ def test_prune_heads_of_a_task(tmp_path):
     assert block._active and dict(block._flags)['static_alloc']
 
 
+def test_model_that_is_pruned_under_a_head():
+    """The head's graphs hold parameters that the model no longer has."""
+    block = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG))
+    block.initialize()
+    block.hybridize(static_alloc=True, static_shape=True)
+    words, types, valid, _ = make_inputs()
+    expected = block(words, types, valid, head_mask=mx.nd.array([0, 1, 1, 1]))
+    before = block(words, types, valid)
+    block.bert.prune_heads({0: [0], 1: [0], 2: [0]})
+    assert_same(block(words, types, valid), expected)
+    assert np.abs((before - expected).asnumpy()).max() > 1e-4
+
+
 def test_prune_what_is_not_there():
     model = make()
     for heads, message in [

@@ -1,4 +1,4 @@
-"""OpenAI GPT alone: its configuration, and the first files' names."""
+"""OpenAI GPT alone: its configuration, and where it normalizes."""
 
 import json
 
@@ -76,23 +76,3 @@ def test_there_is_no_past():
     for block in (model, head):
         with pytest.raises(InputError, match='OpenAIGPTModel takes no past'):
             block(words, past=past)
-
-
-def test_older_names():
-    """pytorch-pretrained-bert renamed these when it loaded the first files."""
-    block = gpt.OpenAIGPTDoubleHeadsModel(gpt.OpenAIGPTConfig(**CONFIG))
-    block.initialize(mx.init.Normal(1))
-    mapping = block.mappings()['huggingface']
-    ours = block._own_tensors()
-    old = {}
-    for name, value in mapping.save(ours, block.config, True).items():
-        name = name.replace('choice_head.summary.', 'choice_head.linear.')
-        if '.ln_' in name:
-            name = name.replace('.weight', '.g').replace('.bias', '.b')
-        old[name] = value
-    old['transformer.h.0.attn.bias'] = np.tril(np.ones((1, 1, 12, 12), 'float32'))
-    old['lm_head.decoder.weight'] = old['transformer.tokens_embed.weight']
-    back, unknown = mapping.load(old, block.config)
-    assert unknown == [] and sorted(back) == sorted(ours)
-    for name, value in ours.items():
-        np.testing.assert_array_equal(back[name], value)

@@ -62,9 +62,7 @@ def original(fixtures):
 
 def part(original, name, kind):
     prefix = f'{name}/{kind}/'
-    return {
-        key[len(prefix) :]: value for key, value in original.items() if key.startswith(prefix)
-    }
+    return {key[len(prefix) :]: value for key, value in original.items() if key.startswith(prefix)}
 
 
 def numbered(original, name, kind):
@@ -613,6 +611,26 @@ def test_names_of_hugging_face():
         qkv = block.transformer.layers[2].attention.qkv.weight.data().asnumpy()
         key = qkv.reshape(4, 3, 4, 16)[:, 1].reshape(16, 16)  # (heads, q/k/v, head size, units)
         np.testing.assert_array_equal(theirs['transformer.h.2.attn.c_attn.weight'][:, 16:32].T, key)
+
+
+@pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
+def test_older_names_of_hugging_face(name):
+    """pytorch-pretrained-bert renamed these when it loaded the first files."""
+    block = make(name)
+    mapping = block.mappings()['huggingface']
+    old = {}
+    for key, value in mapping.save(tensors_of(block), block.config, True).items():
+        key = key.replace('choice_head.summary.', 'choice_head.linear.')
+        if '.ln_' in key:
+            key = key.replace('.weight', '.g').replace('.bias', '.b')
+        old[key] = value
+    assert sum(key.endswith(('.g', '.b')) for key in old) == 12 + 2 * (family_of(name) == 'gpt2')
+    embedding = {'gpt': 'tokens_embed', 'gpt2': 'wte'}[family_of(name)]
+    old['lm_head.decoder.weight'] = old[f'transformer.{embedding}.weight']
+    old['transformer.h.0.attn.bias'] = np.tril(np.ones((1, 1, 12, 12), 'float32'))
+    back, unknown = mapping.load(old, block.config)
+    assert unknown == []
+    assert_equal(back, tensors_of(block))
 
 
 def test_file_of_the_other_family(tmp_path):

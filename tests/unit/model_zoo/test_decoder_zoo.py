@@ -165,8 +165,8 @@ def test_overrides_that_are_refused(family, vocab):
 
 def test_flags_and_outputs(family, vocab):
     block, _ = model_zoo.get_model(
-        NAMES[family], vocab=vocab, pretrained=False, output_attention=True,
-        output_all_encodings=True, keep_multihead_output=True, predict_special_tokens=False, **SMALL,
+        NAMES[family], vocab=vocab, pretrained=False, output_attention=True, **SMALL,
+        output_all_encodings=True, keep_multihead_output=True, predict_special_tokens=False,
     )  # fmt: skip
     block.initialize()
     block.set_num_special_tokens(2)
@@ -249,7 +249,7 @@ def test_weights_of_another_family(tmp_path, family):
     other = next(each for each in NAMES if each != family)
     saved = make(other, vocab_size=9)
     folder = save(saved, family, tmp_path)  # with the vocabulary of this one
-    with pytest.raises(CheckpointError, match='it is a checkpoint of another family, '):
+    with pytest.raises(CheckpointError, match='a checkpoint of another family, '):
         model_zoo.get_model(NAMES[family], pretrained=folder)
     saved.save_parameters(str(tmp_path / 'model.params'), format='huggingface')
     with pytest.raises(CheckpointError, match='lacks parameters: position_weight, word_embed'):

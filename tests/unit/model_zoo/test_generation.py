@@ -1,20 +1,16 @@
 """Generation with a toy model, whose every score NumPy can tell."""
 
 import math
-import sys
 from functools import partial
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 import pytest
+from toy_lm import ToyLM
 
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import generate, stream
 from model_zoo.generation.sampling import Sampler, log_normalizer
-
-sys.path.append(str(Path(__file__).parents[2]))
-from toy_lm import ToyLM  # noqa: E402
 
 PROMPTS = [[3, 1, 4], [5], [9, 2, 6, 5, 3, 5]]
 

@@ -199,9 +199,7 @@ def test_labels_that_are_left_out():
     left_out = np.random.RandomState(1).rand(3, 5) < 0.5
     labels = mx.nd.array(np.where(left_out, -1, labels.asnumpy()), dtype='int32')
     losses, _ = block(words_of(), labels=labels)
-    np.testing.assert_allclose(
-        losses.asnumpy(), np.where(left_out, 0, wanted.asnumpy()), atol=1e-6
-    )
+    np.testing.assert_allclose(losses.asnumpy(), np.where(left_out, 0, wanted.asnumpy()), atol=1e-6)
     losses, _ = block(words_of(), labels=labels * 0 - 1)
     assert not losses.asnumpy().any()
 
@@ -384,6 +382,24 @@ def test_generate():
             assert token == int(scores[0, -1].argmax(axis=0).asscalar())
             text.append(token)
         assert len(continuation.tokens) == 12
+
+
+def test_states_are_independent():
+    block = make('pre_lnorm')
+    words, valid = words_of(), mx.nd.array([5, 2, 4])
+    token = mx.nd.array([1, 2, 3])
+    _, state = block.start(words, valid, 9)
+    wanted, _ = block.step(token, state)
+    _, state = block.start(words, valid, 9)
+    for other in (words_of(seed=5), words_of(1, 5, 6)):
+        _, another = block.start(other, mx.nd.array([5] * len(other)), 9)
+        block.step(mx.nd.array([7] * len(other)), another)
+    block.hybridize()
+    near(block.step(token, state)[0], wanted, 0)
+    block.reset_length(5, 0, 9)
+    block.start(words, valid, 9)
+    with pytest.raises(InputError, match='another length of memory: start again'):
+        block.step(token, state)
 
 
 def test_generation_after_new_weights_and_lengths(tmp_path):

@@ -1,0 +1,111 @@
+"""The comparison of checkpoints with their own software, end to end."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from model_zoo import cli
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'compare_checkpoints.py'
+spec = importlib.util.spec_from_file_location('compare_checkpoints', SCRIPT)
+compare_checkpoints = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(compare_checkpoints)
+
+SMALL = ['--num_examples', '3', '--max_seq_length', '9']
+
+
+@pytest.fixture
+def originals():
+    """Folder of the originals' repositories, as tests/oracle/make_checkpoint_fixtures.py wants."""
+    folder = os.environ.get('ZOO_TEST_ORIGINALS')
+    if not folder or not os.path.isdir(folder):
+        pytest.skip('set ZOO_TEST_ORIGINALS to the folder of the originals')
+    return pathlib.Path(folder)
+
+
+def check(folder, expected):
+    """The names that were compared, all within 1e-5; and the picture."""
+    record = json.loads((folder / 'comparison.json').read_text())
+    assert [row['name'] for row in record['differences']] == expected
+    for row in record['differences']:
+        assert 0 <= row['std'] <= row['max'] < 1e-5
+        assert row.get('same') == row.get('of')
+    assert (folder / 'comparison.png').read_bytes().startswith(b'\x89PNG')
+
+
+BERT = ['layer 1', 'layer 2', 'pooled vector', 'next sentence', 'masked words', 'answer start',
+        'answer end', 'answer loss']  # fmt: skip
+DECODER = ['layer 1', 'layer 2', 'next word']
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize('software, family, name, expected', [
+    ('transformers', 'bert', 'bert_transformers', BERT),
+    ('transformers', 'bert', 'bert_tensorflow', BERT),
+    ('transformers', 'gpt', 'gpt_transformers', DECODER),
+    ('transformers', 'gpt2', 'gpt2_transformers', DECODER),
+    ('pytorch-pretrained-bert', 'bert', 'bert_tensorflow', BERT),
+    ('pytorch-pretrained-bert', 'gpt', 'gpt_transformers', DECODER),
+    ('pytorch-pretrained-bert', 'gpt2', 'gpt2_tensorflow', DECODER),
+])  # fmt: skip
+def test_pytorch(fixtures, tmp_path, capsys, software, family, name, expected):
+    pytest.importorskip(software.replace('-', '_'))
+    if 'tensorflow' in name:
+        pytest.importorskip('tensorflow')
+    argv = [*SMALL, '--family', family, '--software', software, '--output_dir', str(tmp_path),
+            str(fixtures / 'checkpoints' / name)]  # fmt: skip
+    assert cli.run(compare_checkpoints.main, argv) == 0
+    check(tmp_path, expected)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:24].strip() for line in lines if 'e-' in line] == expected
+
+
+@pytest.mark.peers
+def test_real_text(fixtures, tmp_path):
+    """Pairs of sentences through the checkpoint's vocabulary, some words masked."""
+    pytest.importorskip('transformers')
+    pytest.importorskip('tensorflow')
+    text = tmp_path / 'text.txt'
+    text.write_text('a b c d e ||| f g h\n\ni j k\nl m n o p q r s t u v w x y z\n')
+    argv = ['--family', 'bert', '--software', 'transformers', '--output_dir', str(tmp_path),
+            '--input_file', str(text), str(fixtures / 'checkpoints/bert_tensorflow')]  # fmt: skip
+    assert cli.run(compare_checkpoints.main, argv) == 0
+    check(tmp_path, BERT)
+    assert json.loads((tmp_path / 'comparison.json').read_text())['shape'] == [3, 12]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize('family, name, code, expected', [
+    ('bert', 'bert_tensorflow', 'bert', BERT),
+    ('bert', 'bert_squad_tensorflow', 'bert', ['layer 1', *BERT[-3:]]),
+    ('gpt2', 'gpt2_tensorflow', 'gpt-2', DECODER),
+    ('transfo_xl', 'transfo_xl_tensorflow', 'transformer-xl',
+     ['input of layer 1', 'input of layer 2', 'next word, mean loss']),
+])  # fmt: skip
+def test_tensorflow(fixtures, tmp_path, originals, family, name, code, expected):
+    pytest.importorskip('tensorflow')
+    argv = [*SMALL, '--family', family, '--software', 'tensorflow', '--output_dir', str(tmp_path),
+            '--code', str(originals / code), str(fixtures / 'checkpoints' / name)]  # fmt: skip
+    # in a process of its own: it switches TensorFlow to the behaviour of its first version
+    subprocess.run([sys.executable, str(SCRIPT), *argv], check=True)
+    check(tmp_path, expected)
+
+
+@pytest.mark.parametrize('flags, message', [
+    (['--family', 'transfo_xl', '--software', 'transformers'], 'tensorflow does'),
+    (['--family', 'bert', '--software', 'tensorflow'], 'needs --code'),
+    (['--family', 'bert', '--software', 'transformers', '--num_examples', '0'], 'at least 1: 0'),
+    (['--family', 'bert', '--software', 'transformers', '--converted', 'gone'], 'directory'),
+    (['--family', 'gpt', '--software', 'transformers'], "another family, 'bert'"),
+    (['--family', 'bert', '--software', 'transformers', '--input_file', 'gone'], 'no vocabulary'),
+])  # fmt: skip
+def test_errors(fixtures, capsys, flags, message):
+    argv = [*flags, str(fixtures / 'checkpoints' / 'bert_transformers')]
+    assert cli.run(compare_checkpoints.main, argv) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ') and message in error

@@ -1,0 +1,132 @@
+"""The converter of checkpoints, end to end."""
+
+import importlib.util
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+from model_zoo import cli
+from model_zoo.checkpoint import read_tensors
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'convert_checkpoint.py'
+spec = importlib.util.spec_from_file_location('convert_checkpoint', SCRIPT)
+convert_checkpoint = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(convert_checkpoint)
+
+
+@pytest.fixture
+def convert(fixtures, tmp_path):
+    """Run the converter on a fixture or on what it has written; gives its exit status."""
+
+    def run(family, target, source, output, *flags):
+        path = fixtures / 'checkpoints' / source
+        path = path if path.exists() else tmp_path / source
+        argv = ['--family', family, '--to', target, str(path), str(tmp_path / output), *flags]
+        return cli.run(convert_checkpoint.main, argv)
+
+    return run
+
+
+def tensors_of(folder, name):
+    return read_tensors(folder / name)[0]
+
+
+def assert_equal(one, two):
+    assert sorted(one) == sorted(two)
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_numpy_there_and_back(convert, fixtures, tmp_path):
+    assert convert('gpt', 'huggingface', 'gpt_numpy', 'hf') == 0
+    assert convert('gpt', 'native', 'hf', 'own') == 0
+    assert convert('gpt', 'numpy', 'own', 'back', '--from', 'native') == 0
+    source = fixtures / 'checkpoints' / 'gpt_numpy'
+    for name in ['params_shapes.json', *(f'params_{i}.npy' for i in range(10))]:
+        theirs = (source / name).read_bytes()
+        ours = (tmp_path / 'back' / name).read_bytes()
+        assert json.loads(ours) == json.loads(theirs) if name.endswith('json') else ours == theirs
+    config = json.loads((tmp_path / 'hf' / 'config.json').read_text())
+    assert config['model_type'] == 'openai-gpt'
+
+
+def test_gluonnlp_there_and_back(convert, fixtures, tmp_path):
+    assert convert('bert', 'gluonnlp', 'bert_transformers', 'gluon') == 0
+    names = tensors_of(tmp_path / 'gluon', 'model.params')
+    assert 'bert.encoder.transformer_cells.0.ffn.ffn_1.weight' in names
+    assert convert('bert', 'huggingface', 'gluon', 'back', '--from', 'gluonnlp') == 0
+    theirs = tensors_of(fixtures / 'checkpoints' / 'bert_transformers', 'model.safetensors')
+    ours = tensors_of(tmp_path / 'back', 'model.safetensors')
+    assert_equal({name: ours[name] for name in theirs}, theirs)
+
+
+def test_vocabulary_goes_along(convert, fixtures, tmp_path):
+    assert convert('bert', 'huggingface', 'bert_transformers', 'hf') == 0
+    assert not (tmp_path / 'hf' / 'vocab.txt').exists()
+    vocab = (fixtures / 'checkpoints' / 'bert_tensorflow' / 'vocab.txt').read_text()
+    (tmp_path / 'hf' / 'vocab.txt').write_text(vocab)
+    assert convert('bert', 'native', 'hf', 'own') == 0
+    assert (tmp_path / 'own' / 'vocab.txt').read_text() == vocab
+
+
+def test_parts_are_left_out_with_a_warning(convert, capsys):
+    assert convert('bert', 'native', 'bert_transformers', 'own', '--model', 'BertForMaskedLM') == 0
+    said = capsys.readouterr().err
+    assert 'left out: ' in said and 'pooler.weight' in said and 'BertForMaskedLM' in said
+
+
+@pytest.mark.parametrize(
+    'argv, message',
+    [
+        (('bert', 'native', 'gone', 'out'), 'no such file or directory'),
+        (('bert', 'native', 'gpt_numpy', 'out'), 'checkpoint of another family'),
+        (('gpt2', 'native', 'gpt_transformers', 'out'), "another family, 'openai-gpt'"),
+        (('bert', 'numpy', 'bert_transformers', 'out'), 'unknown format of BertForPreTraining'),
+        (('bert', 'gluonnlp', 'bert_transformers', 'out', '--from', 'numpy'), 'no weights in '),
+        (('bert', 'native', 'bert_transformers', 'out', '--model', 'Bert'), "bert 'Bert'; known"),
+        (('bert', 'native', 'bert_transformers', 'out', '--model', 'BertForQuestionAnswering'),
+         'lacks parameters of a BertForQuestionAnswering: span_classifier'),
+    ],
+)  # fmt: skip
+def test_errors(convert, tmp_path, capsys, argv, message):
+    assert convert(*argv) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ') and message in error
+    assert not (tmp_path / 'out').exists()
+
+
+def test_other_weights_are_not_shadowed(convert, capsys):
+    assert convert('bert', 'native', 'bert_transformers', 'out') == 0
+    assert convert('bert', 'huggingface', 'bert_transformers', 'out') == 1
+    assert "already has weights, 'model.params'" in capsys.readouterr().err
+    assert convert('bert', 'native', 'bert_transformers', 'out') == 0  # the same ones: replaced
+
+
+def test_without_a_configuration(convert, fixtures, tmp_path, capsys):
+    assert convert('gpt2', 'huggingface', 'gpt2_transformers', 'hf') == 0
+    os.rename(tmp_path / 'hf' / 'config.json', tmp_path / 'config.json')
+    assert convert('gpt2', 'native', 'hf', 'own') == 1
+    assert 'has no configuration: name it with --config' in capsys.readouterr().err
+    assert convert('gpt2', 'native', 'hf', 'own', '--config', str(tmp_path / 'config.json')) == 0
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize('family, source, name', [
+    ('bert', 'bert_tensorflow', 'bert_model.ckpt'),
+    ('gpt2', 'gpt2_tensorflow', 'model.ckpt'),
+    ('transfo_xl', 'transfo_xl_tensorflow', 'model.ckpt'),
+    ('transfo_xl', 'transfo_xl_tied_tensorflow', 'model.ckpt'),
+])  # fmt: skip
+def test_tensorflow_there_and_back(convert, fixtures, tmp_path, family, source, name):
+    pytest.importorskip('tensorflow')
+    pytest.importorskip('torch')
+    assert convert(family, 'pytorch', source, 'torch') == 0
+    assert convert(family, 'native', 'torch', 'own') == 0
+    assert convert(family, 'tensorflow', 'own', 'back') == 0
+    theirs = tensors_of(fixtures / 'checkpoints' / source, name)
+    training = ('/adam_m', '/adam_v', 'global_step')
+    theirs = {key: theirs[key] for key in theirs if not key.endswith(training)}
+    assert_equal(tensors_of(tmp_path / 'back', 'model.ckpt'), theirs)

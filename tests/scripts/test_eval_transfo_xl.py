@@ -1,0 +1,154 @@
+"""scripts/eval_transfo_xl.py end to end, with a tiny random model."""
+
+import importlib.util
+import json
+import pathlib
+import random
+import re
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from model_zoo import cli
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+
+SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'eval_transfo_xl.py'
+LENGTHS = ['--batch_size', '2', '--tgt_len', '5', '--mem_len', '7']
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('eval_transfo_xl', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """Texts, a model with their vocabulary, and a corpus with the same one and with another."""
+    folder = tmp_path_factory.mktemp('data')
+    texts = folder / 'texts'
+    texts.mkdir()
+    rng = random.Random(4)
+    for name, lines in (('train', 30), ('valid', 12), ('test', 9)):
+        text = [' '.join(rng.choices('abcdef', k=rng.randint(2, 9))) for _ in range(lines)]
+        (texts / f'{name}.txt').write_text('\n'.join(text) + '\n')
+    corpus = TransfoXLCorpus(special=['<eos>'])
+    corpus.build_corpus(texts, 'wt2')
+    corpus.save_pretrained(folder / 'corpus')
+    mx.random.seed(1)
+    config = TransfoXLConfig(
+        vocab_size=len(corpus.vocab), cutoffs=[3], d_model=8, d_embed=8, n_head=2, d_head=4,
+        d_inner=16, div_val=2, n_layer=2, same_length=False, init_std=0.3, proj_init_std=0.3,
+    )  # fmt: skip
+    model = TransfoXLLMHeadModel(config)
+    model.initialize()
+    model.save_pretrained(str(folder / 'model'), corpus.vocab)
+    other = TransfoXLCorpus(special=['<unk>', '<eos>'])
+    other.build_corpus(texts, 'wt2')
+    other.save_pretrained(folder / 'other')
+    return folder
+
+
+def run(script, data, output, *argv):
+    argv = ['--model_name', data / 'model', '--work_dir', output, *LENGTHS, *argv]
+    return cli.run(script.main, list(map(str, argv)))
+
+
+def results_of(output):
+    return json.loads((output / 'results.json').read_text())['results']
+
+
+def nll_by_hand(data, tokens, mem_len=7, clamp_len=1000, same_length=False):
+    """Losses of one stream, segment after segment."""
+    model = TransfoXLLMHeadModel.from_pretrained(
+        str(data / 'model'), mem_len=mem_len, clamp_len=clamp_len, same_length=same_length
+    )
+    losses, mems = [], None
+    for start in range(0, len(tokens) - 1, 5):
+        words, labels = tokens[start : start + 5], tokens[start + 1 : start + 6]
+        words = mx.nd.array([words[: len(labels)]])
+        loss, mems = model(words, mems, labels=mx.nd.array([labels]))
+        losses += loss[0].asnumpy().tolist()
+    return losses
+
+
+def streams(data, name):
+    tokenizer = TransfoXLTokenizer.from_pretrained(data / 'model')
+    tokens = tokenizer.encode_file(data / 'texts' / f'{name}.txt', ordered=True).tolist()
+    half = len(tokens) // 2
+    return [tokens[:half], tokens[half : 2 * half]], tokenizer.sym2idx['<eos>']
+
+
+@pytest.mark.parametrize('options', [{}, {'clamp_len': 3}, {'mem_len': 0}, {'same_length': True}])
+def test_perplexity_is_that_of_a_memory_carried_on(script, data, tmp_path, options):
+    flags = []
+    for name, value in options.items():
+        flags += [f'--{name}'] if value is True else [f'--{name}', value]
+    assert run(script, data, tmp_path, '--dataset', data / 'texts', *flags) == 0
+    parts, end = streams(data, 'test')
+    total = sum(sum(nll_by_hand(data, part, **options)) for part in parts)
+    labels = [label for part in parts for label in part[1:]]
+    words = sum(label != end for label in labels)
+    found = results_of(tmp_path)['test']
+    assert (found['tokens'], found['words']) == (len(labels), words)
+    assert found['loss'] == pytest.approx(total / len(labels), rel=1e-5)
+    assert found['perplexity'] == pytest.approx(np.exp(total / len(labels)), rel=1e-4)
+    assert found['word_perplexity'] == pytest.approx(np.exp(total / words), rel=1e-4)
+
+
+def test_the_flags_change_the_result(script, data, tmp_path):
+    losses = set()
+    for flags in ([], ['--clamp_len', 3], ['--mem_len', 0], ['--same_length'], ['--ext_len', 3]):
+        assert run(script, data, tmp_path, '--dataset', data / 'texts', *flags) == 0
+        losses.add(round(results_of(tmp_path)['test']['loss'], 5))
+    assert len(losses) == 5
+
+
+def test_splits_corpora_and_files_agree(script, data, tmp_path):
+    reports = []
+    for dataset in ('texts', 'corpus'):
+        folder = data / dataset
+        assert run(script, data, tmp_path, '--dataset', folder, '--split', 'all') == 0
+        reports.append(results_of(tmp_path))
+    for split in ('valid', 'test'):
+        losses = [report[split]['loss'] for report in reports]
+        path = data / 'texts' / f'{split}.txt'
+        assert run(script, data, tmp_path, '--text_file', path) == 0
+        losses.append(results_of(tmp_path)[f'{split}.txt']['loss'])
+        assert losses == pytest.approx([losses[0]] * 3, rel=1e-6)
+
+
+def test_log(script, data, tmp_path):
+    path = data / 'texts' / 'test.txt'
+    assert run(script, data, tmp_path / 'no', '--text_file', path, '--no_log', '--no_cuda') == 0
+    assert not (tmp_path / 'no' / 'log.txt').exists()
+    assert run(script, data, tmp_path / 'yes', '--text_file', path) == 0
+    assert 'per token' in (tmp_path / 'yes' / 'log.txt').read_text()
+
+
+@pytest.mark.parametrize(
+    ('argv', 'message'),
+    [
+        (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
+        (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
+        (['--dataset', 'none'], "--dataset 'none' is no folder with a text: give --text_file"),
+        (['--model_name', 'transfo-xl-wt103'], "--model_name 'transfo-xl-wt103' is no folder"),
+        ([], 'no texts .* and no corpus in'),
+        (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
+        (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size 0: give 1 or more'),
+        (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
+        (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
+        (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu: choose one'),
+        (['--text_file', 'TEXT', '--model_name', 'OTHER'], 'has no weights'),
+    ],
+)
+def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, argv, message):
+    names = {'TEXT': data / 'texts' / 'test.txt', 'OTHER': data / 'other'}
+    assert run(script, data, tmp_path, *[names.get(word, word) for word in argv]) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
+    assert len(lines) == 1
+    assert re.search(message, lines[0]), lines[0]

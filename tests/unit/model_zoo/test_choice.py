@@ -1,0 +1,75 @@
+"""The model that the flags name: folders, other names of the flag, heads of the zoo's own."""
+
+import json
+
+import mxnet as mx
+import pytest
+
+from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from model_zoo import cli
+from model_zoo.errors import InputError
+from model_zoo.training import ModelChoice, is_model_folder
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    tokens = ['<unk>', 'a', 'b', 'a</w>', 'b</w>', 'ab</w>']
+    (tmp_path / 'vocab.json').write_text(json.dumps({t: n for n, t in enumerate(tokens)}))
+    (tmp_path / 'merges.txt').write_text('a b</w>\n')
+    return tmp_path / 'vocab.json'
+
+
+def build(task_block, words, **options):
+    parser = cli.parser('A training.')
+    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt', aliases=('model_name',))
+    args = parser.parse_args(list(map(str, words)))
+    assert not hasattr(args, 'model_name')
+
+    def open_tokenizer(file, vocab=None):
+        return OpenAIGPTTokenizer.from_vocab_file(file)
+
+    return ModelChoice(args, 'gpt').build(task_block, open_tokenizer, mx.cpu(), **options)
+
+
+SIZE = ['--from_scratch', '--hparams', 'num_layers=1,units=8,num_heads=2,max_length=12']
+
+
+def add_special(block, tokenizer):
+    tokenizer.set_special_tokens(['_one_', '_two_'])
+    block.set_num_special_tokens(2)
+
+
+@pytest.mark.parametrize('task_block', [OpenAIGPTLMHeadModel, OpenAIGPTDoubleHeadsModel])
+def test_the_zoos_head_is_taken_or_replaced(task_block, vocab_file, tmp_path):
+    words = ['--model_name', 'openai-gpt', '--vocab_file', vocab_file, *SIZE]
+    block, tokenizer = build(task_block, words, prepare=add_special)
+    assert type(block) is task_block and block.config.n_special == 2
+    assert len(tokenizer) == 8 and block.transformer.word_embed.weight.shape == (8, 8)
+    block.save_pretrained(str(tmp_path / 'saved'), tokenizer)
+    block.save_parameters(str(tmp_path / 'all.params'))
+    same, tokenizer = build(task_block, ['--model_name', tmp_path / 'saved'])
+    assert tokenizer.convert_tokens_to_ids('_two_') == 7
+    more = ['--model_parameters', tmp_path / 'all.params']
+    with_parameters, _ = build(task_block, [*words[:4], *SIZE[1:], *more], prepare=add_special)
+    for other in (same, with_parameters):
+        one = block.transformer.word_embed.weight.data().asnumpy()
+        assert (other.transformer.word_embed.weight.data().asnumpy() == one).all()
+
+
+def test_a_vocabulary_larger_than_the_model(vocab_file, tmp_path):
+    block, tokenizer = build(OpenAIGPTLMHeadModel, ['--vocab_file', vocab_file, *SIZE])
+    tokenizer.set_special_tokens(['_one_'])
+    block.save_pretrained(str(tmp_path / 'saved'), tokenizer)
+    with pytest.raises(InputError, match='it has 7 tokens, and the model 6'):
+        build(OpenAIGPTLMHeadModel, ['--model_name', tmp_path / 'saved'])
+
+
+def test_folders_that_only_have_a_models_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ('gpt2', 'mine'):
+        assert not is_model_folder(name)
+        (tmp_path / name).mkdir()
+    assert is_model_folder('mine') and not is_model_folder('gpt2')
+    (tmp_path / 'gpt2' / 'model.params').touch()
+    assert is_model_folder('gpt2')
