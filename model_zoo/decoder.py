@@ -343,9 +343,9 @@ class DecoderModel(DecoderBlock):
         tokens, positions : (batch,)
         mask : (batch, capacity)
             0 at the places of the caches that are in use, -10000 at the others.
-        key_caches : list of (batch, heads, capacity, head_size)
+        key_caches : list of (batch * heads, capacity, head_size)
             One a layer.
-        value_caches : list of (batch, heads, head_size, capacity)
+        value_caches : list of (batch * heads, head_size, capacity)
 
         Returns
         -------
@@ -358,9 +358,12 @@ class DecoderModel(DecoderBlock):
             F, F.expand_dims(tokens, 1), None, F.expand_dims(positions, 1), None, position_weight
         )  # (1, B, C)
         keys, values = [], []
+        masks = {
+            count: F.repeat(mask, repeats=count, axis=0)
+            for count in {cell.attention.num_heads for cell in self.layers}
+        }
         for cell, key_cache, value_cache in zip(self.layers, key_caches, value_caches):
-            count = cell.attention.num_heads
-            row_mask = F.expand_dims(F.repeat(mask, repeats=count, axis=0), 1)
+            row_mask = masks[cell.attention.num_heads]
             x, key, value = cell.step(F, x, row_mask, key_cache, value_cache)
             keys.append(key)
             values.append(value)

@@ -157,7 +157,7 @@ class DecoderSteps:
         if place >= state.capacity:
             raise InputError(f'the state holds {state.capacity} tokens a row, and is full')
         keys, values = (
-            [arrays[group][i] for group, i in self._places]
+            [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._places]
             for arrays in (state.keys, state.values)
         )
         scores, new_keys, new_values = self._step(

@@ -102,14 +102,17 @@ class CausalSelfAttention(SelfAttention):
     def step(self, F, x, mask, key_cache, value_cache):
         """Attention of one more position a row, with keys and values in arrays of a fixed size.
 
+        Nothing is transposed: with a single position all changes of shape are free, but for those
+        of an input of the graph, which is why the caches come as the products want them.
+
         Parameters
         ----------
         F : module
         x : (1, batch, units)
-        mask : (batch * num_heads, 1, capacity)
+        mask : (batch * num_heads, capacity)
             0 at the places of the caches that are in use, -10000 at the others.
-        key_cache : (batch, num_heads, capacity, head_size)
-        value_cache : (batch, num_heads, head_size, capacity)
+        key_cache : (batch * num_heads, capacity, head_size)
+        value_cache : (batch * num_heads, head_size, capacity)
             The other way round, because the products with one query are a quarter faster so.
 
         Returns
@@ -119,17 +122,20 @@ class CausalSelfAttention(SelfAttention):
         value : (batch, num_heads, head_size, 1)
             To be written to the caches by the caller: nothing here grows or is copied.
         """
-        query, key, value = self._split(F, self.qkv(x))
-        query = self._rows(F, query) / math.sqrt(self._head_size)  # (B * heads, 1, size)
-        query, value = (F.swapaxes(each, -1, -2) for each in (query, value))
-        old = F.batch_dot(self._rows(F, key_cache), query)  # (B * heads, capacity, 1)
-        old = F.swapaxes(old, 1, 2) + mask
-        own = F.batch_dot(self._rows(F, key), query)  # (B * heads, 1, 1)
-        probabilities = F.softmax(F.concat(old, own, dim=2), axis=-1)
-        probabilities = F.swapaxes(probabilities, 1, 2)  # (B * heads, capacity + 1, 1)
+        qkv = F.reshape(self.qkv(x), shape=(-1, 3, self._head_size))  # (B * heads, 3, size)
+        query, key, value = (F.slice_axis(qkv, axis=1, begin=i, end=i + 1) for i in range(3))
+        column = (0, self._head_size, 1)
+        query = F.reshape(query / math.sqrt(self._head_size), shape=column)
+        value = F.reshape(value, shape=column)
+        old = F.reshape(F.batch_dot(key_cache, query), shape=(0, 0)) + mask  # (B * heads, capacity)
+        own = F.reshape(F.batch_dot(key, query), shape=(0, 0))  # (B * heads, 1)
+        probabilities = F.softmax(F.concat(old, own, dim=1), axis=-1)
         old = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
         own = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
-        context = F.batch_dot(self._rows(F, value_cache), old)  # (B * heads, size, 1)
-        context = context + F.broadcast_mul(self._rows(F, value), own)
+        context = F.batch_dot(value_cache, F.expand_dims(old, 2))  # (B * heads, size, 1)
+        context = context + F.broadcast_mul(value, F.expand_dims(own, 2))
         context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
+        heads = (-1, self._num_heads)
+        key = F.reshape(key, shape=(*heads, 1, self._head_size))
+        value = F.reshape(value, shape=(*heads, self._head_size, 1))
         return self.proj(context), key, value
