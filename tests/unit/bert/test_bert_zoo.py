@@ -371,7 +371,7 @@ def test_folder_without_its_files(tmp_path):
         bert.BertModel.from_pretrained(str(tmp_path))
     save(make(), tmp_path)
     (tmp_path / 'config.json').unlink()
-    with pytest.raises(InputError, match=r'has no config\.json'):
+    with pytest.raises(InputError, match=r'has no configuration: put config\.json'):
         bert.BertModel.from_pretrained(str(tmp_path))
 
 

@@ -97,6 +97,20 @@ def test_numpy_without_configuration_is_the_published_size(copy):
         OpenAIGPTModel.from_pretrained(folder)
 
 
+@pytest.mark.data
+def test_numpy_of_the_published_size(data_dir):
+    """The shapes that OpenAI published are those of the default configuration, in their order."""
+    path = data_dir / 'vocab' / 'openai-gpt' / 'params_shapes.json'
+    if not path.is_file():
+        pytest.skip(f'no {path}')
+    shapes = json.loads(path.read_text())
+    tensors = {str(i): np.zeros(shape, 'float16') for i, shape in enumerate(shapes)}
+    model = OpenAIGPTModel(OpenAIGPTConfig())
+    found, unknown = model.translate(tensors, {})
+    own = {name: parameter.shape for name, parameter in model._own_parameters().items()}
+    assert unknown == [] and {name: array.shape for name, array in found.items()} == own
+
+
 def test_numpy_damaged(copy):
     folder = copy('gpt_numpy')
     part = os.path.join(folder, 'params_3.npy')
