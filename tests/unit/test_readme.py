@@ -55,7 +55,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
     for word in words[2:]:
         if re.fullmatch(r'[\w./]+\.(txt|tsv|csv)', word):
             pathlib.Path(word).touch()
-        elif re.fullmatch(r'output_dir/\w+', word):
+        elif re.fullmatch(r'(output_dir/|for_)\w+', word):
             pathlib.Path(word).mkdir(parents=True, exist_ok=True)
     if words[0] == 'bert-embedding':
         names = vars(importlib.import_module('bert_embedding.cli'))
