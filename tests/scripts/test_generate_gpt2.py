@@ -243,6 +243,8 @@ def test_ctrl_c(folder, tmp_path):
         [sys.executable, '-u', str(SCRIPT), '--model_name_or_path', str(folder)],
         cwd=tmp_path,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
+        # tests in the background of a shell have interrupts ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

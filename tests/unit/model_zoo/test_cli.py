@@ -108,6 +108,11 @@ def test_reader_that_leaves():
     assert b'Traceback' not in errors
 
 
+def heed_interrupts():
+    """In a child process: tests in the background of a shell have interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize('command', ['scripts/demo.py', 'export/export.py', 'bin/bert-embedding'])
 def test_interrupt_while_a_command_is_imported(command, tmp_path):
     root = os.path.dirname(os.path.dirname(os.path.abspath(cli.__file__)))
@@ -121,6 +126,7 @@ def test_interrupt_while_a_command_is_imported(command, tmp_path):
     process = subprocess.run(
         [sys.executable, str(path)],
         env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), root])},
+        preexec_fn=heed_interrupts,
         stderr=subprocess.PIPE,
         timeout=60,
     )
@@ -135,7 +141,10 @@ def test_interrupt_belongs_to_other_programs(tmp_path):
         'assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n'
     )
     environment = {**os.environ, 'PYTHONPATH': root}
-    assert subprocess.run([sys.executable, str(program)], env=environment).returncode == 0
+    done = subprocess.run(
+        [sys.executable, str(program)], env=environment, preexec_fn=heed_interrupts
+    )
+    assert done.returncode == 0
 
 
 def test_run_takes_over_from_the_imports():
