@@ -133,6 +133,7 @@ def test_directory(tmp_path, variant, form):
 def test_model_of_a_language_model_and_back(tmp_path, form, caplog):
     block = make('div_val_1')
     block.save_pretrained(str(tmp_path / 'task'), format=form)
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         model = TransfoXLModel.from_pretrained(str(tmp_path / 'task'))
         assert caplog.text == ''
