@@ -510,7 +510,7 @@ class ZooBlock(HybridBlock):
         if not os.path.exists(path) and os.path.isfile(path + '.index'):
             path += '.index'  # a TensorFlow checkpoint by the name of the group
         is_dir = os.path.isdir(path)
-        folder = path if is_dir else os.path.dirname(path)
+        folder = path if is_dir else os.path.dirname(path) or '.'
         files = files_in_folder(folder, 'tensorflow' if from_tf else None)
         weights = files.weights if is_dir else path
         # a folder may happen to be called as a model is, such as this project's gpt2

@@ -8,7 +8,7 @@ import operator
 from typing import Dict, List, Optional
 
 from .errors import InputError, ZooError
-from .files import atomic_write
+from .files import write_json
 from .layers.activations import check_activation
 
 __all__ = ['AttentionConfig', 'Config', 'DecoderConfig']
@@ -60,6 +60,8 @@ class Config:
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
+        if config.extras.get('model_type') == cls.model_type:  # said by the class
+            config.extras.pop('model_type', None)
         return config
 
     @classmethod
@@ -122,9 +124,11 @@ class Config:
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
 
     def to_json_file(self, path):
-        """Write the configuration to `path`, whole or not at all."""
-        with atomic_write(path) as file:
-            file.write(self.to_json_string())
+        """Write the configuration and the family's name to `path`, whole or not at all."""
+        fields = self.to_dict()
+        if self.model_type is not None:
+            fields['model_type'] = self.model_type
+        write_json(path, fields)
 
     def _check_positive(self, *names):
         for name in names:

@@ -55,7 +55,7 @@ def find_input(path, source):
     """Paths of the weights and of the configuration or None, and the folder of both."""
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
         path += '.index'
-    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    folder = path if os.path.isdir(path) else os.path.dirname(path) or '.'
     if not os.path.exists(path):
         raise InputError(f'no such file or directory: {path!r}')
     format = {'auto': None, 'gluonnlp': 'native'}.get(source, source)
@@ -94,6 +94,8 @@ def read(args, family):
 
 def write(block, output, target):
     """Write the block; returns the path of the weights."""
+    if target == 'gluonnlp' and target not in block.mappings():
+        raise InputError(f"--to gluonnlp: there is no such format for {type(block).__name__}")
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'
     path = os.path.join(output, name)
     there = weights_in_folder(output) if os.path.isdir(output) else None

@@ -85,6 +85,17 @@ def merge_symbols(symbols, ranks):
     return [symbol for symbol in symbols if symbol is not None]
 
 
+def _as_id(value):
+    """An id as an int; NDArrays have floats by default."""
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f'{value!r} is no token id')
+
+
 class BPETokenizer(ChunkCache):
     """What tokenizers over byte pairs share: files, ids, special tokens, batches.
 
@@ -370,8 +381,8 @@ class BPETokenizer(ChunkCache):
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
         if np.ndim(ids) == 0:
-            return self._token_of(int(ids))
-        ids = [int(i) for i in ids]
+            return self._token_of(_as_id(ids))
+        ids = [_as_id(i) for i in ids]
         if skip_special_tokens:
             ids = [i for i in ids if i not in self.special_tokens_decoder]
         return [self._token_of(i) for i in ids]
@@ -409,6 +420,8 @@ class BPETokenizer(ChunkCache):
     def save_pretrained(self, directory):
         """Write the files of :meth:`save_vocabulary` and ``tokenizer_config.json``.
 
+        The special tokens are also in ``added_tokens.json``, where transformers looks for them.
+
         Parameters
         ----------
         directory : str or os.PathLike
@@ -417,9 +430,15 @@ class BPETokenizer(ChunkCache):
         Returns
         -------
         tuple of str
-            Paths of the four files.
+            Paths of the files.
         """
         paths = self.save_vocabulary(directory)
+        added_path = os.path.join(os.fspath(directory), 'added_tokens.json')
+        if self.special_tokens:
+            write_json(added_path, self.special_tokens)
+            paths = (*paths, added_path)
+        elif os.path.exists(added_path):  # of another tokenizer that was here
+            os.remove(added_path)
         config_path = os.path.join(os.fspath(directory), CONFIG_NAME)
         write_json(config_path, {} if self.max_len == UNLIMITED else {'max_len': self.max_len})
         return (*paths, config_path)

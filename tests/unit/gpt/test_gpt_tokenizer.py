@@ -141,7 +141,8 @@ def test_saved_files_give_the_same_tokenizer(expected, folder, tokenizer, tmp_pa
     tokenizer.set_special_tokens(expected['special'])
     tokenizer.max_len = 7
     paths = tokenizer.save_pretrained(tmp_path / 'new')
-    names = ['vocab.json', 'merges.txt', 'special_tokens.txt', 'tokenizer_config.json']
+    names = ['vocab.json', 'merges.txt', 'special_tokens.txt']
+    names += ['added_tokens.json', 'tokenizer_config.json']
     assert [path.rsplit('/', 1)[1] for path in paths] == names
     again = OpenAIGPTTokenizer.from_pretrained(tmp_path / 'new')
     assert again.encoder == tokenizer.encoder and again.bpe_ranks == tokenizer.bpe_ranks

@@ -1,5 +1,7 @@
 """Transformer-XL's configuration: the originals' files, and values that can't be right."""
 
+import json
+
 import pytest
 
 from model_zoo.errors import InputError
@@ -38,7 +40,7 @@ def test_file_of_transformers():
     }  # fmt: skip
     config = TransfoXLConfig.from_dict(values)
     assert config.layer_norm_epsilon == 1e-5 and not config.tie_weight
-    assert config.extras == {'eos_token_id': 0, 'model_type': 'transfo-xl'}
+    assert config.extras == {'eos_token_id': 0}
     assert config.copy() == config and config.copy().extras == config.extras
     name, fields = config.to_format('huggingface', 'TransfoXLLMHeadModel')
     assert name == 'config.json' and fields['n_token'] == 100
@@ -73,3 +75,12 @@ def test_file_of_transformers():
 def test_values_that_are_refused(values, message):
     with pytest.raises(InputError, match=message):
         TransfoXLConfig(**{'vocab_size': 100, 'cutoffs': [20], **values})
+
+
+def test_file_of_another_family(tmp_path):
+    path = tmp_path / 'config.json'
+    path.write_text('{"model_type": "gpt2", "vocab_size": 100}')
+    with pytest.raises(InputError, match="of another family, 'gpt2'"):
+        TransfoXLConfig.from_json_file(str(path))
+    TransfoXLConfig().to_json_file(str(path))  # ours say theirs
+    assert json.loads(path.read_text())['model_type'] == 'transfo-xl'
