@@ -249,6 +249,10 @@ def test_weights_of_another_family(tmp_path, family):
     other = next(each for each in NAMES if each != family)
     saved = make(other, vocab_size=9)
     folder = save(saved, family, tmp_path)  # with the vocabulary of this one
+    with pytest.raises(InputError, match='config.json.* is of another family, '):
+        model_zoo.get_model(NAMES[family], pretrained=folder)
+    own = make(family, vocab_size=9)  # its configuration beside the other's weights
+    own.config.to_json_file(str(tmp_path / 'config.json'))
     with pytest.raises(CheckpointError, match='a checkpoint of another family, '):
         model_zoo.get_model(NAMES[family], pretrained=folder)
     saved.save_parameters(str(tmp_path / 'model.params'), format='huggingface')
