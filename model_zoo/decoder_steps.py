@@ -10,8 +10,8 @@ __all__ = ['BLOCKED', 'DecoderState', 'DecoderSteps', 'widen', 'write_place']
 BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
 
 
-class _Prompt(HybridBlock):
-    """The prompts: scores at their ends, and keys and values by groups of layers."""
+class _Graph(HybridBlock):
+    """A part of the generation that is run as one graph."""
 
     def __init__(self, task, groups):
         super().__init__()
@@ -19,6 +19,14 @@ class _Prompt(HybridBlock):
         self.position_weight = task.transformer.position_weight
         self._scores = task.token_scores
         self._groups = groups
+
+    def _by_group(self, F, arrays):
+        """The layers' arrays, stacked group by group."""
+        return [F.stack(*(arrays[layer] for layer in group)) for group in self._groups]
+
+
+class _Prompt(_Graph):
+    """The prompts: scores at their ends, and keys and values by groups of layers."""
 
     def hybrid_forward(self, F, words, valid_length, position_weight):
         states, _, _, presents = self.transformer.encode(
@@ -34,32 +42,17 @@ class _Prompt(HybridBlock):
             [F.reshape(x, shape=(-3, 0, 0, 0)) for x in each] for each in (keys, values)
         )  # (B, heads, L, size)
         values = [F.swapaxes(value, -1, -2) for value in values]
-        keys, values = (
-            [F.stack(*(each[layer] for layer in group)) for group in self._groups]
-            for each in (keys, values)
-        )
-        return self._scores(F, last), keys, values
+        return self._scores(F, last), self._by_group(F, keys), self._by_group(F, values)
 
 
-class _Step(HybridBlock):
+class _Step(_Graph):
     """One more token a row."""
-
-    def __init__(self, task, groups):
-        super().__init__()
-        self.transformer = task.transformer
-        self.position_weight = task.transformer.position_weight
-        self._scores = task.token_scores
-        self._groups = groups
 
     def hybrid_forward(self, F, tokens, positions, mask, keys, values, position_weight):
         hidden, keys, values = self.transformer.step(
             F, tokens, positions, mask, keys, values, position_weight
         )
-        keys, values = (
-            [F.stack(*(each[layer] for layer in group)) for group in self._groups]
-            for each in (keys, values)
-        )
-        return self._scores(F, hidden), keys, values
+        return self._scores(F, hidden), self._by_group(F, keys), self._by_group(F, values)
 
 
 class DecoderState:
