@@ -4,10 +4,9 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from .errors import InputError
+from .layers.attention import BLOCKED
 
-__all__ = ['BLOCKED', 'DecoderState', 'DecoderSteps', 'widen', 'write_place']
-
-BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
+__all__ = ['DecoderState', 'DecoderSteps', 'widen', 'write_place']
 
 
 class _Graph(HybridBlock):

@@ -5,9 +5,9 @@ from mxnet.gluon import nn
 
 from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
 from model_zoo.checkpoint.mapping import Padded
-from model_zoo.decoder_steps import BLOCKED
 from model_zoo.errors import InputError
 from model_zoo.layers.adaptive import AdaptiveEmbedding
+from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.relative_attention import RelativeCell, sinusoids
 
 from .catalogue import ARCHITECTURES

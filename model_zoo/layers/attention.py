@@ -3,7 +3,9 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-__all__ = ['SelfAttention', 'attention_mask', 'layer_head_mask']
+__all__ = ['BLOCKED', 'SelfAttention', 'attention_mask', 'layer_head_mask']
+
+BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
 
 
 def attention_mask(F, valid_length, steps, num_heads):
@@ -32,7 +34,7 @@ def attention_mask(F, valid_length, steps, num_heads):
     positions = F.expand_dims(F.contrib.arange_like(steps, axis=0), 0)  # (1, L)
     valid_length = F.expand_dims(valid_length, 1)  # (B, 1)
     padding = F.broadcast_greater_equal(positions, F.cast(valid_length, 'float32'))  # (B, L)
-    mask = F.expand_dims(F.repeat(-10000 * padding, repeats=num_heads, axis=0), 1)
+    mask = F.expand_dims(F.repeat(BLOCKED * padding, repeats=num_heads, axis=0), 1)
     queries = F.expand_dims(positions, 2)  # (1, L, 1)
     mask = F.broadcast_like(mask, queries, lhs_axes=(1,), rhs_axes=(1,))
     return F.BlockGrad(mask)

@@ -2,7 +2,7 @@
 
 import math
 
-from .attention import SelfAttention
+from .attention import BLOCKED, SelfAttention
 
 __all__ = ['CausalSelfAttention', 'causal_mask']
 
@@ -27,7 +27,7 @@ def causal_mask(F, steps, past=None):
     """
     positions = F.contrib.arange_like(steps, axis=0)
     ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
-    mask = -10000 * ahead
+    mask = BLOCKED * ahead
     if past is not None:
         free = F.zeros_like(F.contrib.arange_like(past, axis=3))  # (P,)
         free = F.broadcast_mul(F.expand_dims(F.ones_like(positions), 1), F.expand_dims(free, 0))
