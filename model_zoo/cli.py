@@ -116,13 +116,13 @@ def get_ctx(gpu=None):
     return mx.gpu(gpu)
 
 
-def setup_logging(log_file=None, verbose=False):
+def setup_logging(log_file=None, verbose=False, level=logging.INFO):
     """Log to standard error, and to `log_file` too where it is given (appended to)."""
     handlers = [logging.StreamHandler()]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
     logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
+        level=logging.DEBUG if verbose else level,
         format='%(levelname)s:%(name)s:%(asctime)s %(message)s',
         datefmt='%H:%M:%S',
         handlers=handlers,

@@ -46,7 +46,8 @@ def use_all_processors():
     """Set MXNet's number of threads, unless the user has set ``OMP_NUM_THREADS``."""
     if 'OMP_NUM_THREADS' in os.environ:
         return
-    count = available_processors()
+    # Horovod's processes of one machine share them
+    count = max(1, available_processors() // int(os.environ.get('HOROVOD_LOCAL_SIZE', 1)))
     os.environ['OMP_NUM_THREADS'] = str(count)
     if 'mxnet' in sys.modules:  # loaded already: the variable comes too late, so tell the library
         from mxnet.base import _LIB

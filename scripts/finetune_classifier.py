@@ -30,6 +30,7 @@ from model_zoo.errors import InputError
 from model_zoo.training import (
     ClassifierEvaluator,
     ModelChoice,
+    add_comm_backend_argument,
     add_inference_arguments,
     add_training_arguments,
     check_at_least_one,
@@ -38,6 +39,8 @@ from model_zoo.training import (
     check_training_arguments,
     data_checksum,
     load_exported,
+    make_workers,
+    mean_over_examples,
     run_inference,
     run_training,
     start_run,
@@ -67,6 +70,7 @@ def parse_arguments(argv=None):
     add('--round_to', type=int, help='pad batches to multiples of this length')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     add_training_arguments(parser)
+    add_comm_backend_argument(parser)
     add_inference_arguments(parser)
     args = parser.parse_args(argv)
     check_arguments(args)
@@ -173,7 +177,7 @@ def make_deployed(args, task, ctx):
     return model
 
 
-def train(args, task, model, tokenizer, sets, evaluator):
+def train(args, task, model, tokenizer, sets, evaluator, workers):
     _, features, loader = sets.get('train')
     # bad dev and test sets are to be known of before the training
     for segment in (*task.dev_segments, *filter(sets.has, task.test_segments)):
@@ -184,9 +188,10 @@ def train(args, task, model, tokenizer, sets, evaluator):
         args,
         model,
         loader,
-        lambda batch: (
-            model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels),
-            len(batch.indices),
+        mean_over_examples(
+            lambda batch: model(
+                batch.input_ids, batch.token_types, batch.valid_length, batch.labels
+            )
         ),
         evaluator.evaluate,
         name=f'bert_{task.name}',
@@ -198,6 +203,7 @@ def train(args, task, model, tokenizer, sets, evaluator):
         save_best=lambda folder: save_model(folder, task, model, tokenizer),
         predict=evaluator.predict,
         results={'task': task.name},
+        workers=workers,
     )
 
 
@@ -217,7 +223,8 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
     task = make_task(args)
-    ctx = start_run(args, task.name)
+    workers = make_workers(args.comm_backend)
+    ctx = start_run(args, task.name, workers)
     if args.deploy:
         model, tokenizer = make_deployed(args, task, ctx), choice.tokenizer(open_tokenizer)
     else:
@@ -228,6 +235,7 @@ def main(argv=None):
         ClassifierFeatures(tokenizer, task, args.max_len),
         args.batch_size,
         args.dev_batch_size,
+        workers,
         seed=args.seed,
         round_to=args.round_to,
         pad_val=tokenizer.pad_token_id,
@@ -242,7 +250,7 @@ def main(argv=None):
     if args.only_inference:
         run_inference(args, evaluator.evaluate, evaluator.predict)
     else:
-        train(args, task, model, tokenizer, sets, evaluator)
+        train(args, task, model, tokenizer, sets, evaluator, workers)
 
 
 if __name__ == '__main__':

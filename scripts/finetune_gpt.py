@@ -40,6 +40,7 @@ from model_zoo.training import (
     check_training_arguments,
     data_checksum,
     evaluate_segments,
+    mean_over_examples,
     predict,
     run_inference,
     run_training,
@@ -135,14 +136,14 @@ def make_model(choice, ctx):
     )
 
 
-def step_loss(model, batch, lm_coef):
-    """Loss of a batch, and its number of stories."""
+def batch_loss(model, batch, lm_coef):
+    """Mean loss of a batch's stories."""
     labels = {'mc_labels': batch.labels}
     if lm_coef:
         labels['lm_labels'] = batch.words
     inputs = batch.words, batch.valid_length - 1
     losses = model(*inputs, valid_length=batch.valid_length, **labels)
-    return (lm_coef * losses[0] + losses[1] if lm_coef else losses), len(batch.indices)
+    return lm_coef * losses[0] + losses[1] if lm_coef else losses
 
 
 def choose(model, batch):
@@ -218,7 +219,7 @@ def main(argv=None):
         args,
         model,
         loader,
-        lambda batch: step_loss(model, batch, args.lm_coef),
+        mean_over_examples(lambda batch: batch_loss(model, batch, args.lm_coef)),
         evaluator.evaluate,
         name='story_cloze',
         title=f'Story Cloze, {os.path.basename(os.path.normpath(args.gpt_model))}',

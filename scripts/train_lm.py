@@ -34,6 +34,7 @@ from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.training import (
     CarriedMemory,
     ModelChoice,
+    Objective,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -217,14 +218,11 @@ class BlockModel:
         )
         return loader, len(text.split()), tokens
 
-    def _loss(self, batch):
+    def mean_loss(self, batch):
         return self.model(batch.words, valid_length=batch.valid_length, lm_labels=batch.words)
 
-    def step_loss(self, batch):
-        return self._loss(batch), batch.count
-
     def loss_sum(self, batch):
-        return self._loss(batch) * batch.count
+        return self.mean_loss(batch) * batch.count
 
 
 class StreamModel:
@@ -249,8 +247,8 @@ class StreamModel:
         ends = self._tokenizer.convert_tokens_to_ids('<eos>')
         return loader, int((loader.labels != ends).sum()), tokens
 
-    def step_loss(self, batch):
-        return self.block(batch).sum() / batch.count, batch.count
+    def mean_loss(self, batch):
+        return self.block(batch).sum() / batch.count
 
     def loss_sum(self, batch):
         return self._evaluated(batch).sum()
@@ -288,7 +286,7 @@ def train(args, task, tokenizer, evaluate):
         args,
         task.block,
         loader,
-        task.step_loss,
+        Objective(lambda batch: [task.mean_loss(batch)], lambda batch: (batch.count,)),
         evaluate,
         name='lm',
         title=f'{os.path.basename(args.train_file)}, {args.family}',

@@ -49,7 +49,7 @@ class BucketedLoader:
     features : sequence of Feature
         All with a label, or all without.
     batch_size : int
-        Of all batches but the last one of each bucket.
+        Of all batches but the last one of each bucket; with several workers, of each one's part.
     shuffle : bool
     seed : int
     num_buckets : int
@@ -60,6 +60,9 @@ class BucketedLoader:
         Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
     ctx : mxnet.Context
         Where the batches are put.
+    workers : model_zoo.training.Workers, optional
+        With several, worker r gets the samples ``r::size`` of each batch, or None where there are
+        none: together they see what a single one would with their batch sizes added.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class BucketedLoader:
         *,
         pad_val,
         ctx=None,
+        workers=None,
     ):
         if not len(features):
             raise InputError('no samples to make batches of')
@@ -89,6 +93,8 @@ class BucketedLoader:
         self._seed = seed
         self._epoch = 0
         self._ctx = ctx or mx.cpu()
+        self._rank, self._parts = (0, 1) if workers is None else (workers.rank, workers.size)
+        batch_size *= self._parts
         lengths = [feature.valid_length for feature in features]
         if shuffle:
             with warnings.catch_warnings():
@@ -130,18 +136,19 @@ class BucketedLoader:
         """Iterate over the batches of the epoch set; doesn't move on to the next epoch."""
         return self.epoch(self._epoch)
 
-    def epoch(self, epoch):
-        """Iterate over the batches of epoch `epoch`, counted from 0.
+    def epoch(self, epoch, start=0):
+        """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
 
         Yields
         ------
-        Batch
+        Batch or None
         """
-        for indices in self.batch_indices(epoch):
-            yield self._batch(indices)
+        for indices in self.batch_indices(epoch)[start:]:
+            indices = indices[self._rank :: self._parts]
+            yield self._batch(indices) if len(indices) else None
 
     def batch_indices(self, epoch):
-        """The samples of each batch of epoch `epoch`.
+        """The samples of each batch of epoch `epoch`, those of all workers.
 
         Returns
         -------

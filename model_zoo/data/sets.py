@@ -23,15 +23,26 @@ class TaskSets:
         Sequence of Example -> sequence of Feature, such as a `ClassifierFeatures`.
     batch_size, dev_batch_size : int
         Of the training set, and of all others.
+    workers : model_zoo.training.Workers, optional
+        Among which the batches of the training set are divided.
     **loader_options
         For `BucketedLoader`: ``pad_val``, ``seed``, ``round_to``, ``ctx``.
     """
 
-    def __init__(self, task, data_dir, make_features, batch_size, dev_batch_size, **loader_options):
+    def __init__(
+        self,
+        task,
+        data_dir,
+        make_features,
+        batch_size,
+        dev_batch_size,
+        workers=None,
+        **loader_options,
+    ):
         self._task, self._data_dir = task, data_dir
         self._make_features = make_features
         self._batch_size, self._dev_batch_size = batch_size, dev_batch_size
-        self._loader_options = loader_options
+        self._loader_options, self._workers = loader_options, workers
         self._made = {}
 
     def has(self, segment):
@@ -60,6 +71,7 @@ class TaskSets:
                 features,
                 self._batch_size if train else self._dev_batch_size,
                 shuffle=train,
+                workers=self._workers if train else None,
                 **self._loader_options,
             )
             seconds = time.perf_counter() - started

@@ -1,5 +1,6 @@
 """A text's tokens as batches for language models: blocks of it, or streams that are read on."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -100,8 +101,8 @@ class BlockLoader:
     def __iter__(self):
         return self.epoch(0)
 
-    def epoch(self, epoch):
-        """Iterate over the batches of epoch `epoch`, counted from 0.
+    def epoch(self, epoch, start=0):
+        """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
 
         Yields
         ------
@@ -111,8 +112,8 @@ class BlockLoader:
         if self._shuffle:
             entropy = np.random.SeedSequence([self._seed % 2**32, epoch])
             np.random.RandomState(entropy.generate_state(1)[0]).shuffle(order)
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
+        for first in range(start * self._batch_size, len(order), self._batch_size):
+            rows = order[first : first + self._batch_size]
             lengths = self._lengths[rows]
             yield BlockBatch(
                 mx.nd.array(self._blocks[rows, : lengths.max()], ctx=self._ctx, dtype='int32'),
@@ -166,14 +167,15 @@ class StreamLoader:
     def __iter__(self):
         return self.epoch(0)
 
-    def epoch(self, epoch):
-        """Iterate over the batches, which are the same in each epoch.
+    def epoch(self, epoch, start=0):
+        """Iterate over the batches from number `start` on, which are the same in each epoch.
 
         Yields
         ------
         StreamBatch
         """
-        for number, (words, labels, length) in enumerate(self._segments):
+        segments = itertools.islice(enumerate(self._segments), start, None)
+        for number, (words, labels, length) in segments:
             shown_again = words.shape[1] - length
             all_labels = np.pad(labels, ((0, 0), (shown_again, 0)), constant_values=-1)
             yield StreamBatch(

@@ -1,6 +1,7 @@
 """What trains: flags, the loop, checkpoints, logs and curves; shared by all training scripts."""
 
 from .arguments import (
+    add_comm_backend_argument,
     add_inference_arguments,
     add_training_arguments,
     check_at_least_one,
@@ -18,28 +19,37 @@ from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
 from .interrupt import Interrupted, InterruptGuard, StopRequested
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
+from .loss_scale import LossScale
 from .memory import CarriedMemory
+from .objective import Objective, mean_over_examples
 from .perplexity import evaluate_perplexity, measure_perplexity
 from .plot import plot_curves
 from .predict import predict
 from .report import library_versions, write_results
 from .seed import seed_all
+from .workers import BACKENDS, HorovodWorkers, Workers, make_workers
 
 __all__ = [
+    'BACKENDS',
     'Callback',
     'CarriedMemory',
     'Checkpoint',
     'CheckpointStore',
     'ClassifierEvaluator',
     'DivergedError',
+    'HorovodWorkers',
     'InterruptGuard',
     'Interrupted',
+    'LossScale',
     'ModelChoice',
+    'Objective',
     'ProgressLogger',
     'StopRequested',
     'TensorBoardWriter',
     'TrainingLoop',
     'TrainingState',
+    'Workers',
+    'add_comm_backend_argument',
     'add_inference_arguments',
     'add_training_arguments',
     'check_at_least_one',
@@ -54,6 +64,8 @@ __all__ = [
     'is_model_folder',
     'load_exported',
     'make_trainer',
+    'make_workers',
+    'mean_over_examples',
     'measure_perplexity',
     'parse_hparams',
     'plot_curves',

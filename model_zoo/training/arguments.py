@@ -6,9 +6,11 @@ import zlib
 import numpy as np
 
 from ..errors import InputError
+from .workers import BACKENDS
 
 __all__ = [
     'add_inference_arguments',
+    'add_comm_backend_argument',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -74,13 +76,18 @@ def add_training_arguments(parser, aliases=None):
     add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
 
 
+def add_comm_backend_argument(parser):
+    """Add ``--comm_backend``, for scripts that can train with Horovod."""
+    parser.add_argument(
+        '--comm_backend',
+        choices=BACKENDS,
+        help='horovod: train with the processes that horovodrun has started, --batch_size '
+        'examples in each; device, the default: with one process',
+    )
+
+
 def check_training_arguments(args):
     """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
-    if args.dtype != 'float32':
-        raise InputError(
-            f'--dtype {args.dtype}: training in half precision comes with the support for '
-            'pre-training and is not there yet; leave it at float32'
-        )
     check_at_least_one(
         args,
         'epochs',

@@ -30,6 +30,10 @@ _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
 
+def _name(step, epoch, batch):
+    return f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
+
+
 class Checkpoint:
     """A checkpoint whose files have been found to be whole.
 
@@ -146,7 +150,7 @@ class CheckpointStore:
         InputError
             If it can't be written.
         """
-        name = 'step-{step:08d}-epoch-{epoch}-batch-{batch}'.format(**state)
+        name = _name(state['step'], state['epoch'], state['batch'])
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
         replaced = os.path.join(self.folder, _REPLACED + name)
@@ -186,6 +190,35 @@ class CheckpointStore:
             if path not in self._own:
                 shutil.rmtree(path, ignore_errors=True)
         return final
+
+    def place(self, checkpoint):
+        """Step, epoch and batch of a checkpoint, by which `load` finds it."""
+        return tuple(map(int, _NAME.match(os.path.basename(checkpoint.path)).groups()))
+
+    def load(self, step, epoch, batch):
+        """The checkpoint of a place.
+
+        Raises
+        ------
+        CheckpointError
+            If it isn't there, or is damaged.
+        """
+        return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
+
+    def at(self, step):
+        """The checkpoint of a step.
+
+        Raises
+        ------
+        CheckpointError
+            If there is none, or it is damaged.
+        """
+        for path in self.paths():
+            if int(_NAME.match(os.path.basename(path)).group(1)) == step:
+                return Checkpoint(path)
+        steps = sorted(int(_NAME.match(os.path.basename(path)).group(1)) for path in self.paths())
+        there = f'there are those of {", ".join(map(str, steps))}' if steps else 'there is none'
+        raise CheckpointError(f'no checkpoint of step {step} in {self.folder!r}: {there}')
 
     def newest(self):
         """The newest whole checkpoint; damaged ones are skipped with a warning.

@@ -16,16 +16,18 @@ from ..optimizer import disable_weight_decay, finetune_schedule
 from .callbacks import ProgressLogger, TensorBoardWriter
 from .checkpoint import CheckpointStore
 from .loop import Callback, TrainingLoop
+from .loss_scale import LossScale
 from .plot import plot_curves
 from .report import write_results
 from .seed import seed_all
+from .workers import Workers
 
 __all__ = ['make_trainer', 'run_inference', 'run_training', 'start_run']
 
 logger = logging.getLogger(__name__)
 
 
-def start_run(args, name):
+def start_run(args, name, workers=None):
     """Make the output folder, begin the log ``log_NAME.txt``, and set the seed.
 
     Parameters
@@ -33,20 +35,27 @@ def start_run(args, name):
     args : argparse.Namespace
         With the flags of `add_training_arguments`.
     name : str
+    workers : Workers, optional
+        All but number 0 log warnings only.
 
     Returns
     -------
     mx.Context
-        That of ``--gpu``.
+        That of ``--gpu``; with several workers each has a GPU of its own.
 
     Raises
     ------
     InputError
         If there is no such GPU, or the folder can't be written to.
     """
-    ctx = cli.get_ctx(args.gpu)
+    workers = workers or Workers()
+    gpu = workers.local_rank if workers.size > 1 and args.gpu is not None else args.gpu
+    ctx = cli.get_ctx(gpu)
     make_writable_dir(args.output_dir)
-    cli.setup_logging(os.path.join(args.output_dir, f'log_{name}.txt'))
+    if workers.rank == 0:
+        cli.setup_logging(os.path.join(args.output_dir, f'log_{name}.txt'))
+    else:
+        cli.setup_logging(level=logging.WARNING)
     logger.info('%s', json.dumps(vars(args)))
     seed_all(args.seed)
     return ctx
@@ -68,6 +77,8 @@ def make_trainer(args, model):
     options = {'learning_rate': args.lr, 'wd': args.wd}
     if 'epsilon' in inspect.signature(registry[args.optimizer.lower()].__init__).parameters:
         options['epsilon'] = args.epsilon
+    if args.dtype == 'float16':
+        options['multi_precision'] = True  # the weights follow copies in float32
     disable_weight_decay(model)
     return mx.gluon.Trainer(
         model.collect_params(), args.optimizer, options, update_on_kvstore=False
@@ -78,7 +89,7 @@ def run_training(
     args,
     model,
     loader,
-    step_loss,
+    objective,
     evaluate,
     *,
     name,
@@ -90,6 +101,7 @@ def run_training(
     results=None,
     max_grad_norm=1.0,
     schedule=None,
+    workers=None,
 ):
     """Train as the flags say, and leave all files of a training in ``--output_dir``.
 
@@ -103,8 +115,8 @@ def run_training(
         With the flags of `add_training_arguments`, checked.
     model : mxnet.gluon.Block
         Initialized.
-    loader, step_loss, evaluate, max_grad_norm
-        See `TrainingLoop`.
+    loader, objective, evaluate, max_grad_norm, workers
+        See `TrainingLoop`. `loader` has a length: the batches of an epoch.
     name : str
         Part of the names of files.
     title : str
@@ -145,7 +157,8 @@ def run_training(
     if args.tensorboard:
         callbacks.append(TensorBoardWriter(args.tensorboard))
     store = CheckpointStore(os.path.join(args.output_dir, 'checkpoints'), args.keep_checkpoints)
-    if store.paths() and not args.resume:
+    workers = workers or Workers()
+    if store.paths() and not args.resume and workers.rank == 0:
         logger.warning(
             '%s has checkpoints of an earlier training, which this one replaces at its first: stop '
             'now and add --resume to go on with that one',
@@ -154,7 +167,7 @@ def run_training(
     loop = TrainingLoop(
         model,
         make_trainer(args, model),
-        step_loss,
+        objective,
         loader,
         num_steps,
         schedule=schedule,
@@ -166,15 +179,19 @@ def run_training(
         early_stop=args.early_stop,
         callbacks=callbacks,
         store=store,
+        loss_scale=LossScale() if args.dtype == 'float16' else None,
+        workers=workers,
         config=config,
     )
     if args.resume:
         logger.info('resuming from %s', loop.resume())
-    size = args.batch_size * accumulate
+    size = args.batch_size * accumulate * workers.size
     logger.info(
         'training: %d steps of %d examples, %d batches an epoch', num_steps, size, len(loader)
     )
     state = loop.run()
+    if workers.rank > 0:
+        return state
     best = state.best
     logger.info(
         'best epoch: %d of %d, %s %.4f; %.0f s of training',

@@ -371,8 +371,6 @@ def load(argv, *more):
         (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown pretrained model 'bert_1'; known: "),
         (lambda a, t: [*a, '--bert_dataset', 'no_such'], 'no_such'),
         (lambda a, t: [*a, '--gpu', '0'], '--gpu 0'),
-        (lambda a, t: [*a, '--dtype', 'float16'], '--dtype float16.*pre-training'),
-        (lambda a, t: [*a, '--dtype', 'bfloat16'], '--dtype bfloat16.*pre-training'),
         (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
         (lambda a, t: [*a, '--epochs', '0'], '--epochs 0'),
         (lambda a, t: [*a, '--batch_size', '0'], '--batch_size 0: give 1'),

@@ -152,15 +152,15 @@ def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypa
     assert run(script, arguments(data, whole, *options, evaluate=False)) == 0
     assert json.loads((whole / 'results.json').read_text())['stories'] == {'train': 40, 'dev': 120}
     assert not (whole / 'predictions.tsv').exists()
-    step_loss, calls = script.step_loss, []
+    batch_loss, calls = script.batch_loss, []
 
     def interrupting(*args):
         calls.append(1)
         if len(calls) == 13:
             os.kill(os.getpid(), signal.SIGINT)
-        return step_loss(*args)
+        return batch_loss(*args)
 
-    monkeypatch.setattr(script, 'step_loss', interrupting)
+    monkeypatch.setattr(script, 'batch_loss', interrupting)
     assert run(script, arguments(data, broken, *options, evaluate=False)) == 130
     assert '--resume' in capsys.readouterr().err and len(calls) == 13
     argv = arguments(data, broken, *options, '--resume', evaluate=False)

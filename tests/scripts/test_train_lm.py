@@ -144,15 +144,15 @@ def test_interrupted_and_resumed_is_as_unbroken(
     steps = ['--training_steps', '9']
     assert run(script, arguments(data, whole, family, *steps)) == 0
     kind = script.StreamModel if family == 'transfo_xl' else script.BlockModel
-    step_loss, calls = kind.step_loss, []
+    mean_loss, calls = kind.mean_loss, []
 
     def interrupting(self, batch):
         calls.append(1)
         if len(calls) == 5:
             os.kill(os.getpid(), signal.SIGINT)
-        return step_loss(self, batch)
+        return mean_loss(self, batch)
 
-    monkeypatch.setattr(kind, 'step_loss', interrupting)
+    monkeypatch.setattr(kind, 'mean_loss', interrupting)
     assert run(script, arguments(data, broken, family, *steps)) == 130
     assert len(calls) == 5 and '--resume' in capsys.readouterr().err
     argv = arguments(data, broken, family, *steps, '--resume')

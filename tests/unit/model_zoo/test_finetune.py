@@ -14,6 +14,7 @@ from model_zoo import cli
 from model_zoo.errors import InputError
 from model_zoo.training import (
     ModelChoice,
+    Objective,
     add_training_arguments,
     check_training_arguments,
     data_checksum,
@@ -39,7 +40,6 @@ def test_flags_can_have_other_names_and_defaults():
 @pytest.mark.parametrize(
     ('flag', 'value'),
     [
-        ('dtype', 'float16'),
         ('epochs', 0),
         ('training_steps', 0),
         ('batch_size', 0),
@@ -139,8 +139,8 @@ class OneBatch:
     def __len__(self):
         return 2
 
-    def epoch(self, epoch):
-        return iter([mx.nd.ones((3, 2))] * 2)
+    def epoch(self, epoch, start=0):
+        return iter([mx.nd.ones((3, 2))] * (2 - start))
 
 
 def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
@@ -167,7 +167,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         args,
         model,
         OneBatch(),
-        lambda batch: ((model(batch) ** 2).mean(), len(batch)),
+        Objective(lambda batch: [(model(batch) ** 2).mean()], lambda batch: (len(batch),)),
         evaluate,
         name='toy',
         title='toy',

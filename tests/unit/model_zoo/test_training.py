@@ -22,6 +22,7 @@ from model_zoo.training import (
     CheckpointStore,
     DivergedError,
     Interrupted,
+    Objective,
     ProgressLogger,
     TensorBoardWriter,
     TrainingLoop,
@@ -47,9 +48,9 @@ class ToyLoader:
     def __len__(self):
         return len(self.sizes)
 
-    def epoch(self, epoch):
+    def epoch(self, epoch, start=0):
         order = np.random.RandomState(epoch).permutation(EXAMPLES)
-        for rows in np.split(order, np.cumsum(self.sizes)[:-1]):
+        for rows in np.split(order, np.cumsum(self.sizes)[:-1])[start:]:
             yield mx.nd.array(self.x[rows]), mx.nd.array(self.y[rows])
 
 
@@ -70,13 +71,14 @@ def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='be
     )
     loss = mx.gluon.loss.L2Loss()
 
-    def step_loss(batch):
-        return loss(block(batch[0]), batch[1]).mean(), len(batch[0])
+    objective = Objective(
+        lambda batch: [loss(block(batch[0]), batch[1]).mean()], lambda batch: (len(batch[0]),)
+    )
 
     kwargs.setdefault('schedule', finetune_schedule(0.05, num_steps))
     store = CheckpointStore(str(folder), keep=2) if folder else None
     return TrainingLoop(
-        block, trainer, step_loss, loader or ToyLoader(), num_steps, store=store, **kwargs
+        block, trainer, objective, loader or ToyLoader(), num_steps, store=store, **kwargs
     )
 
 
@@ -255,8 +257,8 @@ def test_schedule_is_that_of_the_numbered_steps():
 
 def test_diverged_training_names_the_step_and_keeps_its_last_good_checkpoint(tmp_path):
     class Spoiled(ToyLoader):
-        def epoch(self, epoch):
-            for number, (x, y) in enumerate(super().epoch(epoch)):
+        def epoch(self, epoch, start=0):
+            for number, (x, y) in enumerate(super().epoch(epoch, start), start):
                 yield x, y * (np.nan if (epoch, number) == (1, 2) else 1)
 
     loop = make_loop(tmp_path, loader=Spoiled(), log_interval=4)

@@ -1,0 +1,298 @@
+"""What the training loop does with several terms, workers, devices, intervals and in float16."""
+
+import os
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn
+
+from model_zoo.errors import CheckpointError, InputError, MissingExtraError
+from model_zoo.training import (
+    Callback,
+    CheckpointStore,
+    DivergedError,
+    LossScale,
+    Objective,
+    TrainingLoop,
+    Workers,
+    make_workers,
+    mean_over_examples,
+    seed_all,
+)
+
+EXAMPLES, FEATURES = 24, 5
+
+
+class Rows:
+    """Batches of weighted examples; every third weight is 0, so that parts have other counts."""
+
+    def __init__(self, size, rank=0, parts=1, ctx=None):
+        rng = np.random.RandomState(3)
+        self.x = rng.randn(EXAMPLES, FEATURES).astype('float32')
+        self.y = rng.randn(EXAMPLES, 1).astype('float32')
+        self.weight = (np.arange(EXAMPLES) % 7 % 3 > 0).astype('float32')
+        self.size, self.rank, self.parts = size, rank, parts
+        self.ctx = ctx or [mx.cpu()]
+
+    def epoch(self, epoch, start=0):
+        order = np.random.RandomState(epoch).permutation(EXAMPLES)
+        for number in range(start, -(-EXAMPLES // self.size)):
+            rows = order[number * self.size : (number + 1) * self.size][self.rank :: self.parts]
+            ctx = self.ctx[number % len(self.ctx)]
+            arrays = [mx.nd.array(each[rows], ctx=ctx) for each in (self.x, self.y, self.weight)]
+            yield (*arrays, self.weight[rows]) if len(rows) else None
+
+
+def make_loop(loader, num_steps=10, optimizer='bertadam', ctx=None, dtype='float32', **kwargs):
+    seed_all(3)
+    block = nn.HybridSequential()
+    block.add(nn.Dense(8, in_units=FEATURES, activation='tanh'), nn.Dense(1, in_units=8))
+    block.initialize(mx.init.Normal(0.3), ctx=ctx)
+    block.hybridize(static_alloc=True)
+    options = {'learning_rate': 0.05}
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), optimizer, options, update_on_kvstore=False
+    )
+
+    def terms(batch):
+        x, y, weight, _ = batch
+        out = block(x)
+        squares = ((out - y) ** 2).reshape((-1,))
+        right = (out > 0) == (y > 0)
+        weighted = (squares * weight).sum() / mx.nd.maximum(weight.sum(), 1)
+        return [weighted, squares.mean(), (right.reshape((-1,)) * weight).sum(), right.sum()]
+
+    objective = Objective(
+        terms,
+        lambda batch: (int(batch[3].sum()), len(batch[3])),
+        names=('one', 'two'),
+        accuracies=True,
+        tokens=lambda batch: 10 * len(batch[3]),
+    )
+    return TrainingLoop(block, trainer, objective, loader, num_steps, **kwargs)
+
+
+def values(loop):
+    parameters = loop.block._collect_params_with_prefix()
+    return {name: each.list_data()[0].asnumpy() for name, each in parameters.items()}
+
+
+def assert_close(left, right, atol=1e-6):
+    left, right = values(left), values(right)
+    for name in left:
+        np.testing.assert_allclose(left[name], right[name], rtol=0, atol=atol, err_msg=name)
+
+
+@pytest.fixture(scope='module')
+def whole():
+    loop = make_loop(Rows(12), log_interval=1)
+    loop.run()
+    return loop
+
+
+def test_accumulation_is_exact_for_each_term(whole):
+    parts = make_loop(Rows(3), accumulate=4, log_interval=1)
+    parts.run()
+    assert_close(whole, parts)
+    for left, right in zip(whole.state.log, parts.state.log):
+        for name in ('loss', 'one_loss', 'two_loss', 'one_acc', 'two_acc', 'grad_norm'):
+            assert left[name] == pytest.approx(right[name], rel=2e-5), name
+        assert left['loss'] == pytest.approx(left['one_loss'] + left['two_loss'])
+    assert whole.state.tokens == parts.state.tokens == 10 * 12 * 10
+    assert 0 <= whole.state.log[0]['one_acc'] <= 1
+    # it wouldn't be, were each part's mean taken for what it is
+    counts = {int(batch[3].sum()) for batch in Rows(3).epoch(0)}
+    assert len(counts) > 1
+
+
+def test_several_devices_are_one(whole):
+    ctx = [mx.cpu(0), mx.cpu(1)]
+    loop = make_loop(Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
+    loop.run()
+    assert_close(whole, loop)
+    for parameter in loop.block.collect_params().values():
+        first, second = parameter.list_data()
+        np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
+
+
+class Alone(Workers):
+    """Worker `rank` of two whose fellow does nothing but have a part of each batch."""
+
+    size = 2
+
+    def __init__(self, rank, others):
+        self.rank, self._others, self.summed = rank, others, 0
+
+    def sum(self, values):
+        values = np.asarray(values, np.float64)
+        return values + self._others if values.ndim == 1 else values
+
+    def sum_gradients(self, parameters):
+        self.summed += 1
+
+
+def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path):
+    class Log(Callback):
+        def on_log(self, loop, record):
+            raise AssertionError('worker 1 has no callbacks')
+
+    workers = Alone(1, np.array([100.0, 200.0, 0.0]))
+    store = CheckpointStore(str(tmp_path))
+    options = {'max_grad_norm': None, 'workers': workers, 'num_steps': 3}
+    loop = make_loop(
+        Rows(2, rank=1, parts=2), optimizer='sgd', store=store, callbacks=[Log()], **options
+    )
+    before = values(loop)
+    loop.run()
+    small = max(abs(values(loop)[name] - before[name]).max() for name in before)
+    assert 0 < small < 0.01  # one example of some 200
+    assert workers.summed == 3 and store.paths() == []
+
+    empty = make_loop(Rows(1, rank=1, parts=2), optimizer='sgd', **options)
+    before = values(empty)
+    empty.run()
+    for name, value in values(empty).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_workers_stop_together():
+    from model_zoo.training import Interrupted
+
+    fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
+    with pytest.raises(Interrupted, match='stopped at step 0'):
+        make_loop(Rows(4), workers=fellow_was_interrupted).run()
+
+
+def test_intervals_of_evaluations_and_checkpoints(tmp_path):
+    calls = []
+
+    def evaluate(guard):
+        calls.append(loop.state.step)
+        return float(len(calls)), {}
+
+    store = CheckpointStore(str(tmp_path), keep=20)
+    loop = make_loop(
+        Rows(12),
+        num_steps=11,
+        evaluate=evaluate,
+        evaluate_interval=4,
+        store=store,
+        checkpoint_interval=3,
+    )
+    state = loop.run()
+    assert calls == [4, 8, 11] == [record['step'] for record in state.epochs]
+    steps = sorted(store.place(store.at(step))[0] for step in (3, 4, 6, 8, 9, 11))
+    assert steps == [3, 4, 6, 8, 9, 11] and len(store.paths()) == 6
+    with pytest.raises(CheckpointError, match=r'no checkpoint of step 5.*3, 4, 6, 8, 9, 11'):
+        store.at(5)
+    resumed = make_loop(Rows(12), num_steps=11, evaluate_interval=4, store=store)
+    for step in (3, 6, 8, 11):
+        resumed.resume(step)
+        resumed.run()
+        assert_close(loop, resumed, atol=0)
+        assert [record['step'] for record in resumed.state.epochs][-1] == 11
+    assert resumed.state.step == 11
+
+
+def test_evaluations_at_intervals_can_stop_early():
+    scores = iter([0.5, 0.4, 0.3, 0.9])
+    loop = make_loop(
+        Rows(12), num_steps=40, evaluate=lambda guard: (next(scores), {}), evaluate_interval=5,
+        early_stop=2,
+    )  # fmt: skip
+    assert loop.run().step == 15
+
+
+def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
+    scaled = make_loop(Rows(12), loss_scale=LossScale(), log_interval=1)
+    scaled.run()
+    assert_close(whole, scaled, atol=0)  # a power of 2
+    assert scaled.state.log[-1]['loss_scale'] == 2**16 and scaled.state.log[-1]['skipped'] == 0
+
+    class Overflowing(Rows):
+        def epoch(self, epoch, start=0):
+            for number, (x, y, weight, host) in enumerate(super().epoch(epoch, start), start):
+                yield x, y * (1e30 if (epoch, number) == (1, 0) else 1), weight, host
+
+    loop = make_loop(Overflowing(12), loss_scale=LossScale(window=3), log_interval=1)
+    loop.run()
+    assert loop.state.loss_scale.skipped == 1
+    # 2 good ones, an overflow, whose loss isn't finite and has no record, and 7 good ones
+    assert [record['loss_scale'] / 2**16 for record in loop.state.log] == [
+        1, 1, 0.5, 0.5, 1, 1, 1, 2, 2,
+    ]  # fmt: skip
+    with pytest.raises(DivergedError, match='step 3: loss'):
+        make_loop(Overflowing(12)).run()
+
+
+def test_what_never_fits_ends_the_training():
+    class Broken(Rows):
+        def epoch(self, epoch, start=0):
+            for x, y, weight, host in super().epoch(epoch, start):
+                yield x, y * np.nan, weight, host
+
+    with pytest.raises(DivergedError, match='diverged at step 17: loss nan, learning rate 0.05'):
+        make_loop(Broken(12), num_steps=30, loss_scale=LossScale()).run()
+
+
+def test_the_loss_scale_is_resumed(tmp_path):
+    store = CheckpointStore(str(tmp_path), keep=20)
+
+    def make():
+        return make_loop(
+            Rows(12), loss_scale=LossScale(window=3), store=store, checkpoint_interval=5
+        )
+
+    unbroken = make()
+    unbroken.run()
+    second = make()
+    second.resume(5)
+    assert (second.state.loss_scale.value, second.state.loss_scale.good) == (2**17, 2)
+    second.run()
+    assert_close(unbroken, second, atol=0)
+    assert second.state.loss_scale == unbroken.state.loss_scale
+    with pytest.raises(CheckpointError, match='another --dtype'):
+        make_loop(Rows(12), store=CheckpointStore(str(tmp_path))).resume()
+
+
+def test_an_empty_epoch_is_an_error():
+    class Empty:
+        def epoch(self, epoch, start=0):
+            return iter([])
+
+    with pytest.raises(InputError, match='no batches'):
+        make_loop(Empty()).run()
+
+
+def test_workers_by_name(monkeypatch):
+    alone = make_workers('device')
+    assert (alone.rank, alone.size, alone.local_rank) == (0, 1, 0)
+    assert alone.sum([1, 2]).tolist() == [1, 2]
+    with pytest.raises(InputError, match='--comm_backend dist_sync_device: .*horovod'):
+        make_workers('dist_sync_device')
+    monkeypatch.setitem(__import__('sys').modules, 'horovod.mxnet', None)
+    with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[horovod\]'):
+        make_workers('horovod')
+
+
+def test_mean_over_examples_counts_indices():
+    class Batch:
+        indices = np.arange(5)
+
+    objective = mean_over_examples(lambda batch: mx.nd.ones(1))
+    assert objective.counts(Batch) == (5,) and objective.num_sums == 1
+    assert objective.terms(Batch)[0].asscalar() == 1
+
+
+def test_threads_are_shared_by_the_processes_of_a_machine(monkeypatch):
+    from model_zoo import threads
+
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    monkeypatch.setattr(threads, 'available_processors', lambda: 8)
+    monkeypatch.setenv('HOROVOD_LOCAL_SIZE', '4')
+    threads.use_all_processors()
+    try:
+        assert os.environ['OMP_NUM_THREADS'] == '2'
+    finally:
+        monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
