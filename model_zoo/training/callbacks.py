@@ -114,8 +114,9 @@ class TensorBoardWriter(Callback):
         )
 
     def on_log(self, loop, record):
-        names = ('loss', 'lr', 'grad_norm', 'samples_per_second')
-        self._write(record['step'], {f'train/{name}': record[name] for name in names})
+        places = ('step', 'epoch', 'seconds')
+        values = {f'train/{name}': value for name, value in record.items() if name not in places}
+        self._write(record['step'], values)
 
     def on_epoch(self, loop, record):
         values = {'dev/score': record['score']}

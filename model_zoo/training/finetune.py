@@ -36,7 +36,7 @@ def start_run(args, name, workers=None):
         With the flags of `add_training_arguments`.
     name : str
     workers : Workers, optional
-        All but number 0 log warnings only.
+        All but number 0 log errors only.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def start_run(args, name, workers=None):
     if workers.rank == 0:
         cli.setup_logging(os.path.join(args.output_dir, f'log_{name}.txt'))
     else:
-        cli.setup_logging(level=logging.WARNING)
+        cli.setup_logging(level=logging.ERROR)
     logger.info('%s', json.dumps(vars(args)))
     seed_all(args.seed)
     return ctx

@@ -1,6 +1,7 @@
 """Batches: contents, order, and that neither depends on more than the seed and the epoch."""
 
 import warnings
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -139,3 +140,31 @@ def test_small_data_is_not_split_into_many_unfilled_batches():
 def test_errors(count, arguments, message):
     with pytest.raises(InputError, match=message):
         BucketedLoader(make([3] * count), pad_val=0, **arguments)
+
+
+class Worker(NamedTuple):
+    rank: int
+    size: int
+
+
+def test_workers_share_each_batch_of_a_lone_one():
+    features = make(LENGTHS)
+    alone = BucketedLoader(features, 12, shuffle=True, seed=5, pad_val=0)
+    parts = [
+        BucketedLoader(features, 4, shuffle=True, seed=5, pad_val=0, workers=Worker(rank, 3))
+        for rank in range(3)
+    ]
+    for whole, *shared in zip(alone.epoch(1), *(part.epoch(1) for part in parts)):
+        assert shared[0] is not None
+        indices = [part.indices.tolist() for part in shared if part is not None]
+        assert sorted(sum(indices, [])) == sorted(whole.indices.tolist())
+    few = BucketedLoader(make([3, 4]), 1, shuffle=True, pad_val=0, workers=Worker(2, 3))
+    assert [batch is None for batch in few.epoch(0)] == [True]
+    assert len(alone) == len(parts[0]) == len(list(parts[2].epoch(1)))
+
+
+def test_an_epoch_can_be_begun_anywhere():
+    loader = BucketedLoader(make(LENGTHS), 8, shuffle=True, seed=1, pad_val=0)
+    whole = [batch.indices.tolist() for batch in loader.epoch(2)]
+    for start in (0, 7, len(whole) - 1, len(whole)):
+        assert [batch.indices.tolist() for batch in loader.epoch(2, start)] == whole[start:]

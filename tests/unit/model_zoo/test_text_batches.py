@@ -79,3 +79,14 @@ def test_an_extension_is_not_predicted_again():
 def test_what_cannot_be_batches(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize('start', [0, 1, 2])
+def test_an_epoch_can_be_begun_anywhere(start):
+    blocks = BlockLoader(np.arange(30), 5, 2, shuffle=True, seed=4)
+    streams = StreamLoader(np.arange(23), 2, 4, 3)
+    for loader in (blocks, streams):
+        whole = [batch.words.asnumpy().tolist() for batch in loader.epoch(1)]
+        rest = [batch.words.asnumpy().tolist() for batch in loader.epoch(1, start)]
+        assert rest == whole[start:] and len(whole) > 2
+    assert next(streams.epoch(0, start)).is_first == (start == 0)
