@@ -54,7 +54,7 @@ def add_training_arguments(parser, aliases=None):
         group.add_argument(*flags, **options)
 
     add('dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
-    add('gpu', type=int, help='number of the GPU; default: the CPU')
+    add('gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
     add('optimizer', default='bertadam')
     add('epochs', type=int, default=3)
     add('training_steps', type=int, help='number of updates; --epochs is ignored then')

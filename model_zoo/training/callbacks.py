@@ -54,17 +54,15 @@ class ProgressLogger(Callback):
     def on_log(self, loop, record):
         if self._bar is not None:
             self._bar.set_postfix_str(f'loss {record["loss"]:.4f}, lr {record["lr"]:.2e}')
-        logger.info(
-            '[Epoch %d Step %d/%d] loss=%.4f, lr=%.7f, grad_norm=%.3f, %.1f samples/s, ETA %s',
-            record['epoch'],
-            record['step'],
-            loop.num_steps,
-            record['loss'],
-            record['lr'],
-            record['grad_norm'],
-            record['samples_per_second'],
-            _duration(loop.seconds_left),
-            extra={'progress': True},
+        logger.info('%s', self.line(loop, record), extra={'progress': True})
+
+    def line(self, loop, record):
+        """What the log says of a record."""
+        return (
+            f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.num_steps}] '
+            f'loss={record["loss"]:.4f}, lr={record["lr"]:.7f}, '
+            f'grad_norm={record["grad_norm"]:.3f}, {record["samples_per_second"]:.1f} samples/s, '
+            f'ETA {_duration(loop.seconds_left)}'
         )
 
     def on_end(self, loop):

@@ -10,7 +10,7 @@ from ..errors import CheckpointError, InputError
 __all__ = ['load_exported']
 
 
-def load_exported(prefix, max_len, ctx):
+def load_exported(prefix, max_len, ctx, flag='max_len'):
     """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
 
     Parameters
@@ -20,6 +20,8 @@ def load_exported(prefix, max_len, ctx):
     max_len : int
         The longest input that it is to take.
     ctx : mx.Context
+    flag : str
+        That of `max_len`, for the message.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def load_exported(prefix, max_len, ctx):
     for name, array in tensors.items():
         if name.endswith('position_weight') and max_len > len(array):
             raise InputError(
-                f'--max_len {max_len}: the exported model takes {len(array)} tokens at most'
+                f'--{flag} {max_len}: the exported model takes {len(array)} tokens at most'
             )
     try:
         block = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters, ctx)

@@ -184,7 +184,9 @@ def run_training(
         config=config,
     )
     if args.resume:
-        logger.info('resuming from %s', loop.resume())
+        path = loop.resume()
+        if path is not None:
+            logger.info('resuming from %s', path)
     size = args.batch_size * accumulate * workers.size
     logger.info(
         'training: %d steps of %d examples, %d batches an epoch', num_steps, size, len(loader)

@@ -281,20 +281,21 @@ class TrainingLoop:
 
         Returns
         -------
-        str
-            Its directory.
+        str or None
+            Its directory. None if there is no checkpoint at all, as of a training that ended before
+            its first; it begins anew, then.
 
         Raises
         ------
         CheckpointError
-            If there is none, or it doesn't fit.
+            If there is none of this step, all are damaged, or it doesn't fit.
         InputError
             If the training was begun with other values in `config`.
         """
-        checkpoint = None
-        if self._workers.rank == 0:
-            checkpoint = self._store.newest() if step is None else self._store.at(step)
-        checkpoint = self._same_for_all(checkpoint)
+        checkpoint = self._find(step)
+        if checkpoint is None:
+            logger.warning('nothing to resume in %s: starting anew', self._store.folder)
+            return None
         check_same_config(checkpoint.config, self._config)
         state = TrainingState.from_json(checkpoint.state)
         if (state.loss_scale is None) != (self.state.loss_scale is None):
@@ -303,11 +304,19 @@ class TrainingLoop:
         self.state = state
         return checkpoint.path
 
-    def _same_for_all(self, checkpoint):
-        """The checkpoint that worker 0 has chosen, in all workers."""
-        place = np.zeros(3) if checkpoint is None else np.array(self._store.place(checkpoint))
-        place = self._workers.sum(place).astype(int)
-        return self._store.load(*place) if checkpoint is None else checkpoint
+    def _find(self, step):
+        """The checkpoint of a step or the newest, in all workers the one that worker 0 has found."""
+        checkpoint, place = None, (0, 0, 0)
+        if self._workers.rank == 0:
+            if step is not None:
+                checkpoint = self._store.at(step)
+            elif self._store.paths():
+                checkpoint = self._store.newest()
+            place = (-1, 0, 0) if checkpoint is None else self._store.place(checkpoint)
+        place = self._workers.sum(place).astype(int).tolist()
+        if checkpoint is None and place[0] >= 0:
+            checkpoint = self._store.load(*place)
+        return checkpoint
 
     def run(self):
         """Train to the end.

@@ -387,7 +387,6 @@ def load(argv, *more):
         (lambda a, t: [*a, '--hparams', 'num_layers'], "--hparams 'num_layers'"),
         (lambda a, t: [*a, '--hparams', 'layers=2'], "no option 'layers'"),
         (lambda a, t: [*a, '--hparams', 'units=33,num_heads=2'], 'multiple'),
-        (lambda a, t: [*a, '--resume'], 'nothing to resume'),
         (lambda a, t: [*a, '--resume', '--only_inference'], '--resume'),
         (lambda a, t: [*a, '--deploy'], '--deploy needs --only_inference'),
         (lambda a, t: [*a, '--model_prefix', 'x'], '--model_prefix needs --deploy'),

@@ -430,6 +430,14 @@ def test_resume_of_a_finished_training_does_nothing(tmp_path):
     assert again.state == first.state
 
 
+def test_resume_before_the_first_checkpoint_starts_anew(tmp_path, caplog):
+    loop = make_loop(tmp_path / 'new', num_steps=3)
+    assert loop.resume() is None and 'nothing to resume' in caplog.text
+    whole = make_loop(num_steps=3)
+    loop.run(), whole.run()
+    assert_equal(whole, loop)
+
+
 @pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
 def test_numbers_are_checked(name):
     with pytest.raises(InputError, match=f'{name} is 0'):
