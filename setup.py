@@ -58,6 +58,8 @@ setup(
         # earlier ones could be made to run code that a file of weights carries
         'torch': ["torch>=2.6; python_version >= '3.9'"],
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
+        # built against the installed MXNet only so: see the target `horovod` of the Makefile
+        'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
         'tensorboard': ['tensorboard>=2.10'],
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
         'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],

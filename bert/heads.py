@@ -14,6 +14,7 @@ from mxnet.gluon import nn
 from model_zoo.block import check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
+from model_zoo.layers.precision import Dense
 
 from .model import BertBlock, BertModel
 
@@ -84,7 +85,7 @@ class BertTask(BertBlock):
 
     def _dense(self, units, prefix='classifier_'):
         """The head's dense layer."""
-        return nn.Dense(
+        return Dense(
             units,
             in_units=self.config.hidden_size,
             flatten=False,

@@ -1,6 +1,7 @@
 """BERT's encoder, with GluonNLP's interface."""
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.attention_block import AttentionBlock
@@ -10,6 +11,7 @@ from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.attention import attention_mask, layer_head_mask
 from model_zoo.layers.cells import EncoderCell
+from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
@@ -48,7 +50,7 @@ class BertEncoder(HybridBlock):
             self.position_weight = self.params.get(
                 'position_weight', shape=(config.max_position_embeddings, units), init=initializer
             )
-            self.norm = nn.LayerNorm(epsilon=eps, in_channels=units)
+            self.norm = LayerNorm(epsilon=eps, in_channels=units)
             self.dropout = nn.Dropout(config.hidden_dropout_prob)
             self.layers = nn.HybridSequential(prefix='')
             with self.layers.name_scope():
@@ -74,13 +76,14 @@ class BertEncoder(HybridBlock):
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         x = self.dropout(self.norm(x))
+        dtype = np.dtype(self.position_weight.dtype).name
         masks = {}  # by number of heads, which differs between layers after pruning
         states, attentions, heads = [], [], []
         for layer, cell in enumerate(self.layers):
             count = cell.attention.num_heads
             if valid_length is not None and count not in masks:
-                masks[count] = attention_mask(F, valid_length, x, count)
-            layer_mask = layer_head_mask(F, head_mask, layer, self._config)
+                masks[count] = attention_mask(F, valid_length, x, count, dtype)
+            layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
             probe = None if probes is None else probes[layer]
             x, attention, head = cell(x, masks.get(count), layer_mask, probe)
             states.append(self._finish(F, x, valid_length))
@@ -95,7 +98,7 @@ class BertEncoder(HybridBlock):
         return F.transpose(x, axes=(1, 0, 2))
 
 
-class BertDecoder(HybridBlock):
+class BertDecoder(MixedPrecision, HybridBlock):
     """The masked language model's head: transform, and product with the word embedding.
 
     Inputs
@@ -114,19 +117,21 @@ class BertDecoder(HybridBlock):
         self._vocab_size = config.vocab_size
         units = config.hidden_size
         with self.name_scope():
-            self.dense = nn.Dense(
+            self.dense = Dense(
                 units,
                 in_units=units,
                 flatten=False,
                 weight_initializer=mx.init.Normal(config.initializer_range),
             )
             self.activation = Activation(config.hidden_act)
-            self.norm = nn.LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
+            self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
 
     def hybrid_forward(self, F, x, weight, bias):
         x = self.norm(self.activation(self.dense(x)))
-        return F.FullyConnected(x, weight, bias, num_hidden=self._vocab_size, flatten=False)
+        return self.fully_connected(
+            F, x, weight, bias, num_hidden=self._vocab_size, flatten=False
+        )
 
 
 class BertBlock(AttentionBlock):
@@ -281,7 +286,7 @@ class BertModel(BertBlock):
             )
             self.encoder = BertEncoder(config, prefix='encoder_')
             if use_pooler:
-                self.pooler = nn.Dense(
+                self.pooler = Dense(
                     units,
                     in_units=units,
                     flatten=False,
@@ -290,7 +295,7 @@ class BertModel(BertBlock):
                     prefix='pooler_',
                 )
             if use_classifier:
-                self.classifier = nn.Dense(
+                self.classifier = Dense(
                     2, in_units=units, weight_initializer=initializer, prefix='classifier_'
                 )
             if use_decoder:

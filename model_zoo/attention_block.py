@@ -27,6 +27,10 @@ class AttentionBlock(ZooBlock):
     _changes = 0
     _changes_seen = 0
 
+    def cast(self, dtype):
+        super().cast(dtype)
+        self._base()._changes += 1  # so that others that share it drop their graphs
+
     def _base(self):
         """The family's backbone in this block."""
         return getattr(self, self.backbone) if self.backbone else self

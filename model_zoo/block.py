@@ -14,6 +14,7 @@ from .checkpoint.readers import read_tensors
 from .devices import check_gpu
 from .errors import CheckpointError, InputError, UnknownNameError
 from .files import make_writable_dir, write_json
+from .layers.precision import MixedPrecision, precision_name, set_precision
 from .pretrained import files_in_folder, find_vocab_file, find_weights, is_alias, resolve_alias
 
 __all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
@@ -73,10 +74,8 @@ def _pattern(args):
     )
 
 
-def _set(parameter, value, ctx, dtype_source):
+def _set(parameter, value, ctx):
     """Give `parameter` a value, whether it was initialized or not."""
-    if dtype_source == 'saved':
-        parameter.cast(value.dtype)
     try:
         parameter.list_ctx()
     except RuntimeError:
@@ -94,7 +93,7 @@ def _check_ctx(ctx):
             check_gpu(one.device_id, f'ctx is {one}')
 
 
-class ZooBlock(HybridBlock):
+class ZooBlock(MixedPrecision, HybridBlock):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
     Gluon's own has a single graph, and refuses a call in which other inputs are None than in the
@@ -119,6 +118,8 @@ class ZooBlock(HybridBlock):
     context_length = None
     #: (regular expression of canonical names, conversion) of what files hold in another shape
     stored_as = ()
+    #: the precisions that the family's operators don't have
+    lacks_precisions = ()
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -145,7 +146,34 @@ class ZooBlock(HybridBlock):
             self._graph_in_use = pattern
         return super()._call_cached_op(*args)
 
-    def export(self, path, epoch=0, remove_amp_cast=True):
+    def cast(self, dtype):
+        """Set the precision of the block and all its parts.
+
+        In ``'float16'`` parameters, activations and results are float16, and the losses float32.
+        In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. See
+        `model_zoo.layers.precision`. The graphs are dropped. Make a Trainer afterwards, with
+        ``multi_precision=True`` in float16.
+
+        Parameters
+        ----------
+        dtype : str, type or numpy.dtype
+            ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
+
+        Raises
+        ------
+        UnknownNameError
+            If the data type isn't known.
+        InputError
+            If the family or this machine can't compute so.
+        """
+        if precision_name(dtype) in self.lacks_precisions:
+            raise InputError(
+                f'{type(self).__name__} cannot compute in {precision_name(dtype)}: MXNet has no '
+                'such operators; use another precision'
+            )
+        set_precision(self, dtype)
+
+    def export(self, path, epoch=0, remove_amp_cast=False):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
 
         Parameters
@@ -154,6 +182,7 @@ class ZooBlock(HybridBlock):
             Start of the files' names.
         epoch : int
         remove_amp_cast : bool
+            Whether to leave out what makes a graph compute in bfloat16.
 
         Raises
         ------
@@ -323,9 +352,11 @@ class ZooBlock(HybridBlock):
             raise CheckpointError(
                 f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
             )
+        if other and dtype_source == 'saved':
+            self.cast(np.result_type(*(found[name].dtype for name in own if name in found)))
         for name, parameter in own.items():
             if name in found:
-                _set(parameter, found[name], ctx, dtype_source)
+                _set(parameter, found[name], ctx)
         return missing, unknown
 
     @staticmethod
@@ -451,7 +482,9 @@ class ZooBlock(HybridBlock):
         return mapping.save(self._own_tensors(), self.config, with_prefix=with_prefix)
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, ctx=None, root=None, from_tf=False, **kwargs):
+    def from_pretrained(
+        cls, name_or_dir, ctx=None, root=None, from_tf=False, dtype='float32', **kwargs
+    ):
         """Build the block from a directory of weights, or from the zoo by name.
 
         The format of the weights is recognised by the files: our own, Hugging Face's (safetensors
@@ -473,6 +506,8 @@ class ZooBlock(HybridBlock):
         from_tf : bool
             Whether the TensorFlow checkpoint of a directory is meant, even if it has other
             weights as well.
+        dtype : str, type or numpy.dtype
+            See `cast`; whatever the weights are.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 
@@ -498,6 +533,8 @@ class ZooBlock(HybridBlock):
         block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
         backbone = getattr(block, cls.backbone) if cls.backbone else block
         backbone.vocab_file = vocab_file
+        if precision_name(dtype) != 'float32':
+            block.cast(dtype)
         return block
 
     def own_tokenizer(self):

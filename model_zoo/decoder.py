@@ -1,6 +1,7 @@
 """What the decoders have in common: the model, its task heads, and steps of generation."""
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import nn
 
 from .attention_block import AttentionBlock
@@ -13,6 +14,7 @@ from .layers.attention import layer_head_mask
 from .layers.causal_attention import causal_mask
 from .layers.cells import DecoderCell
 from .layers.losses import cross_entropy
+from .layers.precision import Dense, LayerNorm, positions_of
 
 __all__ = ['DecoderBlock', 'DecoderDoubleHeads', 'DecoderLM', 'DecoderModel']
 
@@ -184,7 +186,7 @@ class DecoderModel(DecoderBlock):
                     )
                     self.layers.add(cell)
             if self.pre_norm:
-                self.norm = nn.LayerNorm(
+                self.norm = LayerNorm(
                     epsilon=config.layer_norm_epsilon, in_channels=config.units
                 )
 
@@ -313,7 +315,10 @@ class DecoderModel(DecoderBlock):
         if valid_length is not None:
             valid_length = F.reshape(F.cast(valid_length, 'float32'), shape=(-1,))
         states, attentions, heads, presents = [], [], [], []
-        mask = causal_mask(F, x, past[0] if past is not None else None)
+        dtype = np.dtype(self.position_weight.dtype).name
+        if past is not None and self.precision == 'float16':
+            past = [F.cast(each, dtype) for each in past]
+        mask = causal_mask(F, x, past[0] if past is not None else None, dtype)
         masks = {}  # by number of heads, which differs between layers after pruning
         for layer, cell in enumerate(self.layers):
             states.append(x)
@@ -323,7 +328,7 @@ class DecoderModel(DecoderBlock):
             x, attention, head, present = cell(
                 x,
                 masks[count],
-                layer_head_mask(F, head_mask, layer, self.config),
+                layer_head_mask(F, head_mask, layer, self.config, dtype),
                 None if probes is None else probes[layer],
                 None if past is None else past[layer],
             )
@@ -381,9 +386,10 @@ class DecoderModel(DecoderBlock):
             )
             x = x + positions
         else:
-            steps = F.contrib.arange_like(x, axis=0)
+            steps = positions_of(F, x)
             if past is not None:
-                before = F.sum(F.ones_like(F.contrib.arange_like(past[0], axis=3)), keepdims=True)
+                before = F.cast(F.contrib.arange_like(past[0], axis=3), 'float32')
+                before = F.sum(F.ones_like(before), keepdims=True)
                 steps = F.broadcast_add(steps, before)
             positions = F.Embedding(steps, position_weight, **self._table())  # (L, C)
             x = F.broadcast_add(x, F.expand_dims(positions, 1))
@@ -455,7 +461,7 @@ class DecoderTask(DecoderBlock):
         if config.n_special and not self._predict_special_tokens:
             rows = config.vocab_size
             word_weight = F.slice_axis(word_weight, axis=0, begin=0, end=rows)
-        return F.FullyConnected(hidden, word_weight, num_hidden=rows, no_bias=True, flatten=False)
+        return self.fully_connected(F, hidden, word_weight, num_hidden=rows, flatten=False)
 
     def _lm_loss(self, F, hidden, labels, valid_length):
         """Mean cross-entropy of each token given those before it."""
@@ -626,7 +632,7 @@ class DecoderDoubleHeads(DecoderTask):
         with self.name_scope():
             # a unit is dropped in all choices alike, as in OpenAI's code
             self.mc_dropout = nn.Dropout(config.mc_pdrop, axes=(1,))
-            self.mc_head = nn.Dense(
+            self.mc_head = Dense(
                 1,
                 in_units=config.units,
                 flatten=False,

@@ -141,6 +141,7 @@ class DecoderSteps:
         positions = valid_length.astype('float32')
         places = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
         mask = BLOCKED * mx.nd.broadcast_greater_equal(places, positions.reshape((-1, 1)))
+        mask = mask.astype(keys[0].dtype, copy=False)
         return scores, DecoderState(keys, values, mask, positions, length)
 
     def step(self, tokens, state):

@@ -48,6 +48,7 @@ class TransfoXLBlock(ZooBlock):
         (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0, 'd_inner')),
         (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1, 'd_inner')),
     )
+    lacks_precisions = ('float16',)  # linalg.gemm, with which its attention is made
     _graph_lengths = None
 
     @property

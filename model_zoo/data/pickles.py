@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = ['read_pickle']
+__all__ = ['read_object_array', 'read_pickle']
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C  # begins the files of torch.save before version 1.6
 _STORAGES = {
@@ -73,15 +73,49 @@ def read_pickle(path, classes=()):
         ) from error
 
 
+def read_object_array(content, path):
+    """Read a pickled array of plain objects, such as arrays of several lengths.
+
+    Parameters
+    ----------
+    content : bytes
+        The pickle, as it stands behind the header of an ``.npy`` file.
+    path : str
+        For messages.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of objects.
+
+    Raises
+    ------
+    CheckpointError
+        If the pickle is damaged, or asks for something else; says for what.
+    """
+    try:
+        array = _Reader(path, (), object_arrays=True).read_stream(content)
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f'a {type(array).__name__}')
+        return array
+    except CheckpointError:
+        raise
+    except Exception as error:  # a damaged pickle can raise anything
+        raise CheckpointError(
+            f'{path!r} holds no readable array of objects ({type(error).__name__}: {error})'
+        ) from error
+
+
 class _Reader:
     """What the pickles of one file may call."""
 
-    def __init__(self, path, classes):
+    def __init__(self, path, classes, object_arrays=False):
         self.path = path
         self.storages = {}  # key -> its bytes, as far as they have been read
         # classes of this file only: a pickle can set attributes of classes
         record = type('Record', (_Record,), {})
-        dtype, array = type('DType', (_DType,), {}), type('Array', (_Array,), {})
+        kinds = 'biufO' if object_arrays else 'biuf'
+        dtype, array = type('DType', (_DType,), {'kinds': kinds}), type('Array', (_Array,), {})
         self.names = dict.fromkeys(classes, record)
         self.record, self.array = record, array
         for module in ('builtins', '__builtin__'):
@@ -211,7 +245,13 @@ class _Reader:
         if id(value) in seen:
             return seen[id(value)]
         if isinstance(value, (_Array, _Tensor)):
-            return value.settled()
+            settled = value.settled()
+            if settled.dtype != object:
+                return settled
+            items = np.empty(settled.size, object)
+            for place, item in enumerate(settled.flat):
+                items[place] = self.settle(item, seen)
+            return items.reshape(settled.shape)
         if isinstance(value, _Record):
             result = seen[id(value)] = types.SimpleNamespace()
             fields = {key: item for key, item in vars(value).items() if isinstance(key, str)}
@@ -255,11 +295,13 @@ class _Record:
 
 
 class _DType:
-    """Stands for a numpy.dtype of numbers or booleans."""
+    """Stands for a numpy.dtype of numbers or booleans, and of objects where these are wanted."""
+
+    kinds = 'biuf'
 
     def __init__(self, code, *rest):
-        self.dtype = np.dtype(code if isinstance(code, str) else 'O')
-        if self.dtype.kind not in 'biuf':
+        self.dtype = np.dtype(code if isinstance(code, str) else 'V')
+        if self.dtype.kind not in self.kinds:
             raise ValueError(f'an array of {code!r}')
 
     def __setstate__(self, state):
@@ -272,7 +314,12 @@ class _Array:
 
     def __setstate__(self, state):
         _, shape, dtype, fortran, data = state
-        flat = np.frombuffer(_to_bytes(data), dtype.dtype)
+        if dtype.dtype == object:
+            flat = np.empty(len(data), object)
+            for place, item in enumerate(data):
+                flat[place] = item
+        else:
+            flat = np.frombuffer(_to_bytes(data), dtype.dtype)
         self.value = flat.reshape(shape, order='F' if fortran else 'C')
 
     def settled(self):

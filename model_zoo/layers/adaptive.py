@@ -6,10 +6,12 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
+from .precision import MixedPrecision
+
 __all__ = ['AdaptiveEmbedding', 'AdaptiveSoftmax']
 
 
-class AdaptiveEmbedding(HybridBlock):
+class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     """Word embedding whose rarer words have fewer units (Baevski and Auli 2019, section 3).
 
     Each cluster of words has a table, and a projection to the common number of units. All words
@@ -85,10 +87,10 @@ class AdaptiveEmbedding(HybridBlock):
         return F.broadcast_mul(vectors, F.expand_dims(inside, -1))
 
     def _project(self, F, x, weight):
-        return F.FullyConnected(x, weight, num_hidden=self._units, no_bias=True, flatten=False)
+        return self.fully_connected(F, x, weight, num_hidden=self._units, flatten=False)
 
 
-class AdaptiveSoftmax(HybridBlock):
+class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     """Softmax over clusters of words (Grave et al. 2017, "Efficient softmax approximation").
 
     The head has the scores of the first cluster's words, and one for each further cluster; within
@@ -188,9 +190,8 @@ class AdaptiveSoftmax(HybridBlock):
     def _project(self, F, x, cluster, params):
         return F.dot(x, params[f'proj{cluster}']) if self._has_projections else x
 
-    @staticmethod
-    def _product(F, x, weight, bias, size, params):
-        return F.FullyConnected(x, params[weight], params[bias], num_hidden=size)
+    def _product(self, F, x, weight, bias, size, params):
+        return self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
 
     def _all_words(self, F, x, head, params):
         parts = [F.slice_axis(head, axis=1, begin=0, end=self._sizes[0])]

@@ -3,12 +3,14 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
+from .precision import Dense, MixedPrecision, positions_of
+
 __all__ = ['BLOCKED', 'SelfAttention', 'attention_mask', 'layer_head_mask']
 
 BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
 
 
-def attention_mask(F, valid_length, steps, num_heads):
+def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
     """What to add to the attention scores, so that no position looks at padding.
 
     An addition and a plain softmax take a fifth of the time of ``softmax(use_length=True)``, for
@@ -19,9 +21,11 @@ def attention_mask(F, valid_length, steps, num_heads):
     F : module
         ``mx.nd`` or ``mx.sym``.
     valid_length : (batch,)
-    steps : (length, ...)
-        Any array with the sequence's length as its first axis.
+    steps : (length, batch, units)
+        Any array of 3 axes with the sequence's length as its first one.
     num_heads : int
+    dtype : str
+        The scores' type.
 
     Returns
     -------
@@ -31,16 +35,17 @@ def attention_mask(F, valid_length, steps, num_heads):
         queries, in vain and slowly (60 ms a layer for 32 x 12 x 128 x 128), and one array serves
         all layers.
     """
-    positions = F.expand_dims(F.contrib.arange_like(steps, axis=0), 0)  # (1, L)
+    positions = F.expand_dims(positions_of(F, steps), 0)  # (1, L)
     valid_length = F.expand_dims(valid_length, 1)  # (B, 1)
     padding = F.broadcast_greater_equal(positions, F.cast(valid_length, 'float32'))  # (B, L)
+    padding, positions = F.cast(padding, dtype), F.cast(positions, dtype)
     mask = F.expand_dims(F.repeat(BLOCKED * padding, repeats=num_heads, axis=0), 1)
     queries = F.expand_dims(positions, 2)  # (1, L, 1)
     mask = F.broadcast_like(mask, queries, lhs_axes=(1,), rhs_axes=(1,))
     return F.BlockGrad(mask)
 
 
-def layer_head_mask(F, head_mask, layer, config):
+def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
     """The row of a head mask for one layer, without the heads that were pruned.
 
     Parameters
@@ -49,6 +54,8 @@ def layer_head_mask(F, head_mask, layer, config):
     head_mask : (layers, heads) or None
     layer : int
     config : AttentionConfig
+    dtype : str
+        The probabilities' type.
 
     Returns
     -------
@@ -57,7 +64,7 @@ def layer_head_mask(F, head_mask, layer, config):
     if head_mask is None:
         return None
     row = F.slice_axis(head_mask, axis=0, begin=layer, end=layer + 1)
-    row = F.reshape(row, shape=(-1,))
+    row = F.cast(F.reshape(row, shape=(-1,)), dtype)
     if layer not in config.pruned_heads:
         return row
     kept = config.kept_heads(layer)
@@ -65,7 +72,7 @@ def layer_head_mask(F, head_mask, layer, config):
     return F.concat(*parts, dim=0)
 
 
-class SelfAttention(HybridBlock):
+class SelfAttention(MixedPrecision, HybridBlock):
     """Scaled dot-product self-attention ("Attention Is All You Need", section 3.2).
 
     Query, key and value are one matrix product: the rows of its weight are laid out by head, and
@@ -119,14 +126,14 @@ class SelfAttention(HybridBlock):
         self._num_heads = num_heads
         inner = num_heads * self._head_size
         with self.name_scope():
-            self.qkv = nn.Dense(
+            self.qkv = Dense(
                 3 * inner,
                 in_units=self._units,
                 flatten=False,
                 weight_initializer=self._initializer,
                 prefix='qkv_',
             )
-            self.proj = nn.Dense(
+            self.proj = Dense(
                 self._units,
                 in_units=inner,
                 flatten=False,
@@ -153,6 +160,7 @@ class SelfAttention(HybridBlock):
         self._make_projections(len(keep))
         for dense in (self.qkv, self.proj):
             dense.cast(dtype)
+            dense.precision = self.precision
             dense.initialize(ctx=ctx)
         self.qkv.weight.set_data(qkv_weight.take(index).reshape((-1, units)))
         self.qkv.bias.set_data(qkv_bias.take(index).reshape((-1,)))
@@ -162,7 +170,9 @@ class SelfAttention(HybridBlock):
     def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
-        scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=heads)  # (B * heads, L, L)
+        scores = self.product(
+            F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads
+        )  # (B * heads, L, L)
         if mask is not None:
             scores = scores + mask
         probabilities = self.dropout(F.softmax(scores, axis=-1))
@@ -170,7 +180,9 @@ class SelfAttention(HybridBlock):
         if head_mask is not None:
             by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
-        context = F.contrib.interleaved_matmul_selfatt_valatt(qkv, probabilities, heads=heads)
+        context = self.product(
+            F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
+        )
         if probe is not None:
             context = context + probe
         return self.proj(context), by_head, context

@@ -3,21 +3,24 @@
 import math
 
 from .attention import BLOCKED, SelfAttention
+from .precision import positions_of
 
 __all__ = ['CausalSelfAttention', 'causal_mask']
 
 
-def causal_mask(F, steps, past=None):
+def causal_mask(F, steps, past=None, dtype='float32'):
     """What to add to the attention scores, so that no position looks ahead.
 
     Parameters
     ----------
     F : module
         ``mx.nd`` or ``mx.sym``.
-    steps : (length, ...)
-        Any array with the sequence's length as its first axis.
+    steps : (length, batch, units)
+        Any array of 3 axes with the sequence's length as its first one.
     past : (2, batch, heads, past_length, head_size), optional
         Keys and values of earlier positions, which all may be looked at.
+    dtype : str
+        The scores' type.
 
     Returns
     -------
@@ -25,14 +28,14 @@ def causal_mask(F, steps, past=None):
         0 where a query (second axis) may look at a key, and -10000 elsewhere, to which softmax
         then gives exactly 0.
     """
-    positions = F.contrib.arange_like(steps, axis=0)
+    positions = positions_of(F, steps)
     ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
     mask = BLOCKED * ahead
     if past is not None:
-        free = F.zeros_like(F.contrib.arange_like(past, axis=3))  # (P,)
+        free = F.zeros_like(F.cast(F.contrib.arange_like(past, axis=3), 'float32'))  # (P,)
         free = F.broadcast_mul(F.expand_dims(F.ones_like(positions), 1), F.expand_dims(free, 0))
         mask = F.concat(free, mask, dim=1)
-    return F.BlockGrad(F.expand_dims(mask, 0))
+    return F.BlockGrad(F.cast(F.expand_dims(mask, 0), dtype))
 
 
 class CausalSelfAttention(SelfAttention):
@@ -69,7 +72,7 @@ class CausalSelfAttention(SelfAttention):
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         query, key, value = self._split(F, qkv)
         if past is None:
-            scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=heads)
+            scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         else:
             past_key, past_value = (
                 F.reshape(F.slice_axis(past, axis=0, begin=i, end=i + 1), shape=(-3, 0, 0, 0))
@@ -77,7 +80,7 @@ class CausalSelfAttention(SelfAttention):
             )
             key = F.concat(past_key, key, dim=2)
             value = F.concat(past_value, value, dim=2)
-            scores = F.batch_dot(self._rows(F, query), self._rows(F, key), transpose_b=True)
+            scores = self._batch_dot(F, self._rows(F, query), self._rows(F, key), transpose_b=True)
             scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
         probabilities = self.dropout(F.softmax(scores + mask, axis=-1))
         by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
@@ -85,14 +88,19 @@ class CausalSelfAttention(SelfAttention):
             by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
         if past is None:
-            context = F.contrib.interleaved_matmul_selfatt_valatt(qkv, probabilities, heads=heads)
+            context = self.product(
+                F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
+            )
         else:
-            context = F.batch_dot(probabilities, self._rows(F, value))  # (B * heads, L, size)
-            context = F.reshape(context, shape=(-4, -1, heads, 0, 0))
+            context = self._batch_dot(F, probabilities, self._rows(F, value))
+            context = F.reshape(context, shape=(-4, -1, heads, 0, 0))  # (B, heads, L, size)
             context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
         if probe is not None:
             context = context + probe
         return self.proj(context), by_head, context, F.stack(key, value, axis=0)
+
+    def _batch_dot(self, F, one, two, **options):
+        return self.product(F, F.batch_dot, one, two, **options)
 
     @staticmethod
     def _rows(F, x):
@@ -127,12 +135,13 @@ class CausalSelfAttention(SelfAttention):
         column = (0, self._head_size, 1)
         query = F.reshape(query / math.sqrt(self._head_size), shape=column)
         value = F.reshape(value, shape=column)
-        old = F.reshape(F.batch_dot(key_cache, query), shape=(0, 0)) + mask  # (B * heads, capacity)
-        own = F.reshape(F.batch_dot(key, query), shape=(0, 0))  # (B * heads, 1)
+        old = F.reshape(self._batch_dot(F, key_cache, query), shape=(0, 0))
+        old = old + mask  # (B * heads, capacity)
+        own = F.reshape(self._batch_dot(F, key, query), shape=(0, 0))  # (B * heads, 1)
         probabilities = F.softmax(F.concat(old, own, dim=1), axis=-1)
         old = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
         own = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
-        context = F.batch_dot(value_cache, F.expand_dims(old, 2))  # (B * heads, size, 1)
+        context = self._batch_dot(F, value_cache, F.expand_dims(old, 2))  # (B * heads, size, 1)
         context = context + F.broadcast_mul(value, F.expand_dims(own, 2))
         context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
         heads = (-1, self._num_heads)

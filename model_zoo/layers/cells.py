@@ -5,6 +5,7 @@ from mxnet.gluon import HybridBlock, nn
 from .attention import SelfAttention
 from .causal_attention import CausalSelfAttention
 from .feed_forward import FeedForward
+from .precision import LayerNorm
 
 __all__ = ['DecoderCell', 'EncoderCell']
 
@@ -47,9 +48,9 @@ class EncoderCell(HybridBlock):
             self.attention = self.attention_class(
                 units, num_heads, head_size, attention_dropout, initializer, prefix='attention_'
             )
-            self.attention_norm = nn.LayerNorm(epsilon=layer_norm_eps, in_channels=units)
+            self.attention_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
             self.ffn = FeedForward(units, hidden_size, activation, initializer, prefix='ffn_')
-            self.ffn_norm = nn.LayerNorm(epsilon=layer_norm_eps, in_channels=units)
+            self.ffn_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(dropout)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):

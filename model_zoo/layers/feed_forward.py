@@ -4,6 +4,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from .activations import Activation
+from .precision import Dense
 
 __all__ = ['FeedForward', 'ZeroPadded', 'padded_units']
 
@@ -80,7 +81,7 @@ class FeedForward(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         inner = padded_units(hidden_size)
         with self.name_scope():
-            self.ffn_1 = nn.Dense(
+            self.ffn_1 = Dense(
                 inner,
                 in_units=units,
                 flatten=False,
@@ -89,7 +90,7 @@ class FeedForward(HybridBlock):
             )
             self.activation = Activation(activation)
             self.dropout = nn.Dropout(dropout) if dropout else None
-            self.ffn_2 = nn.Dense(
+            self.ffn_2 = Dense(
                 units,
                 in_units=inner,
                 flatten=False,

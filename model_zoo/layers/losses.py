@@ -1,4 +1,4 @@
-"""The losses of the task heads, as the originals define them."""
+"""The losses of the task heads, as the originals define them; float32, whatever the scores are."""
 
 __all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
 
@@ -18,7 +18,7 @@ def cross_entropy(F, scores, labels):
     -------
     (1,)
     """
-    labels = F.cast(labels, 'float32')
+    scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
     picked = F.pick(F.log_softmax(scores, axis=-1), labels, axis=-1)  # -1 picks the first, unused
     total = F.sum(picked * counted)
@@ -37,7 +37,7 @@ def mean_squared_error(F, scores, labels):
     -------
     (1,)
     """
-    labels = F.cast(labels, 'float32')
+    scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
     return F.mean(F.square(difference))
 
@@ -59,6 +59,7 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
     -------
     (1,)
     """
+    scores = F.cast(scores, 'float32')
     steps = F.expand_dims(F.contrib.arange_like(scores, axis=1), 0)  # (1, L)
     if valid_length is not None:
         padding = F.broadcast_greater_equal(

@@ -6,6 +6,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from .feed_forward import FeedForward
+from .precision import Dense, LayerNorm, MixedPrecision
 
 __all__ = ['RelativeAttention', 'RelativeCell', 'sinusoids']
 
@@ -36,7 +37,7 @@ def sinusoids(F, distances, units, like):
     return F.concat(F.sin(angles), F.cos(angles), dim=1)
 
 
-class RelativeAttention(HybridBlock):
+class RelativeAttention(MixedPrecision, HybridBlock):
     """Multi-head attention to a memory and oneself, by content and by distance.
 
     Parameters
@@ -99,13 +100,13 @@ class RelativeAttention(HybridBlock):
                     for name in ('content_bias', 'position_bias')
                 ]
             self.content_bias, self.position_bias = biases
-            self.relative = nn.Dense(inner, in_units=units, prefix='relative_', **options)
-            self.proj = nn.Dense(units, in_units=inner, prefix='proj_', **options)
+            self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
+            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
             self.dropout = nn.Dropout(dropout)
 
     def _dense(self, F, x, weight, parts=1):
         inner = parts * self._num_heads * self._head_size
-        return F.FullyConnected(x, weight, num_hidden=inner, no_bias=True, flatten=False)
+        return self.fully_connected(F, x, weight, num_hidden=inner, flatten=False)
 
     def _by_head(self, F, x):
         """(length, batch, heads * size) as (heads, batch, length, size)."""
@@ -298,11 +299,11 @@ class RelativeCell(HybridBlock):
                 units, num_heads, head_size, attention_dropout, initializer, biases,
                 prefix='attention_',
             )  # fmt: skip
-            self.attention_norm = nn.LayerNorm(**norm)
+            self.attention_norm = LayerNorm(**norm)
             self.ffn = FeedForward(
                 units, hidden_size, 'relu', initializer, dropout=dropout, prefix='ffn_'
             )
-            self.ffn_norm = nn.LayerNorm(**norm)
+            self.ffn_norm = LayerNorm(**norm)
             self.dropout = nn.Dropout(dropout)
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):

@@ -1,11 +1,12 @@
 """Optimizers and learning-rate schedules of BERT and GPT.
 
-Importing this package registers ``'bertadam'`` and ``'openaiadam'`` with MXNet, so that
+Importing this package registers ``'bertadam'``, ``'lamb'`` and ``'openaiadam'`` with MXNet, so that
 ``gluon.Trainer(params, 'bertadam', {...})`` finds them.
 """
 
 from .bert_adam import BERTAdam
 from .gradients import clip_grad_global_norm, grad_global_norm
+from .lamb import LAMB
 from .openai_adam import OpenAIAdam
 from .schedules import (
     SCHEDULES,
@@ -22,6 +23,7 @@ from .weight_decay import NO_DECAY, disable_weight_decay
 
 __all__ = [
     'BERTAdam',
+    'LAMB',
     'OpenAIAdam',
     'SCHEDULES',
     'ConstantLR',

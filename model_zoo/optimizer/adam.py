@@ -1,4 +1,4 @@
-"""What BERTAdam and OpenAIAdam share: Adam whose weight decay doesn't pass through the moments."""
+"""What our optimizers share: Adam whose weight decay doesn't pass through the moments."""
 
 import math
 
@@ -92,36 +92,50 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(grads)
 
-        # The operator takes the betas as float32 and computes 1 - beta from them, which for
-        # beta2 = 0.999 is off by 1.3e-5. So its moments are the true ones times a constant, and
-        # the constants are taken out again here.
-        mean_factor = _complement_error(self.beta1)
-        root_factor = math.sqrt(_complement_error(self.beta2))
-        options = {
-            'beta1': self.beta1,
-            'beta2': self.beta2,
-            'epsilon': self.epsilon * root_factor,
-        }
-        if self.clip_gradient:
-            options['clip_gradient'] = self.clip_gradient
-
         # One call for each weight: on CPUs MXNet's multi-tensor variant of the operator is slower
         # (it walks through large and small tensors side by side) and loses digits of the moments.
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
-        for i, index in enumerate(indices):
-            weight, grad, scale = weights[i], grads[i], scales[i]
-            step, factor, decay, late_decay = self._rates(index, weight, lrs[i], wds[i])
-            options.update(lr=step * root_factor / mean_factor, eta=factor, wd=decay, out=weight)
+        for each in zip(indices, weights, grads, states, scales, lrs, wds):
+            self._update_one(*each, multi_precision)
+
+    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+        """Update a weight whose gradient is to be multiplied by `scale`, of shape (1,)."""
+        mean_factor, root_factor = self._moment_factors()
+        step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
+        options = {
+            'beta1': self.beta1,
+            'beta2': self.beta2,
+            'epsilon': self._epsilon(index) * root_factor,
+            'lr': step * root_factor / mean_factor,
+            'eta': factor,
+            'wd': decay,
+        }
+        if self.clip_gradient:
+            options['clip_gradient'] = self.clip_gradient
+        if multi_precision:
+            master, moments = state
+            mx.nd.contrib.mp_adamw_update(
+                weight, grad, *moments, master, scale, out=weight, **options
+            )
+        else:
+            master = weight
+            mx.nd.contrib.adamw_update(weight, grad, *state, scale, out=weight, **options)
+        if late_decay:  # not as a product with 1 - late_decay, which has too few digits
+            mx.nd.sgd_update(master, master, lr=late_decay, wd=0, out=master)
             if multi_precision:
-                master, moments = states[i]
-                mx.nd.contrib.mp_adamw_update(weight, grad, *moments, master, scale, **options)
-            else:
-                master = weight
-                mx.nd.contrib.adamw_update(weight, grad, *states[i], scale, **options)
-            if late_decay:  # not as a product with 1 - late_decay, which has too few digits
-                mx.nd.sgd_update(master, master, lr=late_decay, wd=0, out=master)
-                if multi_precision:
-                    mx.nd.cast(master, dtype=weight.dtype, out=weight)
+                mx.nd.cast(master, dtype=weight.dtype, out=weight)
+
+    def _epsilon(self, index):
+        """What is added to the square root of the second moment."""
+        return self.epsilon
+
+    def _moment_factors(self):
+        """Moment of the operators over the true one: (mean's, square root of the variance's).
+
+        They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
+        off by 1.3e-5. So their moments are the true ones times a constant.
+        """
+        return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
 
     def _scales(self, grads):
         """What each gradient is to be multiplied by: arrays of shape (1,)."""

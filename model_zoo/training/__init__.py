@@ -7,6 +7,7 @@ from .arguments import (
     check_at_least_one,
     check_files,
     check_inference_arguments,
+    check_rates,
     check_training_arguments,
     data_checksum,
     training_config,
@@ -17,6 +18,7 @@ from .choice import ModelChoice, is_model_folder, parse_hparams
 from .evaluate import ClassifierEvaluator, evaluate_segments, write_predictions
 from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
+from .host_trainer import HostTrainer
 from .interrupt import Interrupted, InterruptGuard, StopRequested
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
 from .loss_scale import LossScale
@@ -25,6 +27,7 @@ from .objective import Objective, mean_over_examples
 from .perplexity import evaluate_perplexity, measure_perplexity
 from .plot import plot_curves
 from .predict import predict
+from .profiler import Profiler
 from .report import library_versions, write_results
 from .seed import seed_all
 from .workers import BACKENDS, HorovodWorkers, Workers, make_workers
@@ -38,11 +41,13 @@ __all__ = [
     'ClassifierEvaluator',
     'DivergedError',
     'HorovodWorkers',
+    'HostTrainer',
     'InterruptGuard',
     'Interrupted',
     'LossScale',
     'ModelChoice',
     'Objective',
+    'Profiler',
     'ProgressLogger',
     'StopRequested',
     'TensorBoardWriter',
@@ -55,6 +60,7 @@ __all__ = [
     'check_at_least_one',
     'check_files',
     'check_inference_arguments',
+    'check_rates',
     'check_same_config',
     'check_training_arguments',
     'data_checksum',

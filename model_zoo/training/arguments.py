@@ -15,6 +15,7 @@ __all__ = [
     'check_at_least_one',
     'check_files',
     'check_inference_arguments',
+    'check_rates',
     'check_training_arguments',
     'data_checksum',
     'training_config',
@@ -99,6 +100,11 @@ def check_training_arguments(args):
         'log_interval',
         'keep_checkpoints',
     )
+    check_rates(args)
+
+
+def check_rates(args):
+    """Raise InputError, naming the flag, if a rate of the optimizer or schedule can't be used."""
     for name in ('lr', 'epsilon', 'wd'):
         if not 0 <= getattr(args, name) < float('inf'):
             raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 up')

@@ -25,6 +25,7 @@ class ModelChoice:
     Parameters
     ----------
     args : argparse.Namespace
+        With the flags of `add_arguments`, and ``--dtype``.
     family : str, optional
         As given to `add_arguments`.
 
@@ -78,6 +79,7 @@ class ModelChoice:
         self.model, self._dataset, self._pretrained = (getattr(args, flag) for flag in flags)
         self._parameters = args.model_parameters
         self._from_scratch = args.from_scratch
+        self._dtype = args.dtype
         self._vocab_file = args.vocab_file
         self._hparams = parse_hparams(args.hparams)
         self.is_folder = is_model_folder(self.model)
@@ -166,6 +168,8 @@ class ModelChoice:
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)
+        if self._dtype != 'float32':
+            block.cast(self._dtype)
         # Batches have many lengths; static_shape, which plans the memory anew at each, is no gain.
         block.hybridize(static_alloc=True)
         return block, tokenizer

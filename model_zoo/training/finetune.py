@@ -61,10 +61,18 @@ def start_run(args, name, workers=None):
     return ctx
 
 
-def make_trainer(args, model):
+def make_trainer(args, model, trainer=mx.gluon.Trainer):
     """The Trainer of ``--optimizer``, ``--lr``, ``--wd`` and ``--epsilon``.
 
     Biases and layer norms don't decay.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With the flags of `add_training_arguments`.
+    model : mxnet.gluon.Block
+    trainer : type
+        `HostTrainer`, for instance.
 
     Raises
     ------
@@ -80,9 +88,7 @@ def make_trainer(args, model):
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     disable_weight_decay(model)
-    return mx.gluon.Trainer(
-        model.collect_params(), args.optimizer, options, update_on_kvstore=False
-    )
+    return trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
 
 
 def run_training(

@@ -198,7 +198,9 @@ def _check_place(answer, start, context, where):
     if start < 0 or context[start : start + len(answer)] != answer:
         place = context.find(answer)
         hint = 'the text is not in the paragraph' if place < 0 else f'it is at {place}'
-        raise InputError(f'{where}: the answer {answer!r} is not at its answer_start {start}; {hint}')
+        raise InputError(
+            f'{where}: the answer {answer!r} is not at its answer_start {start}; {hint}'
+        )
 
 
 def _field(mapping, name, kind, where):

@@ -1,0 +1,255 @@
+"""Blocks that compute in float16 or bfloat16, and the bricks of which they are made.
+
+A model has one of three precisions, which `set_precision` sets (as ``ZooBlock.cast`` does):
+
+``'float32'``
+    All is float32.
+``'float16'``
+    Parameters and activations are float16. What doesn't fit its range or precision is computed in
+    float32: normalizations, positions, and losses. The sums of a softmax are float32, too
+    (``MXNET_SAFE_ACCUMULATION``). On the CPU MXNet has no matrix product of float16; there its
+    inputs are cast to float32 and its result back, which makes this slower than float32.
+``'bfloat16'``
+    For CPUs. Parameters, activations and gradients are float32; ``FullyConnected`` alone, in which
+    nearly all of the work is, gets inputs of bfloat16, forward and backward. The parameters so are
+    master weights, and no loss has to be scaled, for bfloat16 has float32's range.
+"""
+
+import logging
+import os
+import sys
+
+import mxnet as mx
+import numpy as np
+from mxnet.contrib import amp
+from mxnet.gluon import nn
+
+from ..errors import InputError, UnknownNameError
+
+__all__ = ['BFLOAT16', 'PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'positions_of',
+           'precision_name', 'set_precision']  # fmt: skip
+
+#: MXNet's dtype of bfloat16, which NumPy doesn't have
+BFLOAT16 = amp.amp.bfloat16
+PRECISIONS = ('float32', 'float16', 'bfloat16')
+
+_log = logging.getLogger(__name__)
+_said = set()  # what has been logged
+
+
+def precision_name(dtype):
+    """The name of a data type.
+
+    Parameters
+    ----------
+    dtype : str, type or numpy.dtype
+
+    Returns
+    -------
+    str
+        One of `PRECISIONS`, or the name of another type of NumPy.
+
+    Raises
+    ------
+    UnknownNameError
+        If it isn't a data type.
+    """
+    if isinstance(dtype, str) and dtype == 'bfloat16':
+        return dtype
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError:
+        raise UnknownNameError.of('dtype', dtype, PRECISIONS) from None
+    return 'bfloat16' if dtype == BFLOAT16 else dtype.name
+
+
+class MixedPrecision:
+    """What blocks with matrix products inherit besides HybridBlock.
+
+    Attributes
+    ----------
+    precision : str
+        Set by `set_precision`.
+    """
+
+    precision = 'float32'
+
+    def fully_connected(self, F, x, weight, bias=None, **options):
+        """``FullyConnected``, computed as the precision wants it.
+
+        Parameters
+        ----------
+        F : module
+        x, weight, bias
+        **options
+            Of the operator, such as ``flatten=False``.
+
+        Returns
+        -------
+        (..., num_hidden)
+            Of the type of `x`.
+        """
+        arrays = [x, weight] if bias is None else [x, weight, bias]
+        options['no_bias'] = bias is None
+        if self.precision != 'bfloat16':
+            return self.product(F, F.FullyConnected, *arrays, **options)
+        # amp_cast, because Cast of bfloat16 isn't vectorized: it takes 30 times as long
+        arrays = [F.amp_cast(array, dtype=BFLOAT16) for array in arrays]
+        return F.amp_cast(F.FullyConnected(*arrays, **options), dtype='float32')
+
+    def product(self, F, operator, *arrays, **options):
+        """Another matrix product, such as ``batch_dot``; these stay float32 in bfloat16.
+
+        Parameters
+        ----------
+        F : module
+        operator : callable
+            Of `F`.
+        *arrays
+        **options
+            Of the operator.
+
+        Returns
+        -------
+        NDArray or Symbol
+            Of the arrays' type.
+        """
+        if self.precision == 'float16' and self._on_cpu(arrays[0]):
+            return self.in_float32(F, operator, *arrays, **options)
+        return operator(*arrays, **options)
+
+    def in_float32(self, F, operator, *arrays, **options):
+        """What an operator gives in float32, cast to float16 if that is the precision."""
+        if self.precision != 'float16':
+            return operator(*arrays, **options)
+        arrays = [F.cast(array, dtype='float32') for array in arrays]
+        return F.cast(operator(*arrays, **options), dtype='float16')
+
+    def _on_cpu(self, array):
+        """Whether `array`, or in a graph the parameters, are on the CPU."""
+        if isinstance(array, mx.nd.NDArray):
+            return array.context.device_type != 'gpu'
+        return not any(ctx.device_type == 'gpu' for ctx in _contexts(self))
+
+
+class Dense(MixedPrecision, nn.Dense):
+    """Gluon's Dense, computed as the precision wants it."""
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        result = self.fully_connected(
+            F, x, weight, bias, num_hidden=self._units, flatten=self._flatten, name='fwd'
+        )
+        return result if self.act is None else self.act(result)
+
+
+class LayerNorm(MixedPrecision, nn.LayerNorm):
+    """Gluon's LayerNorm, whose squares and epsilon don't leave float32.
+
+    In float16 the squares overflow where a vector's elements differ by more than 256, and 1e-12
+    is 0.
+    """
+
+    def hybrid_forward(self, F, data, gamma, beta):
+        return self.in_float32(
+            F, F.LayerNorm, data, gamma, beta, axis=self._axis, eps=self._epsilon
+        )
+
+
+def positions_of(F, x, axis=0):
+    """0, 1, 2, ... along an axis of (length, batch, units), in float32: float16 ends at 2048.
+
+    Parameters
+    ----------
+    F : module
+    x : array with 3 axes
+    axis : int
+
+    Returns
+    -------
+    (size of the axis,)
+    """
+    begin, end = [0, 0, 0], [1, 1, 1]
+    begin[axis] = end[axis] = None
+    return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
+
+
+def set_precision(block, dtype):
+    """Cast a block, and make all its parts compute so.
+
+    Parameters
+    ----------
+    block : mxnet.gluon.HybridBlock
+        With or without values. Make a Trainer afterwards.
+    dtype : str, type or numpy.dtype
+        One of `PRECISIONS`; another type of NumPy is cast to as Gluon does.
+
+    Raises
+    ------
+    UnknownNameError
+        If the data type isn't known.
+    InputError
+        If the block or this machine can't compute so.
+    """
+    name = precision_name(dtype)
+    if name == 'bfloat16':
+        _check_bfloat16(block)
+    elif name == 'float16':
+        _prepare_float16(block)
+    mx.gluon.HybridBlock.cast(block, 'float32' if name == 'bfloat16' else name)
+
+    def set_name(part):
+        if isinstance(part, MixedPrecision):
+            part.precision = name
+
+    block.apply(set_name)
+
+
+def _contexts(block):
+    """Where the parameters are; empty if they have no values yet."""
+    try:
+        return {ctx for p in block.collect_params().values() for ctx in p.list_ctx()}
+    except RuntimeError:
+        return set()
+
+
+def _warn_once(message):
+    if message not in _said:
+        _said.add(message)
+        _log.warning(message)
+
+
+def _prepare_float16(block):
+    # read by the operators whenever they run; without it a softmax sums in float16
+    os.environ.setdefault('MXNET_SAFE_ACCUMULATION', '1')
+    if not any(ctx.device_type == 'gpu' for ctx in _contexts(block)):
+        _warn_once(
+            'MXNet has no matrix products of float16 on the CPU: they are computed in float32, '
+            'which is slower than a model of float32; float16 is for GPUs, bfloat16 for CPUs'
+        )
+
+
+def _check_bfloat16(block):
+    """Raise InputError unless the machine can compute in bfloat16; warn if it is slow at it."""
+    if any(ctx.device_type == 'gpu' for ctx in _contexts(block)):
+        raise InputError('bfloat16 is for CPUs: use float16 on a GPU')
+    one = mx.nd.ones((1, 1)).astype(BFLOAT16)
+    try:
+        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
+    except mx.MXNetError as error:
+        raise InputError(
+            'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
+        ) from error
+    if _lacks_bfloat16_instructions():
+        _warn_once(
+            'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): they are emulated, '
+            'which is slower than float32'
+        )
+
+
+def _lacks_bfloat16_instructions():
+    """Whether the CPU is known to have none."""
+    if not sys.platform.startswith('linux'):
+        return False
+    with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
+        flags = next((line.split() for line in file if line.startswith('flags')), None)
+    return flags is not None and not {'avx512_bf16', 'amx_bf16'} & set(flags)

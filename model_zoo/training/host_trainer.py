@@ -1,0 +1,37 @@
+"""A Trainer for models on GPUs whose optimizer's states are in the host's memory."""
+
+import mxnet as mx
+
+__all__ = ['HostTrainer']
+
+
+class HostTrainer(mx.gluon.Trainer):
+    """`mxnet.gluon.Trainer` that updates on the CPU.
+
+    Adam keeps two numbers, in float16 three, for each weight: here they take no memory of the GPU,
+    at the price of moving the gradients and weights to the CPU and the weights back at each update
+    (``--optimize_on_cpu`` of pytorch-pretrained-bert).
+
+    Parameters
+    ----------
+    params, optimizer, optimizer_params
+        See :class:`mxnet.gluon.Trainer`; needs ``update_on_kvstore=False``.
+    """
+
+    def _update(self, ignore_stale_grad=False):
+        trained = [
+            (index, parameter)
+            for index, parameter in enumerate(self._params)
+            if parameter.grad_req != 'null'
+        ]
+        host = mx.cpu()
+        updater = self._updaters[0]  # one for all devices, whose gradients are the same
+        for index, parameter in trained:
+            weight = parameter.list_data()[0].copyto(host)
+            grad = parameter.list_grad()[0].copyto(host)
+            # states that a checkpoint has filled were made where the weights are
+            updater.states_synced[index] = False
+            updater(index, grad, weight)
+            for data in parameter.list_data():
+                weight.copyto(data)
+                data._fresh_grad = False

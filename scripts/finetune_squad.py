@@ -1,0 +1,311 @@
+"""Fine-tune BERT for question answering on SQuAD 1.1 and 2.0.
+
+    python finetune_squad.py --optimizer adam --batch_size 12 --lr 3e-5 --epochs 2 --gpu
+    python finetune_squad.py --train_file train-v2.0.json --predict_file dev-v2.0.json --version_2
+
+The flags and their defaults are those of GluonNLP 0.10's script of this name; the vocabulary says
+whether text is lower-cased, and ``--uncased`` only checks that. ``--output_dir`` receives the log,
+``results.json`` with the official metrics, ``curves.png``, the parameters after the last epochs and
+the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
+``predictions.json``, ``nbest_predictions.json``, ``null_odds.json`` and checkpoints for
+``--resume``.
+"""
+
+import logging
+import os
+import sys
+import time
+
+import numpy as np
+
+from bert import BertForQuestionAnswering
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.data import BucketedLoader
+from model_zoo.data.squad import (
+    SquadFeatures,
+    best_thresholds,
+    encode_squad,
+    find_answers,
+    find_squad,
+    read_squad,
+    score_v1,
+    score_v2,
+    write_answers,
+)
+from model_zoo.errors import InputError
+from model_zoo.training import (
+    ModelChoice,
+    add_comm_backend_argument,
+    add_inference_arguments,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_inference_arguments,
+    check_training_arguments,
+    evaluate_segments,
+    load_exported,
+    make_workers,
+    mean_over_examples,
+    run_inference,
+    run_training,
+    start_run,
+    training_config,
+)
+
+logger = logging.getLogger('finetune_squad')
+
+# What may differ when a training is resumed: where the files are.
+PLACES = ('train_file', 'predict_file', 'cache_dir', 'vocab_file', 'sentencepiece')
+DEBUG_SIZES = {'train': 10000, 'dev': 100}  # GluonNLP's
+# MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
+EPSILONS = {'adam': 1e-8}
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('task').add_argument
+    add('--train_file', help='JSON of SQuAD; default: GluonNLP downloads it')
+    add('--predict_file', help='JSON of SQuAD to evaluate on; default: GluonNLP downloads it')
+    add('--version_2', action='store_true', help='SQuAD 2.0: there may be no answer')
+    add(
+        '--null_score_diff_threshold',
+        type=float,
+        default=0.0,
+        help="no answer if its score minus the best one's is greater; usually -1 to -5",
+    )
+    add('--max_seq_length', type=int, default=384, help='of the tokens, the special ones counted')
+    add('--doc_stride', type=int, default=128, help='between the windows over a long paragraph')
+    add('--max_query_length', type=int, default=64, help='longer questions are cut')
+    add('--n_best_size', type=int, default=20, help='number of answers to keep for a question')
+    add('--max_answer_length', type=int, default=30, help='in tokens')
+    add('--round_to', type=int, help='pad batches to multiples of this length')
+    add('--cache_dir', help='of encoded data; default: cache in --output_dir')
+    add('--debug', action='store_true', help='take 10000 questions to train, 100 to evaluate')
+    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    parser.add_argument('--sentencepiece', help='SentencePiece model, for --vocab_file')
+    parser.add_argument(
+        '--uncased', action='store_true', help='check that the vocabulary is for lower case'
+    )
+    add_training_arguments(parser, aliases={'dev_batch_size': ('test_batch_size',)})
+    parser.set_defaults(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50)
+    add_comm_backend_argument(parser)
+    add_inference_arguments(parser)
+    parser.add_argument(
+        '--only_predict', dest='only_inference', action='store_true', help='do not train'
+    )
+    args = parser.parse_args(argv)
+    if args.epsilon is None:
+        args.epsilon = EPSILONS.get(args.optimizer.lower(), 1e-6)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    check_inference_arguments(args)
+    check_at_least_one(
+        args, 'doc_stride', 'max_query_length', 'n_best_size', 'max_answer_length', 'round_to'
+    )
+    if not args.sentencepiece:
+        return
+    if args.vocab_file:
+        raise InputError('--sentencepiece and --vocab_file both name the vocabulary: give one')
+    if not args.sentencepiece.endswith(('.model', '.spiece')):
+        raise InputError(
+            f"--sentencepiece {args.sentencepiece!r}: a SentencePiece model's file ends in .model "
+            'or .spiece'
+        )
+    weights = (args.model_parameters, args.pretrained_bert_parameters, args.from_scratch)
+    if not (any(weights) or args.deploy or os.path.isdir(args.bert_model)):
+        raise InputError(
+            '--sentencepiece: pretrained weights have a vocabulary of their own; it goes with '
+            '--from_scratch, --model_parameters or --pretrained_bert_parameters'
+        )
+
+
+def make_model(args, choice, ctx):
+    """The model, initialized, and its tokenizer."""
+    if args.only_inference and not choice.has_task:
+        logger.warning('--model_parameters is not set: the answers are those of a random model')
+    model, tokenizer = choice.build(
+        BertForQuestionAnswering,
+        open_tokenizer,
+        ctx,
+        {'use_pooler': False, 'use_decoder': False, 'use_classifier': False},
+    )
+    longest = model.config.max_position_embeddings
+    if args.max_seq_length > longest:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
+        )
+    return model, tokenizer
+
+
+def make_deployed(args, ctx):
+    """An exported model as a function like the model."""
+    block = load_exported(args.model_prefix, args.max_seq_length, ctx, 'max_seq_length')
+
+    def model(words, token_types, valid_length):
+        outputs = block(words, token_types, valid_length)
+        shapes = [each.shape for each in (outputs if isinstance(outputs, list) else [outputs])]
+        if shapes != [words.shape] * 2:
+            raise InputError(
+                f"'{args.model_prefix}-symbol.json' gives outputs of shapes {shapes} for words of "
+                f'shape {words.shape}; scores of starts and of ends are needed: was it exported '
+                'for another task?'
+            )
+        return outputs
+
+    return model
+
+
+def read_features(args, segment, tokenizer, workers):
+    """The windows of a segment."""
+    path = args.train_file if segment == 'train' else args.predict_file
+    path = path or find_squad(segment, args.version_2)
+    squad = read_squad(path, args.version_2, training=segment == 'train')
+    if args.debug:
+        squad = squad.first(DEBUG_SIZES[segment])
+    cache_dir = args.cache_dir or os.path.join(args.output_dir, 'cache')
+    if workers.rank > 0:
+        workers.sum(np.zeros(1))  # wait for the first one, which fills the cache
+    encoding = encode_squad(squad, tokenizer, cache_dir)
+    if workers.rank == 0:
+        workers.sum(np.zeros(1))
+    features = SquadFeatures(
+        squad, encoding, tokenizer, args.max_seq_length, args.doc_stride, args.max_query_length
+    )
+    if not len(features):
+        raise InputError(f'{path}: there is no paragraph with a word in it')
+    logger.info('%s: %d questions, %d windows', segment, len(squad.questions), len(features))
+    return features
+
+
+class Evaluator:
+    """Finds answers to the questions of the dev set and scores them."""
+
+    def __init__(self, args, features, loader, model):
+        self._args, self._features, self._loader, self._model = args, features, loader, model
+
+    def find_answers(self, guard=None):
+        """The answers, and windows a second."""
+        started = time.perf_counter()
+        scores = [None] * len(self._features)
+        for batch in self._loader:
+            if guard is not None:
+                guard.check()
+            outputs = self._model(batch.input_ids, batch.token_types, batch.valid_length)
+            starts, ends = (each.astype('float32').asnumpy() for each in outputs)
+            sizes = batch.valid_length.asnumpy().astype(int)
+            for index, start, end, size in zip(batch.indices, starts, ends, sizes):
+                scores[index] = start[:size], end[:size]
+        speed = len(scores) / (time.perf_counter() - started)
+        args = self._args
+        answers = find_answers(
+            self._features,
+            scores,
+            args.n_best_size,
+            args.max_answer_length,
+            args.version_2,
+            args.null_score_diff_threshold,
+        )
+        return answers, speed
+
+    def score(self, answers):
+        """The official metrics."""
+        questions = self._features.squad.questions
+        if not self._args.version_2:
+            return score_v1(questions, answers.predictions)
+        metrics = score_v2(questions, answers.predictions)
+        metrics.update(best_thresholds(questions, answers.predictions, answers.null_odds))
+        return metrics
+
+    def evaluate(self, guard=None):
+        """See `TrainingLoop`; epochs are compared by F1 with the threshold given."""
+
+        def measure(segment, guard):
+            answers, speed = self.find_answers(guard)
+            return self.score(answers), speed
+
+        return evaluate_segments(measure, ['dev'], 'f1', guard)
+
+    def predict(self, folder):
+        """Write the answers; returns the files' names."""
+        answers, _ = self.find_answers()
+        return write_answers(folder, answers)
+
+    def run_inference(self):
+        """``--only_predict``: evaluate, where there are right answers, and write the answers."""
+        answers, speed = self.find_answers()
+        has_answers = self._features.squad.questions[0].answers is not None
+        run_inference(
+            self._args,
+            lambda: evaluate_segments(
+                lambda segment, guard: (self.score(answers), speed),
+                ['dev'] if has_answers else [],
+                'f1',
+            ),
+            lambda folder: write_answers(folder, answers),
+        )
+
+
+def train(args, model, tokenizer, features, loader, evaluator, workers):
+    squad = features.squad
+    data = f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
+
+    def loss(batch):
+        starts, ends = batch.labels[:, 0], batch.labels[:, 1]
+        return model(batch.input_ids, batch.token_types, batch.valid_length, starts, ends)
+
+    run_training(
+        args,
+        model,
+        loader,
+        mean_over_examples(loss),
+        evaluator.evaluate,
+        name='bert_squad',
+        title=f'SQuAD, {os.path.basename(os.path.normpath(args.bert_model))}',
+        score_name='f1',
+        config=training_config(args, PLACES, train_file=data),
+        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        predict=evaluator.predict,
+        results={'task': 'SQuAD 2.0' if args.version_2 else 'SQuAD 1.1'},
+        workers=workers,
+    )
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    check_files(args, 'train_file', 'predict_file', 'sentencepiece')
+    args.vocab_file = args.sentencepiece or args.vocab_file
+    choice = ModelChoice(args, family='bert')
+    workers = make_workers(args.comm_backend)
+    ctx = start_run(args, 'squad', workers)
+    if args.deploy:
+        model, tokenizer = make_deployed(args, ctx), choice.tokenizer(open_tokenizer)
+    else:
+        model, tokenizer = make_model(args, choice, ctx)
+    if args.uncased and not tokenizer.do_lower_case:
+        raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
+    options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': ctx}
+    # a bad dev set is to be known of before the training
+    dev = read_features(args, 'dev', tokenizer, workers)
+    evaluator = Evaluator(args, dev, BucketedLoader(dev, args.dev_batch_size, **options), model)
+    if args.only_inference:
+        evaluator.run_inference()
+        return
+    if dev.squad.questions[0].answers is None:
+        raise InputError(
+            f"{dev.squad.path}: the questions lack the field 'answers', which the evaluation after "
+            'each epoch needs; without it there is --only_predict'
+        )
+    features = read_features(args, 'train', tokenizer, workers)
+    loader = BucketedLoader(
+        features, args.batch_size, shuffle=True, seed=args.seed, workers=workers, **options
+    )
+    train(args, model, tokenizer, features, loader, evaluator, workers)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

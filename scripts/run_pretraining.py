@@ -1,0 +1,492 @@
+"""Pre-train BERT: masked language model and next sentence prediction.
+
+    python create_pretraining_data.py --input_file sample_text.txt --output_dir out ...
+    python run_pretraining.py --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 \\
+        --num_steps 20 --pretrained --log_interval=2 --data_eval 'out/*.npz' --ckpt_dir ckpt
+
+The flags are those of GluonNLP's scripts of this name, 0.7.1 and 0.10, but ``--dtype`` is float32
+unless another is asked for. ``--ckpt_dir`` receives the log, checkpoints (``--resume`` with the
+same command goes on from the newest), ``results.json``, ``curves.png``, and at the end ``model/``
+for ``BertForPreTraining.from_pretrained`` and for ``--bert_model`` of the fine-tuning scripts.
+"""
+
+import json
+import logging
+import os
+import sys
+
+import mxnet as mx
+
+from bert import BertForPreTraining
+from bert.pretraining import (
+    PretrainingLogger,
+    evaluate_pretraining,
+    plot_pretraining,
+    pretraining_objective,
+)
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.data.pretraining import (
+    PretrainingLoader,
+    RawTextLoader,
+    SampleOptions,
+    SyntheticLoader,
+    matching_files,
+)
+from model_zoo.devices import check_gpu
+from model_zoo.errors import InputError
+from model_zoo.files import make_writable_dir
+from model_zoo.optimizer import finetune_schedule
+from model_zoo.training import (
+    Callback,
+    CheckpointStore,
+    HostTrainer,
+    LossScale,
+    ModelChoice,
+    Profiler,
+    TensorBoardWriter,
+    TrainingLoop,
+    add_comm_backend_argument,
+    check_at_least_one,
+    check_files,
+    check_rates,
+    data_checksum,
+    is_model_folder,
+    make_trainer,
+    make_workers,
+    seed_all,
+    training_config,
+    write_results,
+)
+
+logger = logging.getLogger('run_pretraining')
+
+# What may differ when a training is resumed: where files are, and how often something is done.
+FREE = (
+    'batch_size_eval',
+    'ckpt_dir',
+    'ckpt_interval',
+    'comm_backend',
+    'data_eval',
+    'eval_interval',
+    'eval_use_npz',
+    'mirror',
+    'num_dataset_workers',
+    'optimize_on_cpu',
+    'profile',
+    'start_step',
+    'total_batch_size',
+    'total_batch_size_eval',
+    'verbose',
+)
+# GluonNLP's, of how it reads its data, which is done in other ways here
+WITHOUT_EFFECT = ('num_batch_workers', 'repeat', 'num_max_dataset_cached', 'kvstore')
+
+
+def parse_arguments(argv=None, comm_backend=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    ModelChoice.add_arguments(parser, 'bert_12_768_12')
+    parser.add_argument('--dataset_name', dest='dataset', help="GluonNLP's name of --dataset")
+    parser.add_argument(
+        '--pretrained', action='store_true', help='begin from the pretrained weights of --model'
+    )
+    add_data_arguments(parser)
+    add_training_arguments(parser)
+    add_comm_backend_argument(parser)
+    parser.set_defaults(comm_backend=comm_backend)
+    add_output_arguments(parser)
+    add = parser.add_argument_group('accepted, without effect').add_argument
+    for name in WITHOUT_EFFECT:
+        add(f'--{name}', help="of GluonNLP's way to read data")
+    add('--dataset_cached', action='store_true', help="of GluonNLP's way to read data")
+    args = parser.parse_args(argv)
+    for name in (*WITHOUT_EFFECT, 'dataset_cached'):
+        delattr(args, name)
+    check_arguments(args)
+    return args
+
+
+def add_data_arguments(parser):
+    add = parser.add_argument_group('data').add_argument
+    add('--data', help='training data: .npz of create_pretraining_data.py; wildcards, commas')
+    add('--data_eval', help='data to evaluate on')
+    add('--batch_size', type=int, help='of one GPU or worker; default: 8')
+    add('--total_batch_size', type=int, help='of an update: --batch_size x GPUs x --accumulate')
+    add('--batch_size_eval', type=int, help='of one worker; default: 8')
+    add('--total_batch_size_eval', type=int, help='--batch_size_eval x workers')
+    add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples')
+    add('--num_buckets', type=int, default=1, help='batches are made of samples of like lengths')
+    add('--circle_length', type=int, default=2, help='number of shards to mix at a time')
+    add('--synthetic_data', action='store_true', help='train on random words, for measurements')
+    add('--dummy_data_len', type=int, help='--synthetic_data of this length')
+    add('--raw', action='store_true', help='--data and --data_eval are text: sample on the fly')
+    add('--eval_use_npz', action='store_true', help='with --raw: but --data_eval is .npz')
+    add('--max_seq_length', type=int, default=512, help='of --raw and --synthetic_data')
+    add('--max_predictions_per_seq', type=int, default=80, help='of --raw and --synthetic_data')
+    add('--short_seq_prob', type=float, default=0.1, help='of --raw')
+    add('--masked_lm_prob', type=float, default=0.15, help='of --raw')
+    add('--whole_word_mask', action='store_true', help='of --raw')
+    add('--cased', action='store_true', help='of --raw: keep upper case, whatever the vocabulary')
+    add('--sentencepiece', help='SentencePiece model, for --vocab_file')
+    add(
+        '--num_dataset_workers',
+        '--num_data_workers',
+        type=int,
+        default=4,
+        help='of --raw: processes that make samples',
+    )
+
+
+def add_training_arguments(parser):
+    add = parser.add_argument_group('training').add_argument
+    add('--gpus', help="such as 0 or 0,2,5; '': the CPU. Default: the CPU; with Horovod each "
+        "worker's own GPU where there are any")  # fmt: skip
+    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    add('--num_steps', type=int, default=20, help='number of updates')
+    add('--accumulate', type=int, default=1, help='number of batches that make one update')
+    add('--optimizer', default='bertadam', help='bertadam, or lamb for large batches')
+    add('--lr', type=float, default=1e-4, help='highest learning rate')
+    add('--warmup_ratio', type=float, default=0.01, help='part of the updates with a growing rate')
+    add('--epsilon', type=float, default=1e-6, help='of the optimizer')
+    add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
+    add('--seed', type=int, default=0)
+    add('--no_compute_acc', action='store_true', help='skip the accuracies')
+    add('--optimize_on_cpu', action='store_true', help="keep the optimizer's states off the GPU")
+    add('--start_step', type=int, help='go on from the checkpoint of this step')
+    add('--phase2', action='store_true', help='begin anew from the end of another training')
+    add('--phase1_num_steps', type=int, help='--num_steps of that one; its --ckpt_dir is the same')
+    add('--resume', action='store_true', help='go on from the newest checkpoint, if there is one')
+
+
+def add_output_arguments(parser):
+    add = parser.add_argument_group('output').add_argument
+    add('--ckpt_dir', default='./ckpt_dir')
+    add('--ckpt_interval', type=int, default=25000, help='in updates')
+    add('--keep_checkpoints', type=int, default=2, help='how many of the newest to keep')
+    add('--eval_interval', type=int, default=50000, help='in updates')
+    add('--log_interval', type=int, default=250, help='in updates')
+    add('--tensorboard', metavar='DIR', help="write TensorBoard's event files")
+    add('--profile', metavar='FILE', help='profile updates 10 to 13')
+    add('--verbose', action='store_true')
+
+
+def check_arguments(args):
+    check_at_least_one(
+        args,
+        'batch_size',
+        'total_batch_size',
+        'batch_size_eval',
+        'total_batch_size_eval',
+        'num_buckets',
+        'circle_length',
+        'dummy_data_len',
+        'max_seq_length',
+        'max_predictions_per_seq',
+        'num_dataset_workers',
+        'num_steps',
+        'accumulate',
+        'start_step',
+        'phase1_num_steps',
+        'ckpt_interval',
+        'keep_checkpoints',
+        'eval_interval',
+        'log_interval',
+    )
+    check_rates(args)
+    check_phases(args)
+    if args.dummy_data_len is not None:
+        args.synthetic_data, args.max_seq_length = True, args.dummy_data_len
+    if not (args.data or args.data_eval or args.synthetic_data):
+        raise InputError('give --data to train, --data_eval to evaluate, or both')
+    if args.sentencepiece and args.vocab_file:
+        raise InputError('--sentencepiece and --vocab_file both name the vocabulary: give one')
+    if args.pretrained and args.from_scratch:
+        raise InputError('--pretrained and --from_scratch contradict one another: give one')
+    for name in ('short_seq_prob', 'masked_lm_prob'):
+        if not 0 <= getattr(args, name) <= 1:
+            raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 to 1')
+
+
+def check_phases(args):
+    if args.phase2 and args.phase1_num_steps is None:
+        raise InputError('--phase2 needs --phase1_num_steps')
+    if args.phase1_num_steps is not None and not args.phase2:
+        raise InputError('--phase1_num_steps goes with --phase2')
+    if args.phase2 and args.start_step is None:
+        args.start_step = args.phase1_num_steps
+    if args.phase2 and args.start_step < args.phase1_num_steps:
+        raise InputError(
+            f'--start_step {args.start_step} counts the steps of both phases: give '
+            f'--phase1_num_steps {args.phase1_num_steps} or more'
+        )
+
+
+def find_contexts(args, workers):
+    """The devices of this process: several GPUs, one, or the CPU."""
+    gpus = args.gpus
+    if gpus is None:
+        own = workers.size > 1 and mx.runtime.Features().is_enabled('CUDA')
+        gpus = ','.join(map(str, range(mx.context.num_gpus()))) if own else ''
+    if not gpus.strip():
+        return [mx.cpu()]
+    try:
+        numbers = [int(number) for number in gpus.split(',')]
+    except ValueError:
+        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f'--gpus {gpus}: give each number once')
+    if workers.size > 1:
+        if workers.local_rank >= len(numbers):
+            raise InputError(
+                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
+            )
+        numbers = [numbers[workers.local_rank]]
+    for number in numbers:
+        check_gpu(number, f'--gpus {gpus}')
+    return [mx.gpu(number) for number in numbers]
+
+
+def set_batch_sizes(args, parts, workers):
+    """Fill in the batch sizes of one part, where that of all was given.
+
+    `parts` is the number of batches of an update.
+    """
+    for name, count in (('batch_size', parts), ('batch_size_eval', workers.size)):
+        total, size = getattr(args, f'total_{name}'), getattr(args, name)
+        if total is None:
+            setattr(args, name, size or 8)
+            continue
+        if total % count:
+            raise InputError(
+                f'--total_{name} {total} is not divisible by {count}: the product of the '
+                'numbers of workers, GPUs and --accumulate'
+                if name == 'batch_size'
+                else f'--total_{name} {total} is not divisible by {count} workers'
+            )
+        if size is not None and size * count != total:
+            raise InputError(
+                f'--{name} {size} and --total_{name} {total}: the total is {size * count}; give '
+                'one of them'
+            )
+        setattr(args, name, total // count)
+
+
+def make_model(args, contexts):
+    """The model, initialized, and its tokenizer."""
+    args.vocab_file = args.sentencepiece or args.vocab_file
+    check_files(args, 'vocab_file')
+    given = args.pretrained_parameters or args.model_parameters or is_model_folder(args.model)
+    args.from_scratch = not (args.pretrained or given)
+
+    def open_vocabulary(file, vocab=None):
+        return open_tokenizer(file._replace(do_lower_case=False) if args.cased else file, vocab)
+
+    return ModelChoice(args).build(
+        BertForPreTraining,
+        open_vocabulary,
+        contexts,
+        {'use_pooler': True, 'use_decoder': True, 'use_classifier': True},
+    )
+
+
+def make_loaders(args, model, tokenizer, contexts, workers):
+    """Those of ``--data`` and ``--data_eval``; None where the flag isn't given."""
+    longest = model.config.max_position_embeddings
+    common = {'ctx': contexts, 'workers': workers}
+    options = SampleOptions(
+        max_seq_length=args.max_seq_length,
+        max_predictions_per_seq=args.max_predictions_per_seq,
+        dupe_factor=1,
+        masked_lm_prob=args.masked_lm_prob,
+        short_seq_prob=args.short_seq_prob,
+        whole_word_mask=args.whole_word_mask,
+    )
+    if (args.raw or args.synthetic_data) and args.max_seq_length > longest:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
+        )
+    shards = {'vocab': tokenizer.vocab, 'max_len': longest, **common}
+    texts = {'num_workers': args.num_dataset_workers, **common}
+    train = evaluation = None
+    if args.synthetic_data:
+        train = SyntheticLoader(
+            args.batch_size,
+            args.max_seq_length,
+            args.max_predictions_per_seq,
+            tokenizer.vocab,
+            seed=args.seed,
+            **common,
+        )
+    elif args.data and args.raw:
+        train = RawTextLoader(
+            matching_files(args.data), args.batch_size, tokenizer, options, seed=args.seed, **texts
+        )
+    elif args.data:
+        train = PretrainingLoader(
+            matching_files(args.data),
+            args.batch_size,
+            seed=args.seed,
+            num_buckets=args.num_buckets,
+            use_avg_len=args.use_avg_len,
+            circle_length=args.circle_length,
+            **shards,
+        )
+    if args.data_eval and args.raw and not args.eval_use_npz:
+        evaluation = RawTextLoader(
+            matching_files(args.data_eval), args.batch_size_eval, tokenizer, options, **texts
+        )
+    elif args.data_eval:
+        evaluation = PretrainingLoader(
+            matching_files(args.data_eval), args.batch_size_eval, shuffle=False, **shards
+        )
+    return train, evaluation
+
+
+def describe_files(patterns):
+    """What a resumed training knows its data by, wherever that lies."""
+    if patterns is None:
+        return None
+    files = matching_files(patterns)
+    return f'{len(files)} files of {sum(map(os.path.getsize, files))} bytes'
+
+
+class Results(Callback):
+    """results.json and the curves, after each evaluation."""
+
+    def __init__(self, args):
+        self._args = args
+
+    def on_epoch(self, loop, record):
+        self.write(loop.state)
+
+    def write(self, state, **more):
+        folder, args = self._args.ckpt_dir, self._args
+        title = f'pre-training {os.path.basename(os.path.normpath(args.model))}'
+        plot_pretraining(os.path.join(folder, 'curves.png'), state, title)
+        write_results(os.path.join(folder, 'results.json'), vars(args), state, **more)
+
+
+def make_loop(args, model, tokenizer, objective, loaders, contexts, workers):
+    train, evaluation = loaders
+    evaluate = None
+    if evaluation is not None:
+
+        def evaluate(guard):
+            return evaluate_pretraining(objective, evaluation, workers, guard)
+
+    results = Results(args)
+    callbacks = [PretrainingLogger(), results]
+    if args.tensorboard and workers.rank == 0:
+        callbacks.append(TensorBoardWriter(args.tensorboard))
+    if args.profile and workers.rank == 0:
+        callbacks.append(Profiler(args.profile))
+    vocab = tokenizer.vocab
+    loop = TrainingLoop(
+        model,
+        make_trainer(args, model, HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer),
+        objective,
+        train,
+        args.num_steps,
+        # as GluonNLP's: the first update isn't of rate 0, the last one is
+        schedule=finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1),
+        accumulate=args.accumulate * len(contexts),
+        seed=args.seed,
+        log_interval=args.log_interval,
+        evaluate=evaluate,
+        evaluate_interval=args.eval_interval,
+        callbacks=callbacks,
+        store=open_store(args, args.phase2),
+        checkpoint_interval=args.ckpt_interval,
+        loss_scale=LossScale() if args.dtype == 'float16' else None,
+        workers=workers,
+        config=training_config(
+            args,
+            FREE,
+            data=describe_files(args.data),
+            gpus=len(contexts),
+            vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
+        ),
+    )
+    return loop, results
+
+
+def open_store(args, phase2):
+    """The checkpoints of a phase, whose steps are counted by themselves."""
+    name = 'checkpoints_phase2' if phase2 else 'checkpoints'
+    return CheckpointStore(os.path.join(args.ckpt_dir, name), args.keep_checkpoints)
+
+
+def begin(args, loop):
+    """Go back to where an earlier run was, if the flags say so."""
+    path = None
+    if args.resume:
+        path = loop.resume()
+    if path is None and args.phase2:
+        checkpoint = open_store(args, phase2=False).at(args.start_step)
+        checkpoint.restore(loop.block, loop.trainer)
+        loop.state.step = args.start_step - args.phase1_num_steps
+        path = checkpoint.path
+    elif path is None and args.start_step:
+        path = loop.resume(args.start_step)
+    if path is not None:
+        logger.info('going on from %s', path)
+
+
+def train(args, model, tokenizer, objective, loaders, contexts, workers):
+    loop, results = make_loop(args, model, tokenizer, objective, loaders, contexts, workers)
+    begin(args, loop)
+    parts = args.accumulate * len(contexts) * workers.size
+    logger.info(
+        'training: %d steps of %d x %d %s, by %d workers with %s',
+        args.num_steps,
+        parts,
+        args.batch_size,
+        'tokens' if args.use_avg_len else 'samples',
+        workers.size,
+        ', '.join(map(str, contexts)),
+    )
+    state = loop.run()
+    if workers.rank > 0:
+        return
+    logger.info('Train cost=%.1fs', state.seconds)
+    folder = os.path.join(args.ckpt_dir, 'model')
+    model.save_pretrained(folder, tokenizer)
+    results.write(state, model='model')
+    logger.info('the model is in %s', folder)
+
+
+def start(args, workers):
+    """Make the output folder, begin the log, and set the seed."""
+    make_writable_dir(args.ckpt_dir)
+    if workers.rank == 0:
+        name = f'log_phase{2 if args.phase2 else 1}.txt'
+        cli.setup_logging(os.path.join(args.ckpt_dir, name), args.verbose)
+    else:
+        cli.setup_logging(level=logging.WARNING)
+    logger.info('%s', json.dumps(vars(args)))
+    seed_all(args.seed)
+
+
+def main(argv=None, comm_backend=None):
+    args = parse_arguments(argv, comm_backend)
+    workers = make_workers(args.comm_backend)
+    contexts = find_contexts(args, workers)
+    set_batch_sizes(args, args.accumulate * len(contexts) * workers.size, workers)
+    start(args, workers)
+    model, tokenizer = make_model(args, contexts)
+    loaders = make_loaders(args, model, tokenizer, contexts, workers)
+    objective = pretraining_objective(model, accuracies=not args.no_compute_acc)
+    if loaders[0] is not None:
+        train(args, model, tokenizer, objective, loaders, contexts, workers)
+    else:
+        evaluate_only(args, objective, loaders[1], workers)
+
+
+def evaluate_only(args, objective, loader, workers):
+    _, report = evaluate_pretraining(objective, loader, workers)
+    if workers.rank == 0:
+        write_results(os.path.join(args.ckpt_dir, 'evaluation.json'), vars(args), **report)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,184 @@
+"""LAMB against algorithm 2 of the paper in float64, and against MXNet's own on small tensors."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+from mxnet.optimizer import LAMB as Theirs
+
+from model_zoo.errors import InputError
+from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.optimizer import LAMB, disable_weight_decay
+
+SHAPES = {'dense_weight': (7, 5), 'norm_gamma': (5,), 'cube_weight': (3, 4, 2), 'dense_bias': (7,)}
+
+
+class Reference:
+    """Algorithm 2 of You et al. 2020, with float64 and without any cleverness."""
+
+    def __init__(self, wd, excluded=(), corrected=True, b1=0.9, b2=0.999, epsilon=1e-6):
+        self.wd, self.excluded, self.corrected = wd, excluded, corrected
+        self.b1, self.b2, self.epsilon = b1, b2, epsilon
+        self.moments = {}
+        self.count = 0
+
+    def step(self, weights, grads, lr):
+        self.count += 1
+        for name, grad in grads.items():
+            mean, var = self.moments.get(name, (0, 0))
+            mean = self.b1 * mean + (1 - self.b1) * grad
+            var = self.b2 * var + (1 - self.b2) * grad**2
+            self.moments[name] = mean, var
+            if self.corrected:
+                mean = mean / (1 - self.b1**self.count)
+                var = var / (1 - self.b2**self.count)
+            update = mean / (np.sqrt(var) + self.epsilon)
+            ratio = 1.0
+            if name not in self.excluded:
+                update = update + self.wd * weights[name]
+                length, of_update = np.linalg.norm(weights[name]), np.linalg.norm(update)
+                ratio = length / of_update if length > 0 and of_update > 0 else 1.0
+            weights[name] = weights[name] - lr * ratio * update
+
+
+def make_parameters(weights, dtype='float32'):
+    parameters = gluon.ParameterDict()
+    for name, value in weights.items():
+        parameters.get(name, shape=value.shape, dtype=dtype)
+    parameters.initialize()
+    for name, value in weights.items():
+        parameters[name].set_data(mx.nd.array(value, dtype=dtype))
+    return parameters
+
+
+def set_grads(parameters, grads):
+    for name, grad in grads.items():
+        parameters[name].grad()[:] = mx.nd.array(grad, dtype=parameters[name].dtype)
+        parameters[name].data()._fresh_grad = True
+
+
+@pytest.mark.parametrize('wd', [0.0, 0.01])
+@pytest.mark.parametrize('corrected', [True, False])
+def test_30_steps_equal_the_papers_algorithm(wd, corrected):
+    random = np.random.RandomState(3)
+    weights = {name: random.normal(size=shape) for name, shape in SHAPES.items()}
+    weights['cube_weight'][:] = 0  # the ratio of a weight of length 0 is 1
+    parameters = make_parameters(weights)
+    excluded = disable_weight_decay(parameters)
+    assert sorted(excluded) == ['dense_bias', 'norm_gamma']
+    reference = Reference(wd, excluded, corrected)
+    trainer = gluon.Trainer(
+        parameters, 'lamb', {'wd': wd, 'bias_correction': corrected}, update_on_kvstore=False
+    )
+    assert type(trainer._optimizer) is LAMB
+    for step in range(30):
+        grads = {name: random.normal(size=shape) * 0.1 for name, shape in SHAPES.items()}
+        lr = 0.02 / (1 + step)
+        reference.step(weights, grads, lr)
+        trainer.set_learning_rate(lr)
+        set_grads(parameters, grads)
+        trainer.step(1)
+        for name, value in weights.items():
+            difference = np.abs(parameters[name].data().asnumpy() - value).max()
+            assert difference < 2e-6, (step, name, difference)
+
+
+def run(optimizer, weights, all_grads):
+    """The weights after an update by each of the gradients."""
+    arrays = [mx.nd.array(weight) for weight in weights]
+    update = mx.optimizer.get_updater(optimizer)
+    for grads in all_grads:
+        update(list(range(len(arrays))), [mx.nd.array(grad) for grad in grads], arrays)
+    return [array.asnumpy() for array in arrays]
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {},
+        {'bias_correction': False},
+        {'beta1': 0.8, 'beta2': 0.99, 'epsilon': 1e-3},
+        {'lower_bound': 3.0},
+        {'upper_bound': 2.0},
+        {'rescale_grad': 0.25, 'clip_gradient': 0.02},
+    ],
+    ids=str,
+)
+def test_takes_the_place_of_mxnets(options):
+    random = np.random.RandomState(0)
+    weights = [random.normal(size=shape) for shape in SHAPES.values()]
+    grads = [[random.normal(size=weight.shape) for weight in weights] for _ in range(5)]
+    ours, theirs = (
+        run(kind(learning_rate=1e-2, wd=0.1, **options), weights, grads) for kind in (LAMB, Theirs)
+    )
+    for our, their, weight in zip(ours, theirs, weights):
+        np.testing.assert_allclose(our - weight, their - weight, rtol=2e-4, atol=2e-6)
+
+
+def test_length_of_the_step_of_a_large_tensor():
+    """Where the norms of MXNet's own are some percent too low."""
+    random = np.random.RandomState(0)
+    weight = random.normal(size=(12_000, 768)).astype('float32')
+    grad = random.normal(size=weight.shape).astype('float32') * 1e-3
+    (after,) = run(LAMB(learning_rate=0.01, wd=0.01), [weight], [[grad]])
+    length = np.linalg.norm((after - weight).astype('float64'))
+    assert length == pytest.approx(0.01 * np.linalg.norm(weight.astype('float64')), rel=5e-4)
+
+
+def test_float16_weights_follow_float32_copies():
+    random = np.random.RandomState(1)
+    weights = {'a_weight': random.normal(size=(9, 4)).astype('float16').astype('float64')}
+    parameters = make_parameters(weights, 'float16')
+    trainer = gluon.Trainer(
+        parameters, 'lamb', {'wd': 0.01, 'multi_precision': True}, update_on_kvstore=False
+    )
+    reference = Reference(0.01)
+    trainer.set_learning_rate(1e-4)  # too little for float16 to notice in one step
+    for _ in range(20):
+        grads = {'a_weight': random.normal(size=(9, 4)).astype('float16').astype('float64')}
+        reference.step(weights, grads, 1e-4)
+        set_grads(parameters, grads)
+        trainer.step(1)
+    master = trainer._updaters[0].states[0][0]
+    assert master.dtype == np.float32
+    np.testing.assert_allclose(master.asnumpy(), weights['a_weight'], rtol=0, atol=1e-6)
+    data = parameters['a_weight'].data()
+    assert data.dtype == np.float16
+    np.testing.assert_array_equal(data.asnumpy(), master.asnumpy().astype('float16'))
+
+
+def test_a_scale_on_the_device_and_clipping_by_the_norm():
+    random = np.random.RandomState(2)
+    weight, grad = random.normal(size=(6, 6)), random.normal(size=(6, 6))
+    number = LAMB(learning_rate=0.1, rescale_grad=0.5, max_grad_norm=1.0)
+    array = LAMB(learning_rate=0.1, max_grad_norm=1.0)
+    array.rescale_grad = mx.nd.array([0.5])
+    expected = {'w': weight.copy()}
+    Reference(0).step(expected, {'w': grad / np.linalg.norm(grad)}, 0.1)
+    for optimizer in (number, array):
+        (after,) = run(optimizer, [weight], [[grad]])
+        np.testing.assert_allclose(after, expected['w'], rtol=1e-5, atol=1e-6)
+
+
+def test_padding_of_the_feed_forward_layer_stays_zero():
+    layer = FeedForward(8, 512, 'gelu', mx.init.Normal(0.02))
+    layer.initialize()
+    trainer = gluon.Trainer(
+        layer.collect_params(), 'lamb', {'learning_rate': 0.1, 'wd': 0.01}, update_on_kvstore=False
+    )
+    before = layer.ffn_1.weight.data().asnumpy()
+    for _ in range(3):
+        with mx.autograd.record():
+            loss = layer(mx.nd.random.normal(shape=(4, 2, 8))).square().sum()
+        loss.backward()
+        trainer.step(1)
+    after = layer.ffn_1.weight.data().asnumpy()
+    assert np.abs(after - before)[:512].min() > 0
+    assert not after[512:].any()
+    assert not layer.ffn_2.weight.data().asnumpy()[:, 512:].any()
+
+
+@pytest.mark.parametrize('options', [{'beta1': 1.0}, {'epsilon': -1}, {'learning_rate': -1}])
+def test_bad_values(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        mx.optimizer.create('lamb', **options)
