@@ -69,7 +69,7 @@ clean:
 
 %/.installed-tests: requirements/test.txt %/.installed
 	@echo '-- installing requirements/test.txt into $*'
-	@$*/bin/python -m pip install -r requirements/test.txt | $(SHORT)
+	@$*/bin/python -m pip install --use-pep517 -r requirements/test.txt | $(SHORT)
 	@touch $@
 
 %/.installed-peers: requirements/peers.txt %/.installed-tests

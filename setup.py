@@ -61,8 +61,16 @@ setup(
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
         'tensorboard': ['tensorboard>=2.10'],
+        'tagging': ['seqeval>=1.2.2'],
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
-        'dev': ['pytest>=7', 'pytest-xdist', 'hypothesis', 'ruff', 'tensorboard>=2.10'],
+        'dev': [
+            'pytest>=7',
+            'pytest-xdist',
+            'hypothesis',
+            'ruff',
+            'tensorboard>=2.10',
+            'seqeval>=1.2.2',
+        ],
     },
     entry_points={'console_scripts': ['bert-embedding = bert_embedding.cli:console']},
 )

@@ -16,6 +16,7 @@ tokenizer drops U+FFFD as the original does, and without it the word is unknown.
 """
 
 import collections
+import itertools
 import logging
 import os
 
@@ -465,6 +466,21 @@ class _SubwordTokenizer(ChunkCache):
                 )
         return BatchEncoding(rows, length, self.pad_token_id)
 
+    def ids_of_chunks(self, chunks):
+        """Ids of texts without white space in them; the quickest way to them, for large corpora.
+
+        Those of a text are those of its chunks, one after the other. Nothing is kept of them.
+
+        Parameters
+        ----------
+        chunks : list of str
+
+        Returns
+        -------
+        list of sequence of int
+        """
+        return [made.ids for made in self._learn(chunks)]
+
     def _rows(self, texts, pairs, max_length, add_special_tokens):
         """An Encoding for each text or pair."""
         special = (2 if pairs is None else 3) if add_special_tokens else 0
@@ -724,6 +740,16 @@ class BertTokenizer(_SubwordTokenizer):
     def is_first_subword(token):
         """Whether `token` begins a word (doesn't start with ``##``)."""
         return not token.startswith('##')
+
+    def ids_of_chunks(self, chunks):
+        if not self.do_basic_tokenize:
+            return super().ids_of_chunks(chunks)
+        suits = list(map(self.basic_tokenizer.suits_rust, chunks))
+        encode = getattr(self._rust, 'encode_batch_fast', self._rust.encode_batch)
+        quick = encode(list(itertools.compress(chunks, suits)), add_special_tokens=False)
+        slow = super().ids_of_chunks([c for c, suited in zip(chunks, suits) if not suited])
+        quick, slow = iter(quick), iter(slow)
+        return [next(quick).ids if suited else next(slow) for suited in suits]
 
     def _learn(self, chunks):
         learned = [None] * len(chunks)

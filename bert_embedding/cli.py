@@ -13,6 +13,7 @@ from tqdm import tqdm
 from model_zoo.cli import get_ctx, parser, run, setup_logging
 from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
+from model_zoo.layers.precision import PRECISIONS
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
 from .writers import open_writer
@@ -51,7 +52,7 @@ def _parse(argv):
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help='write to this file, .npz or .jsonl, instead of printing')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
-    add('--dtype', default='float32', help='data type of the model')
+    add('--dtype', default='float32', choices=PRECISIONS, help='what the model computes in')
     add('--verbose', action='store_true', help='log more')
     return arguments.parse_args(argv)
 

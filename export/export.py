@@ -45,11 +45,13 @@ from model_zoo.errors import (  # noqa: E402
     ZooError,
 )
 from model_zoo.files import make_writable_dir  # noqa: E402
+from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.pretrained import files_in_folder, find_vocab, resolve  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
 
-TOLERANCE = 1e-5
+#: how much the files' outputs may differ from the block's, relative to the largest
+TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
 _log = logging.getLogger('export')
 
 
@@ -76,10 +78,14 @@ def export_block(block, directory, name, example_inputs=None):
     files get their names they are loaded back, and compared with the block on batches of two
     sizes. The block stays as it is, hybridized or not.
 
+    The graph computes in the block's precision (`ZooBlock.cast`). That of a float16 block on the
+    CPU has casts to float32 around its products, which a GPU doesn't need: for a GPU, export a
+    block that is on one.
+
     Parameters
     ----------
     block : ZooBlock
-        Any model of the zoo, with float32 parameters.
+        Any model of the zoo.
     directory : str
         Made where it is missing.
     name : str
@@ -99,11 +105,12 @@ def export_block(block, directory, name, example_inputs=None):
     Raises
     ------
     InputError
-        If the inputs can't be used, the parameters aren't initialized or aren't float32, or the
-        directory can't be written to.
+        If the inputs can't be used, the parameters aren't initialized or aren't of the block's
+        precision, or the directory can't be written to.
     ExportError
-        If the loaded graph's outputs differ from the block's by more than 1e-5 (relative to the
-        largest output, where that is above 1). What stood in the directory before stays.
+        If the loaded graph's outputs differ from the block's by more than 1e-5, in float16 2e-3
+        (relative to the largest output, where that is above 1). What stood in the directory
+        before stays.
     """
     _check_block(block)
     if not name or os.path.basename(name) != name:
@@ -134,10 +141,11 @@ def _check_block(block):
             raise InputError(
                 f'{parameter.name} has no value: initialize the block, or load its parameters'
             ) from error
-        if np.dtype(parameter.dtype) != np.float32:
+        wanted = 'float16' if block.precision == 'float16' else 'float32'
+        if np.dtype(parameter.dtype) != wanted:
             raise InputError(
-                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the export is made and '
-                "checked in float32: call block.cast('float32') first"
+                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
+                f'{block.precision}: call block.cast() with one of {", ".join(PRECISIONS)} first'
             )
 
 
@@ -208,7 +216,7 @@ def _flatten(outputs):
 
 def _write(symbol, block, symbol_path, params_path):
     try:
-        symbol.save(symbol_path)
+        symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
     except mx.MXNetError as error:
         raise InputError(
             f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
@@ -264,7 +272,8 @@ def _compare(block, names, batch, symbol_path, params_path):
         wanted = wanted.asnumpy()
         same_shape = result.shape == wanted.shape
         difference = np.abs(result - wanted).max() if same_shape else np.inf
-        if not difference <= TOLERANCE * max(1, np.abs(wanted).max()):  # NaN is not
+        tolerance = TOLERANCES[block.precision]
+        if not difference <= tolerance * max(1, np.abs(wanted).max()):  # NaN is not
             raise ExportError(
                 f'output {i} of the export differs from the block by {difference:.2g} on a batch '
                 f'of shape {batch["words"].shape}; nothing was written'
@@ -347,12 +356,13 @@ def build_block(args):
         raise InputError(f'--num_classes is not for {args.task}')
     block = block_class(BertConfig.from_dict(fields), **options)
     if weights:
-        block.load_parameters(weights, ctx=mx.cpu())
+        block.load_parameters(weights, ctx=mx.cpu(), cast_dtype=True)
     else:
         _log.warning(
             '--model_parameters is not given: the parameters of the export are random ones'
         )
         block.initialize(ctx=mx.cpu())
+    block.cast(args.dtype)
     return block
 
 
@@ -424,6 +434,8 @@ def _parse(argv):
         'the parameters, or 2')  # fmt: skip
     add('--vocab_size', type=int, help="size of the vocabulary; by default that of the parameters, "
         "or of the model's vocabulary")  # fmt: skip
+    add('--dtype', default='float32', choices=PRECISIONS, help='type that the exported model '
+        'computes in')  # fmt: skip
     return parser.parse_args(argv)
 
 

@@ -7,6 +7,7 @@ import re
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
+from mxnet.gluon.block import _flatten, _regroup
 
 from .checkpoint.layouts import LAYOUTS
 from .checkpoint.params import write_params
@@ -14,7 +15,9 @@ from .checkpoint.readers import read_tensors
 from .devices import check_gpu
 from .errors import CheckpointError, InputError, UnknownNameError
 from .files import make_writable_dir, write_json
+from .layers.cells import MirroredCell
 from .layers.precision import MixedPrecision, precision_name, set_precision
+from .mirror import MirroredGraph
 from .pretrained import files_in_folder, find_vocab_file, find_weights, is_alias, resolve_alias
 
 __all__ = ['ZooBlock', 'check_ids', 'check_range', 'check_shape']
@@ -126,6 +129,8 @@ class ZooBlock(MixedPrecision, HybridBlock):
         self.config = config.copy()  # other blocks may be made with `config`
         self._graphs = {}
         self._graph_in_use = None
+        self._mirrors = False
+        self._mirrored = {}  # MirroredGraph by combination of inputs
 
     # -- graphs ---------------------------------------------------------------------------------
 
@@ -133,6 +138,7 @@ class ZooBlock(MixedPrecision, HybridBlock):
         super()._clear_cached_op()
         self._graphs = {}
         self._graph_in_use = None
+        self._mirrored = {}
 
     def _call_cached_op(self, *args):
         pattern = _pattern(args)
@@ -144,7 +150,44 @@ class ZooBlock(MixedPrecision, HybridBlock):
             for name, value in zip(names, self._graphs.get(pattern, fresh)):
                 setattr(self, name, value)
             self._graph_in_use = pattern
+        if self._mirrors and mx.autograd.is_recording() and mx.autograd.is_training():
+            return self._call_mirrored(pattern, args)
         return super()._call_cached_op(*args)
+
+    def mirror(self, active=True):
+        """Train with less memory: what the layers compute is computed again when it's needed.
+
+        It takes effect where the block is hybridized. Call `model_zoo.mirror.finish_backward`
+        after each ``backward()``, and read or update gradients after that.
+
+        Parameters
+        ----------
+        active : bool
+
+        Raises
+        ------
+        InputError
+            If the family's layers can't do without what they compute.
+        """
+        cells = []
+        self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
+        if not cells:
+            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
+        for cell in cells:
+            cell.mirrors = active
+        self._mirrors = active
+        self._clear_cached_op()
+
+    def _call_mirrored(self, pattern, args):
+        if self._cached_op is None:
+            self._build_cache(*args)
+        if pattern not in self._mirrored:
+            data, outputs = self._cached_graph
+            names = [each.name for each in data]
+            parameters = dict(self.collect_params().items())
+            self._mirrored[pattern] = MirroredGraph(outputs, names, parameters)
+        arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
+        return _regroup(self._mirrored[pattern].forward(arrays), self._out_format)
 
     def cast(self, dtype):
         """Set the precision of the block and all its parts.

@@ -9,7 +9,7 @@ import threading
 
 from .errors import ZooError
 
-__all__ = ['end_quietly_until_run', 'get_ctx', 'parser', 'run', 'setup_logging']
+__all__ = ['boolean', 'end_quietly_until_run', 'get_ctx', 'parser', 'run', 'setup_logging']
 
 #: folders beside this package whose files are commands, and the installed command
 COMMAND_FOLDERS, INSTALLED_COMMAND = ('scripts', 'export', 'bert_embedding'), 'bert-embedding'
@@ -20,6 +20,18 @@ def parser(description, **kwargs):
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs
     )
+
+
+def boolean(text):
+    """The value of a flag such as Google's scripts have: ``--do_predict=true``.
+
+    For argparse: ``type=boolean, nargs='?', const=True``, so that the flag alone means true.
+    """
+    values = {'true': True, 't': True, '1': True, 'false': False, 'f': False, '0': False}
+    try:
+        return values[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
 
 
 def end_quietly_until_run():

@@ -8,9 +8,14 @@ The flags and their defaults are those of GluonNLP 0.10's script of this name. `
 receives the log, ``results.json``, ``curves.png``, the parameters after the last epochs and the
 best one, ``best_model/`` for ``BertForSequenceClassification.from_pretrained``, the predictions on
 the test set in GLUE's form with their probabilities beside them, and checkpoints for ``--resume``.
+
+    python finetune_classifier.py --task_name MRPC --do_predict --bert_model output_dir/best_model
+
+predicts the test set with a trained model and evaluates nothing; besides the other files it writes
+``test_results.tsv`` as Google's run_classifier.py does, the probabilities of a sample's classes on
+a line.
 """
 
-import json
 import logging
 import os
 import sys
@@ -38,13 +43,17 @@ from model_zoo.training import (
     check_inference_arguments,
     check_training_arguments,
     data_checksum,
+    labels_of_folder,
     load_exported,
     make_workers,
     mean_over_examples,
+    name_labels,
     run_inference,
     run_training,
     start_run,
     training_config,
+    write_class_probabilities,
+    write_predictions,
 )
 
 logger = logging.getLogger('finetune_classifier')
@@ -72,7 +81,17 @@ def parse_arguments(argv=None):
     add_training_arguments(parser)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
+    parser.add_argument(
+        '--do_predict',
+        type=cli.boolean,
+        nargs='?',
+        const=True,
+        default=False,
+        help='--only_inference on the test set alone, with test_results.tsv: a line a sample, a '
+        'column a class',
+    )
     args = parser.parse_args(argv)
+    args.only_inference |= args.do_predict
     check_arguments(args)
     return args
 
@@ -109,24 +128,6 @@ def make_task(args):
         files={segment: path for segment, path in files.items() if path},
     )
     return task if task.labels or not args.train_file else infer_labels(task)
-
-
-def labels_of_folder(folder):
-    """The classes of a model that this script saved, or None."""
-    try:
-        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
-        return None  # no folder; one with a bad configuration is complained about by the model
-    if not isinstance(config, dict) or not {'finetuning_task', 'id2label'} <= set(config):
-        return None
-    labels = config['id2label']
-    if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
-        raise InputError(
-            f'config.json of the model {folder!r} has the id2label {labels!r}: write it as '
-            '{"0": "first label", "1": "second label"} and so on'
-        )
-    return [str(labels[str(number)]) for number in range(len(labels))]
 
 
 def check_labels(task, folder):
@@ -209,13 +210,9 @@ def train(args, task, model, tokenizer, sets, evaluator, workers):
 
 def save_model(folder, task, model, tokenizer):
     """Save the model with the names of its classes, as transformers writes them."""
-    extras = {'architectures': [type(model).__name__], 'finetuning_task': task.name}
+    name_labels(model, task.name, None if task.regression else task.labels)
     if task.regression:
-        extras['problem_type'] = 'regression'
-    else:
-        extras['id2label'] = {str(number): label for number, label in enumerate(task.labels)}
-        extras['label2id'] = {label: number for number, label in enumerate(task.labels)}
-    model.config.extras.update(extras)
+        model.config.extras['problem_type'] = 'regression'
     model.save_pretrained(folder, tokenizer)
 
 
@@ -241,11 +238,19 @@ def main(argv=None):
         pad_val=tokenizer.pad_token_id,
         ctx=ctx,
     )
+    segments = task.dev_segments
+    if args.do_predict:
+        segments = ()
+        if not any(map(sets.has, task.test_segments)):
+            raise InputError('--do_predict: there is no test set')
+    elif args.only_inference:
+        segments = filter(sets.has, segments)
     evaluator = ClassifierEvaluator(
         task,
         sets,
         lambda batch: model(batch.input_ids, batch.token_types, batch.valid_length),
-        filter(sets.has, task.dev_segments) if args.only_inference else None,
+        segments,
+        write_class_probabilities if args.do_predict else write_predictions,
     )
     if args.only_inference:
         run_inference(args, evaluator.evaluate, evaluator.predict)

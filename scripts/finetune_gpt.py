@@ -14,11 +14,8 @@ model, and predicts the endings of stories without answers.
 
 import os
 import sys
-import time
 
 import mxnet as mx
-import numpy as np
-from scipy.special import log_softmax, softmax
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
@@ -33,15 +30,14 @@ from model_zoo.data import (
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
 from model_zoo.training import (
+    ChoiceEvaluator,
     ModelChoice,
     add_training_arguments,
     check_at_least_one,
     check_files,
     check_training_arguments,
     data_checksum,
-    evaluate_segments,
     mean_over_examples,
-    predict,
     run_inference,
     run_training,
     start_run,
@@ -158,41 +154,6 @@ def choose(model, batch):
     return model.mc_head(last).reshape(batch.words.shape[:2])
 
 
-class Evaluator:
-    """Scores and predictions of a model on the stories to evaluate."""
-
-    def __init__(self, model, stories, loader):
-        self._model, self._stories, self._loader = model, stories, loader
-
-    def _outputs(self, guard=None):
-        outputs = predict(lambda batch: choose(self._model, batch), self._loader, guard)
-        return outputs.astype(np.float64)
-
-    def evaluate(self, guard=None):
-        """Accuracy and mean loss, as `run_training` wants them; nothing without answers."""
-        has_labels = all(story.label is not None for story in self._stories)
-        return evaluate_segments(self._measure, ['dev'] if has_labels else [], 'accuracy', guard)
-
-    def _measure(self, segment, guard):
-        started = time.perf_counter()
-        outputs = self._outputs(guard)
-        speed = len(outputs) / (time.perf_counter() - started)
-        labels = np.array([story.label for story in self._stories])
-        log_probabilities = log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]
-        accuracy = (outputs.argmax(axis=-1) == labels).mean()
-        return {'accuracy': float(accuracy), 'loss': -float(log_probabilities.mean())}, speed
-
-    def predict(self, folder):
-        """Write the predictions; returns the names of the files."""
-        outputs = self._outputs()
-        if not np.isfinite(outputs).all():
-            raise InputError("the model's outputs are not finite")
-        name = 'predictions.tsv'
-        path = os.path.join(folder, name)
-        write_story_cloze_predictions(path, self._stories, softmax(outputs, axis=-1))
-        return [name]
-
-
 def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='gpt')
@@ -209,7 +170,12 @@ def main(argv=None):
         )
 
     _, dev_loader = make_loader(dev, args.dev_batch_size, shuffle=False)
-    evaluator = Evaluator(model, dev, dev_loader)
+    evaluator = ChoiceEvaluator(
+        lambda batch: choose(model, batch),
+        {'dev': (dev, dev_loader)},
+        write_story_cloze_predictions,
+        {'dev': 'predictions.tsv'},
+    )
     if not args.do_train:
         run_inference(args, evaluator.evaluate, evaluator.predict)
         return

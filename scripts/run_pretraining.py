@@ -202,9 +202,6 @@ def check_arguments(args):
         raise InputError('--sentencepiece and --vocab_file both name the vocabulary: give one')
     if args.pretrained and args.from_scratch:
         raise InputError('--pretrained and --from_scratch contradict one another: give one')
-    for name in ('short_seq_prob', 'masked_lm_prob'):
-        if not 0 <= getattr(args, name) <= 1:
-            raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 to 1')
 
 
 def check_phases(args):
@@ -292,60 +289,54 @@ def make_model(args, contexts):
 def make_loaders(args, model, tokenizer, contexts, workers):
     """Those of ``--data`` and ``--data_eval``; None where the flag isn't given."""
     longest = model.config.max_position_embeddings
-    common = {'ctx': contexts, 'workers': workers}
-    options = SampleOptions(
-        max_seq_length=args.max_seq_length,
-        max_predictions_per_seq=args.max_predictions_per_seq,
-        dupe_factor=1,
-        masked_lm_prob=args.masked_lm_prob,
-        short_seq_prob=args.short_seq_prob,
-        whole_word_mask=args.whole_word_mask,
-    )
     if (args.raw or args.synthetic_data) and args.max_seq_length > longest:
         raise InputError(
             f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
         )
-    shards = {'vocab': tokenizer.vocab, 'max_len': longest, **common}
-    texts = {'num_workers': args.num_dataset_workers, **common}
+    common = {'ctx': contexts, 'workers': workers}
+    shards = {**common, 'vocab': tokenizer.vocab, 'max_len': longest}
     train = evaluation = None
     if args.synthetic_data:
-        train = SyntheticLoader(
-            args.batch_size,
-            args.max_seq_length,
-            args.max_predictions_per_seq,
-            tokenizer.vocab,
-            seed=args.seed,
-            **common,
-        )
-    elif args.data and args.raw:
-        train = RawTextLoader(
-            matching_files(args.data), args.batch_size, tokenizer, options, seed=args.seed, **texts
-        )
+        sizes = args.batch_size, args.max_seq_length, args.max_predictions_per_seq
+        train = SyntheticLoader(*sizes, tokenizer.vocab, seed=args.seed, **common)
     elif args.data:
-        train = PretrainingLoader(
-            matching_files(args.data),
-            args.batch_size,
-            seed=args.seed,
-            num_buckets=args.num_buckets,
-            use_avg_len=args.use_avg_len,
-            circle_length=args.circle_length,
-            **shards,
-        )
-    if args.data_eval and args.raw and not args.eval_use_npz:
-        evaluation = RawTextLoader(
-            matching_files(args.data_eval), args.batch_size_eval, tokenizer, options, **texts
-        )
-    elif args.data_eval:
-        evaluation = PretrainingLoader(
-            matching_files(args.data_eval), args.batch_size_eval, shuffle=False, **shards
-        )
+        training = {name: getattr(args, name) for name in ('seed', 'num_buckets', 'use_avg_len')}
+        training['circle_length'] = args.circle_length
+        if args.raw:
+            train = make_text_loader(args, args.data, args.batch_size, tokenizer, common, training)
+        else:
+            train = PretrainingLoader(args.data, args.batch_size, **shards, **training)
+    if args.data_eval:
+        size = args.batch_size_eval
+        if args.raw and not args.eval_use_npz:
+            evaluation = make_text_loader(args, args.data_eval, size, tokenizer, common, {})
+        else:
+            evaluation = PretrainingLoader(args.data_eval, size, shuffle=False, **shards)
     return train, evaluation
+
+
+def make_text_loader(args, files, batch_size, tokenizer, common, training):
+    options = SampleOptions(
+        max_seq_length=args.max_seq_length,
+        max_predictions_per_seq=args.max_predictions_per_seq,
+        masked_lm_prob=args.masked_lm_prob,
+        short_seq_prob=args.short_seq_prob,
+        whole_word_mask=args.whole_word_mask,
+    )
+    options.warn_of_lost_masks()
+    return RawTextLoader(
+        files,
+        batch_size,
+        tokenizer=tokenizer,
+        options=options,
+        num_workers=args.num_dataset_workers,
+        **common,
+        **training,
+    )
 
 
 def describe_files(patterns):
     """What a resumed training knows its data by, wherever that lies."""
-    if patterns is None:
-        return None
     files = matching_files(patterns)
     return f'{len(files)} files of {sum(map(os.path.getsize, files))} bytes'
 
@@ -402,7 +393,7 @@ def make_loop(args, model, tokenizer, objective, loaders, contexts, workers):
         config=training_config(
             args,
             FREE,
-            data=describe_files(args.data),
+            data=None if args.synthetic_data else describe_files(args.data),
             gpus=len(contexts),
             vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
         ),
@@ -476,10 +467,15 @@ def main(argv=None, comm_backend=None):
     model, tokenizer = make_model(args, contexts)
     loaders = make_loaders(args, model, tokenizer, contexts, workers)
     objective = pretraining_objective(model, accuracies=not args.no_compute_acc)
-    if loaders[0] is not None:
-        train(args, model, tokenizer, objective, loaders, contexts, workers)
-    else:
-        evaluate_only(args, objective, loaders[1], workers)
+    try:
+        if loaders[0] is not None:
+            train(args, model, tokenizer, objective, loaders, contexts, workers)
+        else:
+            evaluate_only(args, objective, loaders[1], workers)
+    finally:
+        for loader in loaders:
+            if isinstance(loader, RawTextLoader):
+                loader.close()
 
 
 def evaluate_only(args, objective, loader, workers):

@@ -19,10 +19,12 @@ class ChoiceFeature(NamedTuple):
         As many in all examples.
     label : int or None
         Number of the right choice.
+    token_types : tuple of numpy.ndarray, of the same shapes, int32; or None
     """
 
     choices: Tuple[np.ndarray, ...]
     label: Optional[int]
+    token_types: Optional[Tuple[np.ndarray, ...]] = None
 
     @property
     def valid_length(self):
@@ -40,12 +42,14 @@ class ChoiceBatch(NamedTuple):
     labels : NDArray, shape (batch,), int32; or None
     indices : numpy.ndarray, shape (batch,), int64
         Places of the samples in the list that the loader was given.
+    token_types : NDArray, shape (batch, choices, length), int32; or None if the features have none
     """
 
     words: mx.nd.NDArray
     valid_length: mx.nd.NDArray
     labels: Optional[mx.nd.NDArray]
     indices: np.ndarray
+    token_types: Optional[mx.nd.NDArray] = None
 
 
 class ChoiceLoader(BucketedLoader):
@@ -55,15 +59,18 @@ class ChoiceLoader(BucketedLoader):
         samples = [self._features[index] for index in indices]
         texts = [choice for sample in samples for choice in sample.choices]
         shape = len(samples), len(samples[0].choices)
-        words = self._pad_ids(texts).reshape((*shape, -1))
         lengths = np.array([len(text) for text in texts]).reshape(shape)
-        labels = None
+        token_types = labels = None
+        if samples[0].token_types is not None:
+            rows = [row for sample in samples for row in sample.token_types]
+            token_types = self._pad_types(rows).reshape((*shape, -1)).as_in_context(self._ctx)
         if self._stack_labels is not None:
             labels = np.array([sample.label for sample in samples])
             labels = mx.nd.array(labels, ctx=self._ctx, dtype='int32')
         return ChoiceBatch(
-            words.as_in_context(self._ctx),
+            self._pad_ids(texts).reshape((*shape, -1)).as_in_context(self._ctx),
             mx.nd.array(lengths, ctx=self._ctx, dtype='int32'),
             labels,
             indices,
+            token_types,
         )

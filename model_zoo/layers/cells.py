@@ -1,5 +1,8 @@
 """Transformer cells: attention and feed-forward with residuals and layer normalization."""
 
+import contextlib
+
+import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from .attention import SelfAttention
@@ -7,10 +10,23 @@ from .causal_attention import CausalSelfAttention
 from .feed_forward import FeedForward
 from .precision import LayerNorm
 
-__all__ = ['DecoderCell', 'EncoderCell']
+__all__ = ['DecoderCell', 'EncoderCell', 'MirroredCell']
 
 
-class EncoderCell(HybridBlock):
+class MirroredCell(HybridBlock):
+    """A block whose inner results a training pass can do without; see `model_zoo.mirror`."""
+
+    #: whether the nodes of its graphs are marked to be computed again
+    mirrors = False
+
+    def _marked(self):
+        """A context: graphs' nodes that are made in it are computed again."""
+        if not self.mirrors:
+            return contextlib.nullcontext()
+        return mx.AttrScope(force_mirroring='True')
+
+
+class EncoderCell(MirroredCell):
     """One layer of a BERT encoder: normalization follows each residual ("post-norm").
 
     Parameters
@@ -54,10 +70,11 @@ class EncoderCell(HybridBlock):
             self.dropout = nn.Dropout(dropout)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
-        attended, probabilities, heads = self.attention(x, mask, head_mask, probe)
-        x = self.attention_norm(x + self.dropout(attended))
-        x = self.ffn_norm(x + self.dropout(self.ffn(x)))
-        return x, probabilities, heads
+        with self._marked():
+            attended, probabilities, heads = self.attention(x, mask, head_mask, probe)
+            x = self.attention_norm(x + self.dropout(attended))
+            x = x + self.dropout(self.ffn(x))
+        return self.ffn_norm(x), probabilities, heads
 
 
 class DecoderCell(EncoderCell):

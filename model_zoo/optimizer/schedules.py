@@ -143,7 +143,7 @@ class WarmupLinearSchedule(Schedule):
     ends = True
 
     def after_warmup(self, progress):
-        return max((progress - 1) / (self.warmup - 1), 0.0)
+        return max(0.0, (progress - 1) / (self.warmup - 1))  # 0.0 first, or the end is -0.0
 
 
 class WarmupCosineSchedule(Schedule):

@@ -10,16 +10,24 @@ from .arguments import (
     check_rates,
     check_training_arguments,
     data_checksum,
+    segment_files,
     training_config,
 )
 from .callbacks import ProgressLogger, TensorBoardWriter
 from .checkpoint import Checkpoint, CheckpointStore, check_same_config
 from .choice import ModelChoice, is_model_folder, parse_hparams
-from .evaluate import ClassifierEvaluator, evaluate_segments, write_predictions
+from .evaluate import (
+    ChoiceEvaluator,
+    ClassifierEvaluator,
+    evaluate_segments,
+    write_class_probabilities,
+    write_predictions,
+)
 from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
 from .host_trainer import HostTrainer
 from .interrupt import Interrupted, InterruptGuard, StopRequested
+from .labels import labels_of_folder, name_labels
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
 from .loss_scale import LossScale
 from .memory import CarriedMemory
@@ -38,6 +46,7 @@ __all__ = [
     'CarriedMemory',
     'Checkpoint',
     'CheckpointStore',
+    'ChoiceEvaluator',
     'ClassifierEvaluator',
     'DivergedError',
     'HorovodWorkers',
@@ -68,19 +77,23 @@ __all__ = [
     'evaluate_segments',
     'library_versions',
     'is_model_folder',
+    'labels_of_folder',
     'load_exported',
     'make_trainer',
     'make_workers',
     'mean_over_examples',
     'measure_perplexity',
+    'name_labels',
     'parse_hparams',
     'plot_curves',
     'predict',
     'run_inference',
     'run_training',
     'seed_all',
+    'segment_files',
     'start_run',
     'training_config',
+    'write_class_probabilities',
     'write_predictions',
     'write_results',
 ]

@@ -18,6 +18,7 @@ __all__ = [
     'check_rates',
     'check_training_arguments',
     'data_checksum',
+    'segment_files',
     'training_config',
 ]
 
@@ -149,6 +150,39 @@ def check_inference_arguments(args):
             raise InputError(f'--{flag} needs --{other}')
     if args.resume and args.only_inference:
         raise InputError('--resume continues a training: give it or --only_inference, not both')
+
+
+def segment_files(args, **names):
+    """The files of a task's segments: those of ``--SEGMENT_file``, or those of ``--data_dir``.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    **names
+        Segment -> tuple of the names that its file may have in the folder.
+
+    Returns
+    -------
+    dict
+        Segment -> path, of those that there are.
+
+    Raises
+    ------
+    InputError
+        If a flag names something else than a file, or the folder has none of the files.
+    """
+    check_files(args, *(f'{segment}_file' for segment in names))
+    files = {segment: getattr(args, f'{segment}_file') for segment in names}
+    if args.data_dir is not None:
+        found = {}
+        for segment, own in names.items():
+            paths = (os.path.join(args.data_dir, name) for name in own)
+            found[segment] = next(filter(os.path.isfile, paths), None)
+        if not any(found.values()):
+            expected = ', '.join(' or '.join(own) for own in names.values())
+            raise InputError(f'--data_dir {args.data_dir!r} has none of {expected}')
+        files = {segment: path or found[segment] for segment, path in files.items()}
+    return {segment: path for segment, path in files.items() if path}
 
 
 def data_checksum(values):

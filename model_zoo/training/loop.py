@@ -373,7 +373,8 @@ class TrainingLoop:
     def _run_epoch(self, guard):
         state = self.state
         batches = iter(self._loader.epoch(state.epoch, state.batch))
-        self._window_start = time.perf_counter()
+        if not self._window:
+            self._window_start = time.perf_counter()
         while state.step < self.num_steps:
             used = self._update(itertools.islice(batches, self._accumulate), guard)
             if not used:
@@ -387,7 +388,8 @@ class TrainingLoop:
                 self._log()
             if self._between_epochs(guard):
                 break
-        self._log()
+        if self._evaluate_interval is None:  # else epochs don't matter to the log
+            self._log()
         self._in_flight = None
 
     def _between_epochs(self, guard):
@@ -554,6 +556,7 @@ class TrainingLoop:
         done = state.step >= self.num_steps
         evaluate = self._evaluate_interval is None or (done and not self._finished())
         if evaluate:
+            self._log()
             self._evaluate_now(guard)
         if self._evaluate_interval is None or not done:
             state.epoch, state.batch = state.epoch + 1, 0

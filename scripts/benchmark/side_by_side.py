@@ -95,6 +95,11 @@ def report(title, rows, path=None, unit='GF/s'):
     path : str, optional
         Of the JSON file.
     unit : {'GF/s', 'tokens/s'}
+
+    Returns
+    -------
+    dict
+        What is written as JSON.
     """
     size, key = {'GF/s': (1e9, 'gflops'), 'tokens/s': (1, 'tokens_per_s')}[unit]
     peak = matmul_peak()
@@ -121,5 +126,7 @@ def report(title, rows, path=None, unit='GF/s'):
                     'runs': len(seconds),
                 }
             )
+    content = {'title': title, 'matmul_gflops': peak, 'results': results}
     if path:
-        write_json(path, {'title': title, 'matmul_gflops': peak, 'results': results})
+        write_json(path, content)
+    return content

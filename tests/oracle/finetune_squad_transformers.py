@@ -46,6 +46,18 @@ def inputs_of(features):
     }
 
 
+def batches(features, size, rng):
+    """Shuffled, of similar lengths, as ours are."""
+    order = rng.permutation(len(features))
+    lengths = [sum(feature.attention_mask) for feature in features]
+    parts = []
+    for start in range(0, len(order), 8 * size):
+        chunk = sorted(order[start : start + 8 * size], key=lengths.__getitem__)
+        parts += [chunk[place : place + size] for place in range(0, len(chunk), size)]
+    for place in rng.permutation(len(parts)):
+        yield [features[number] for number in parts[place]]
+
+
 def evaluate(model, examples, features, tokenizer, args):
     model.eval()
     results = []
@@ -96,9 +108,7 @@ def main():
     started, best = time.time(), {'f1': 0}
     for epoch in range(args.epochs):
         model.train()
-        order = rng.permutation(len(train))
-        for start in range(0, len(order), args.batch_size):
-            part = [train[place] for place in order[start : start + args.batch_size]]
+        for part in batches(train, args.batch_size, rng):
             loss = model(
                 **inputs_of(part),
                 start_positions=torch.tensor([each.start_position for each in part]),

@@ -166,6 +166,29 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
     assert (tmp_path / 'inference.json').exists() and not (tmp_path / 'results.json').exists()
 
 
+def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path, capsys):
+    argv = ['--task_name', 'custom', '--text_columns', 'text', '--output_dir', tmp_path]
+    argv += ['--bert_model', trained / 'best_model', '--max_len', '24', '--label_column', 'label']
+    argv += ['--dev_file', data / 'dev.tsv']
+    assert run(script, [*argv, '--test_file', data / 'test.tsv', '--do_predict=true']) == 0
+    lines = (tmp_path / 'test_results.tsv').read_text().splitlines()
+    beside = (trained / 'custom_probabilities.tsv').read_text().splitlines()[1:]
+    assert len(lines) == len(beside) == 21
+    for line, other in zip(lines, beside):  # no header and no index, and more digits
+        values = list(map(float, line.split('\t')))
+        assert values == pytest.approx(list(map(float, other.split('\t')[1:])), abs=2e-6)
+        assert sum(values) == pytest.approx(1, abs=1e-8)
+    inference = json.loads((tmp_path / 'inference.json').read_text())
+    assert inference['dev'] == {} and inference['predictions'][0] == 'test_results.tsv'
+    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
+    assert not (trained / 'test_results.tsv').exists()
+    assert run(script, [*argv, '--do_predict']) == 1
+    assert 'error: --do_predict: there is no test set' in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        script.parse_arguments(['--task_name', 'MRPC', '--do_predict=yes'])
+    assert not script.parse_arguments(['--task_name', 'MRPC', '--do_predict=false']).only_inference
+
+
 def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
     results = json.loads((trained / 'results.json').read_text())
     path = trained / results['best']['parameters']

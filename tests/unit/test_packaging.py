@@ -79,7 +79,7 @@ def test_imports_are_declared(arguments):
         pytest.skip('sys.stdlib_module_names came with Python 3.10')
     ours = {name.split('.')[0] for name in arguments['packages']}
     declared = names_of(arguments['install_requires'])
-    for extra in ('onnx', 'torch', 'tensorflow', 'tensorboard', 'gpt'):
+    for extra in ('onnx', 'torch', 'tensorflow', 'horovod', 'tensorboard', 'tagging', 'gpt'):
         declared |= names_of(arguments['extras_require'][extra])
     for name in ours:
         for path in (ROOT / name).rglob('*.py'):

@@ -6,8 +6,6 @@ and of GluonNLP 0.10, whose samples these are in distribution. What differs:
 - A document of which nothing follows takes its second segment from the documents of the same part
   of the corpus, not of all of it, so that memory doesn't grow with the corpus.
 - The end of a file ends a document.
-- Of whole words: a first piece of the second segment that continues a word (its beginning having
-  been cut off) isn't joined to the last word of the first segment.
 
 A sample is four places in the tokens of a part, until its ids are laid out with many others'.
 """
@@ -22,6 +20,7 @@ import sys
 import numpy as np
 
 from ...errors import InputError
+from .encoder import SentenceEncoder
 from .masking import draw_positions, replace_masked
 from .shards import Samples
 
@@ -29,8 +28,7 @@ __all__ = ['SampleMaker', 'SampleOptions']
 
 logger = logging.getLogger(__name__)
 
-_LINES = 4096  # tokenized together
-_NUMBERS = 2**18  # of a batch of rows that are laid out together; they stay in the cache
+_NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in the cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +69,7 @@ class SampleOptions:
             if getattr(self, name) < low:
                 raise InputError(f'{name} {getattr(self, name)}: give {low} or more')
         if not 0 < self.masked_lm_prob <= 1:
-            raise InputError(f'masked_lm_prob {self.masked_lm_prob}: give a number above 0, up to 1')
+            raise InputError(f'masked_lm_prob {self.masked_lm_prob}: give a number from 0 to 1')
         if not 0 <= self.short_seq_prob <= 1:
             raise InputError(f'short_seq_prob {self.short_seq_prob}: give a number from 0 to 1')
 
@@ -98,15 +96,17 @@ class SampleMaker:
     ----------
     corpus : Corpus
     tokenizer : object
-        With ``encode_batch``, ``is_first_subword`` and ``vocab``, as BERT's.
+        With ``encode_batch``, ``ids_of_chunks``, ``is_first_subword`` and ``vocab``, as BERT's.
     options : SampleOptions
+    is_random : bool
+        Whether the tokenizer draws a segmentation for each occurrence of a word.
     """
 
-    def __init__(self, corpus, tokenizer, options):
+    def __init__(self, corpus, tokenizer, options, is_random=False):
         self.corpus = corpus
         self.options = options
         self.vocab = vocab = tokenizer.vocab
-        self._tokenizer = tokenizer
+        self._encoder = SentenceEncoder(tokenizer, is_random)
         self._cls, self._sep = vocab[vocab.cls_token], vocab[vocab.sep_token]
         for role in ('mask_token', 'padding_token'):
             if getattr(vocab, role, None) is None:
@@ -114,7 +114,8 @@ class SampleMaker:
         self._mask, self._pad = vocab[vocab.mask_token], vocab[vocab.padding_token]
         self._begins_word = None
         if options.whole_word_mask:
-            self._begins_word = np.array([tokenizer.is_first_subword(t) for t in vocab.idx_to_token])
+            begins = map(tokenizer.is_first_subword, vocab.idx_to_token)
+            self._begins_word = np.fromiter(begins, bool, len(vocab))
 
     def make(self, start, stop, *seed):
         """Samples of the documents between two places of the corpus, in random order.
@@ -128,8 +129,8 @@ class SampleMaker:
 
         Returns
         -------
-        Samples or None
-            None if no document belongs to the part.
+        Samples
+            None at all if no document belongs to the part.
 
         Raises
         ------
@@ -142,42 +143,44 @@ class SampleMaker:
             sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
         tokens, documents = self._tokenize(self.corpus.documents(start, stop))
         if not documents:
-            return None
+            return Samples.none()
         strangers = []
         if len(documents) == 1:  # what doesn't follow has to come from somewhere
             tokens, strangers = self._with_stranger(tokens, start, stop)
-        parts = []
-        for dupe in range(self.options.dupe_factor):
-            sequence = np.random.SeedSequence([*seed, dupe])
-            rng = np.random.default_rng(sequence)
-            drawing = random.Random(int(sequence.generate_state(1, np.uint64)[0]))
-            pairs = draw_pairs(documents, strangers, self.options, drawing)
-            rows = max(1, _NUMBERS // self.options.max_seq_length)
-            for first in range(0, len(pairs), rows):
-                parts.append(self._lay_out(tokens, pairs[first : first + rows], rng))
-        samples = Samples.concatenate(parts)
-        return samples.take(rng.permutation(samples.count))
+        rng = np.random.default_rng(seed)
+        drawing = random.Random(int(rng.integers(2**63)))
+        pairs = np.concatenate(
+            [
+                draw_pairs(documents, strangers, self.options, drawing)
+                for _ in range(self.options.dupe_factor)
+            ]
+        )
+        rng.shuffle(pairs)
+        length, most = self.options.max_seq_length, self.options.max_predictions_per_seq
+        samples = Samples.empty(len(pairs), length, most)
+        rows = max(1, _NUMBERS // length)
+        for first in range(0, len(pairs), rows):
+            part = slice(first, first + rows)
+            self._fill(Samples(*(array[part] for array in samples)), tokens, pairs[part], rng)
+        return samples
 
     def _tokenize(self, documents):
         """Ids of all tokens, and for each document the places where its sentences begin and end."""
-        ids, bounds, place = [np.zeros(0, np.int32)], [], 0
-        lines = ((number, line) for number, document in enumerate(documents) for line in document)
-        last = None
-        while True:
-            batch = list(itertools.islice(lines, _LINES))
-            if not batch:
-                break
-            texts = [line for _, line in batch]
-            found = self._tokenizer.encode_batch(texts, pad=False, add_special_tokens=False)
-            ids += found.input_ids
-            for (number, _), length in zip(batch, found.valid_length.tolist()):
-                if length:
-                    if number != last:
-                        bounds.append([place])
-                        last = number
-                    place += length
-                    bounds[-1].append(place)
-        return np.concatenate(ids), bounds
+        sentences, sizes = [], []
+        for document in documents:
+            sentences += document
+            sizes.append(len(document))
+        ids, counts = self._encoder.encode(sentences)
+        counts, place, found = iter(counts), 0, []
+        for size in sizes:
+            bounds = [place]
+            for count in itertools.islice(counts, size):
+                if count:
+                    place += count
+                    bounds.append(place)
+            if len(bounds) > 1:
+                found.append(bounds)
+        return ids, found
 
     def _with_stranger(self, tokens, start, stop):
         """Tokens with those of a document of another part behind them, and its places."""
@@ -192,36 +195,39 @@ class SampleMaker:
             'documents'
         )
 
-    def _lay_out(self, tokens, pairs, rng):
-        """Samples of places in the tokens."""
+    def _fill(self, samples, tokens, pairs, rng):
+        """Write samples of places in the tokens."""
         options = self.options
-        length, most = options.max_seq_length, options.max_predictions_per_seq
-        (start_a, count_a, start_b, count_b), labels = cut_pairs(pairs, length - 3, rng)
+        (start_a, count_a, start_b, count_b), labels = cut_pairs(
+            pairs, options.max_seq_length - 3, rng
+        )
         valid = count_a + count_b + 3
-        columns = np.arange(length)
-        in_first = columns <= count_a[:, None]
-        source = np.where(in_first, start_a[:, None] - 1, (start_b - count_a - 2)[:, None])
-        ids = tokens.take(source + columns, mode='clip')
-        rows = np.arange(len(pairs))
+        rows, columns = np.arange(len(pairs)), np.arange(options.max_seq_length)
+        is_text, behind_a = columns < valid[:, None], columns > count_a[:, None]
+        places = behind_a * (start_b - count_a - 1 - start_a)[:, None]
+        places += columns + (start_a - 1)[:, None]
+        ids = samples.input_ids
+        tokens.take(places, mode='clip', out=ids)
         ids[:, 0] = self._cls
         ids[rows, count_a + 1] = ids[rows, valid - 1] = self._sep
-        is_text = columns < valid[:, None]
-        ids[~is_text] = self._pad
-        segments = is_text & (columns > count_a[:, None] + 1)
-        counts = np.clip(np.rint(valid * options.masked_lm_prob), 1, most).astype(int)
+        np.copyto(ids, self._pad, where=~is_text)
         candidates = is_text & (ids != self._cls) & (ids != self._sep)
-        begins_word = None if self._begins_word is None else self._begins_word[ids]
-        positions = draw_positions(candidates, counts, most, rng, begins_word)
-        masked_ids, drawn = replace_masked(ids, positions, self._mask, len(self.vocab), rng)
-        return Samples(
-            ids,
-            segments.astype(np.int32),
-            np.where(drawn, positions, 0).astype(np.int32),
-            masked_ids,
-            drawn.astype(np.float32),
-            labels.astype(np.int32),
-            valid.astype(np.int32),
+        counts = np.rint(valid * options.masked_lm_prob).astype(int)
+        positions = draw_positions(
+            candidates,
+            counts.clip(1, options.max_predictions_per_seq),
+            options.max_predictions_per_seq,
+            rng,
+            None if self._begins_word is None else self._begins_word[ids],
         )
+        masked_ids, drawn = replace_masked(ids, positions, self._mask, len(self.vocab), rng)
+        samples.masked_lm_ids[:] = masked_ids
+        samples.masked_lm_positions[:] = np.where(drawn, positions, 0)
+        samples.masked_lm_weights[:] = drawn
+        np.logical_and(is_text, behind_a, out=samples.segment_ids, casting='unsafe')
+        samples.segment_ids[rows, count_a + 1] = 0
+        samples.next_sentence_labels[:] = labels
+        samples.valid_lengths[:] = valid
 
 
 def draw_pairs(documents, strangers, options, drawing):

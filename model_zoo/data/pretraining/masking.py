@@ -26,53 +26,55 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
 
     Returns
     -------
-    numpy.ndarray, shape (samples, most), int64
+    numpy.ndarray, shape (samples, most)
         Each row rises, and ends with the length where there are no more.
     """
     length = candidates.shape[1]
     if begins_word is None:
-        drawn = _draw_tokens(candidates, counts, min(most, length), rng)
+        places, allowed = _in_random_order(candidates, rng)
+        drawn = places[:, :most]
+        drawn[np.arange(drawn.shape[1]) >= np.minimum(counts, allowed)[:, None]] = length
     else:
-        drawn = _draw_words(candidates, counts, begins_word, rng)
+        drawn = np.where(
+            _draw_words(candidates, counts, begins_word, rng), np.arange(length), length
+        )
     positions = np.sort(drawn, axis=1)[:, :most]
     return np.pad(positions, ((0, 0), (0, most - positions.shape[1])), constant_values=length)
 
 
-def _draw_tokens(candidates, counts, most, rng):
-    length = candidates.shape[1]
-    keys = rng.random(candidates.shape, dtype=np.float32)
-    keys[~candidates] = 2
-    # those of the smallest keys, found by the quicker half of sorting
-    drawn = np.argpartition(keys, most - 1, axis=1)[:, :most]
-    keys = np.take_along_axis(keys, drawn, axis=1)
-    order = np.argsort(keys, axis=1)
-    keys = np.take_along_axis(keys, order, axis=1)
-    drawn = np.take_along_axis(drawn, order, axis=1)
-    drawn[(np.arange(most) >= counts[:, None]) | (keys > 1)] = length
-    return drawn
+def _in_random_order(chosen, rng):
+    """The true places of each row in random order, with the others behind; how many are true."""
+    length = chosen.shape[1]
+    columns = np.arange(length, dtype=np.uint32)
+    low_bits = np.uint32((1 << length.bit_length()) - 1)
+    # random high bits over the place: sorting numbers is quicker than finding out their order
+    keys = rng.integers(2**32, size=chosen.shape, dtype=np.uint32)
+    keys |= low_bits
+    keys ^= low_bits ^ columns
+    np.putmask(keys, ~chosen, np.uint32(2**32 - 1))
+    keys.sort(axis=1)
+    keys &= low_bits
+    return keys, chosen.sum(axis=1)
 
 
 def _draw_words(candidates, counts, begins_word, rng):
     rows, length = np.arange(len(candidates)), candidates.shape[1]
-    places = np.arange(length)
-    # the first candidate after something else begins a word, whatever it is
-    after_other = np.pad(~candidates[:, :-1], ((0, 0), (1, 0)), constant_values=True)
-    first = candidates & (begins_word | after_other)
-    word_of = np.maximum.accumulate(np.where(first, places, 0), axis=1)
-    flat = (word_of + rows[:, None] * length)[candidates]
+    first = candidates & begins_word
+    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # whatever it is
+    begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
+    flat = (begin + rows[:, None] * length)[candidates]
     sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)
-    keys = rng.random(candidates.shape, dtype=np.float32)
-    keys[~first] = 2
-    order = np.argsort(keys, axis=1)
+    places, numbers = _in_random_order(first, rng)
     left, taken = np.array(counts), np.zeros(candidates.shape, bool)
-    for words in order.T[: first.sum(axis=1).max(initial=0)]:  # of each row one, in drawn order
+    for number, words in enumerate(places.T[: numbers.max(initial=0)]):  # one of each row
+        words = np.minimum(words, length - 1)  # rows with fewer words have no place here
         size = sizes[rows, words]
-        fits = first[rows, words] & (size <= left)
+        fits = (number < numbers) & (size <= left)
         taken[rows[fits], words[fits]] = True
         left[fits] -= size[fits]
         if not left.any():
             break
-    return np.where(candidates & np.take_along_axis(taken, word_of, axis=1), places, length)
+    return candidates & np.take_along_axis(taken, begin, axis=1)
 
 
 def replace_masked(input_ids, positions, mask_id, vocab_size, rng):

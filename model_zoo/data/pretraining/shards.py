@@ -21,7 +21,8 @@ from ..pickles import read_object_array
 __all__ = ['Samples', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_shard']
 
 _COMPRESSION = 1  # three times as fast as zlib's default, and files a tenth larger
-_MEMBERS = 'input_ids', 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', 'masked_lm_weights'
+_WEIGHTS = 'masked_lm_weights'
+_MATRICES = 'input_ids', 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', _WEIGHTS
 
 
 class Samples(NamedTuple):
@@ -55,6 +56,18 @@ class Samples(NamedTuple):
     def take(self, rows):
         """The samples at `rows`, as copies."""
         return Samples(*(array[rows] for array in self))
+
+    @classmethod
+    def empty(cls, count, length, masks):
+        """Room for samples."""
+        shapes = [(count, length)] * 2 + [(count, masks)] * 3 + [count] * 2
+        kinds = [np.float32 if name == _WEIGHTS else np.int32 for name in cls._fields]
+        return cls(*map(np.empty, shapes, kinds))
+
+    @classmethod
+    def none(cls):
+        """No samples."""
+        return cls.empty(0, 0, 0)
 
     @classmethod
     def concatenate(cls, parts):
@@ -229,9 +242,9 @@ def _padded(path, arrays):
     """Samples of a file's arrays, whose rows may have several lengths."""
     padded = {}
     for name, array in arrays.items():
-        dtype = np.float32 if name == 'masked_lm_weights' else np.int32
+        dtype = np.float32 if name == _WEIGHTS else np.int32
         try:
-            if name not in _MEMBERS:
+            if name not in _MATRICES:
                 padded[name] = array.reshape(-1).astype(dtype)
             elif array.dtype != object:
                 padded[name] = array.astype(dtype, copy=False)
@@ -243,7 +256,7 @@ def _padded(path, arrays):
         except (TypeError, ValueError) as error:
             raise InputError(f'{path}: the rows of {name} are no lists of numbers') from error
         if len(padded[name]) != len(arrays['valid_lengths']) or padded[name].ndim != (
-            2 if name in _MEMBERS else 1
+            2 if name in _MATRICES else 1
         ):
             raise InputError(
                 f'{path}: {name} has the shape {padded[name].shape}, and there are '
@@ -269,10 +282,14 @@ def _check(path, samples, vocab, max_len):
     shapes = {samples.masked_lm_positions.shape, samples.masked_lm_ids.shape, weights.shape}
     if len(shapes) > 1:
         refuse(f'positions, ids and weights of the masks have the shapes {sorted(shapes)}')
-    if not np.isin(weights, (0, 1)).all() or not np.isin(samples.next_sentence_labels, (0, 1)).all():
-        refuse('a weight of a mask, or a label of a next sentence, is neither 0 nor 1')
-    if not np.isin(samples.segment_ids, (0, 1)).all():
-        refuse('a segment is neither 0 nor 1')
+    binary = {
+        'weight of a mask': weights,
+        'label of a next sentence': samples.next_sentence_labels,
+        'segment': samples.segment_ids,
+    }
+    for name, array in binary.items():
+        if not ((array == 0) | (array == 1)).all():
+            refuse(f'a {name} is neither 0 nor 1')
     places = samples.masked_lm_positions
     if places.min(initial=0) < 0 or (places * (weights > 0) >= lengths[:, None]).any():
         refuse('a mask is at a position that its sequence does not have')

@@ -12,7 +12,7 @@ import pytest
 from bert.model import BertModel
 from bert.tokenizer import BertTokenizer
 from bert_embedding import BertEmbedding
-from bert_embedding.embedding import _windows
+from model_zoo.data.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
 
 
@@ -128,7 +128,7 @@ def test_empty_input(tiny):
 
 @pytest.mark.parametrize('count', [0, 1, 29, 30, 31, 45, 46, 61, 300])
 def test_windows_give_each_piece_most_context(count):
-    windows = _windows(count, 30)
+    windows = even_windows(count, 30)
     owners = [None] * count
     for number, window in enumerate(windows):
         assert 0 <= window.start <= window.first <= window.last <= window.stop <= count
@@ -147,7 +147,7 @@ def test_long_sentence_is_embedded_in_windows(tiny, tiny_dir, caplog):
     tokens, vectors = tiny(['a b', sentence, 'c'])[1]
     assert tokens == sentence.split()
     assert len(vectors) == 70
-    windows = _windows(70, 30)
+    windows = even_windows(70, 30)
     assert len(windows) > 2
     edges = []
     for window in windows:
@@ -374,7 +374,6 @@ def test_bad_options(tiny):
 @pytest.mark.parametrize(
     'arguments,message',
     [
-        ({'dtype': 'float16'}, "dtype is 'float16'.*pre-training"),
         ({'max_seq_length': 2}, 'max_seq_length is 2; it must be from 3'),
         ({'max_seq_length': 33}, 'max_seq_length is 33; .* to 32'),
         ({'batch_size': 0}, 'batch_size is 0'),
@@ -387,6 +386,8 @@ def test_bad_arguments(tiny_dir, arguments, message):
 
 
 def test_unknown_names(tmp_path):
+    with pytest.raises(UnknownNameError, match="'int8'; known: bfloat16, float16, float32"):
+        BertEmbedding(dtype='int8')
     with pytest.raises(UnknownNameError, match='bert_1_1_1.*bert_12_768_12'):
         BertEmbedding(model='bert_1_1_1')
     with pytest.raises(UnknownNameError, match='wikipedia.*wiki_cn_cased'):

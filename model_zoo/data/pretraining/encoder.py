@@ -1,0 +1,79 @@
+"""Sentences to ids, for texts of which most words come again."""
+
+import array
+
+import numpy as np
+
+from ...tokenization.text import CHUNK
+
+__all__ = ['SentenceEncoder']
+
+_SENTENCES = 1024  # whose new chunks are tokenized together
+_CACHED_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
+
+
+class SentenceEncoder:
+    """The ids of sentences, without special tokens.
+
+    Keeps the ids of each chunk of text between white space as bytes, which are quick to join. So
+    pieces must not depend on what is beyond white space, as those of BERT's tokenizers don't.
+
+    Parameters
+    ----------
+    tokenizer : object
+        With ``encode_batch`` and ``ids_of_chunks``, as BERT's.
+    is_random : bool
+        Whether it draws a segmentation for each occurrence; then nothing is kept.
+    """
+
+    def __init__(self, tokenizer, is_random=False):
+        self._tokenizer = tokenizer
+        self._is_random = is_random
+        self._forget()
+
+    def _forget(self):
+        self._ids, self._chars = {}, 0
+
+    def encode(self, sentences):
+        """Ids of sentences.
+
+        Parameters
+        ----------
+        sentences : list of str
+
+        Returns
+        -------
+        ids : numpy.ndarray, int32
+            Of all sentences, one after the other.
+        counts : list of int
+            How many are each one's.
+        """
+        encode = self._encode_anew if self._is_random else self._encode_known
+        parts = []
+        for start in range(0, len(sentences), _SENTENCES):
+            parts += encode(sentences[start : start + _SENTENCES])
+        ids = np.frombuffer(b''.join(parts), np.intc)
+        return ids, [len(part) // ids.itemsize for part in parts]
+
+    def _encode_known(self, sentences):
+        # the two agree on what is printable, and one is quicker
+        chunks = [
+            text.split() if text.isascii() and text.isprintable() else CHUNK.findall(text)
+            for text in sentences
+        ]
+        if self._chars > _CACHED_CHARS:
+            self._forget()
+        new = list(set().union(*chunks).difference(self._ids))
+        if new:
+            ids = self._tokenizer.ids_of_chunks(new)
+            self._ids.update(zip(new, (array.array('i', each).tobytes() for each in ids)))
+            self._chars += sum(map(len, new))
+        known = self._ids.__getitem__
+        return [b''.join(map(known, each)) for each in chunks]
+
+    def _encode_anew(self, sentences):
+        found = self._tokenizer.encode_batch(sentences, pad=False, add_special_tokens=False)
+        return [ids.tobytes() for ids in found.input_ids]
+
+    def __getstate__(self):
+        return {**self.__dict__, '_ids': {}, '_chars': 0}

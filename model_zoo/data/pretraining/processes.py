@@ -1,0 +1,140 @@
+"""One function in several processes, whose results are there before they are asked for."""
+
+import collections
+import concurrent.futures
+import concurrent.futures.process
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+
+from ...errors import InputError
+
+__all__ = ['Processes']
+
+_function = None  # of a worker process
+
+
+class Processes:
+    """Worker processes that call one function.
+
+    They are started when they are needed, from a server process that has imported the modules (so
+    that this is paid for once): this process may have threads, a GPU or a network at work by then,
+    which don't survive a fork. They end with this process, whatever ends it.
+
+    Parameters
+    ----------
+    function : callable
+        Can be pickled, as can its arguments and results.
+    count : int
+        0 to call it in this process.
+    """
+
+    def __init__(self, function, count):
+        self._function = function
+        self._count = count
+        self._executor = None
+
+    def submit(self, *arguments):
+        """Let a process call the function, when one is free.
+
+        Returns
+        -------
+        object
+            With ``result()``, which waits for it (and raises InputError if a process was killed),
+            and ``cancel()``. Without processes, the function is called by ``result()``.
+        """
+        if not self._count:
+            return _Later(self._function, arguments)
+        if self._executor is None:
+            method = 'forkserver'
+            if method not in multiprocessing.get_all_start_methods():
+                method = 'spawn'
+            context = multiprocessing.get_context(method)
+            if method == 'forkserver':
+                context.set_forkserver_preload([__name__])
+            self._executor = concurrent.futures.ProcessPoolExecutor(
+                self._count, context, initializer=_set_up, initargs=(self._function,)
+            )
+        return _Pending(self._executor.submit(_call, *arguments))
+
+    def map(self, arguments):
+        """Call the function with each tuple of arguments; few results wait at a time.
+
+        Yields
+        ------
+        object
+            The results, in order.
+        """
+        waiting = collections.deque()
+        try:
+            for each in arguments:
+                waiting.append(self.submit(*each))
+                if len(waiting) > 2 * self._count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for result in waiting:
+                result.cancel()
+
+    def close(self):
+        """End the processes once they have done what they are at."""
+        if self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+class _Later:
+    """A result that is made when it is asked for."""
+
+    def __init__(self, function, arguments):
+        self._function, self._arguments = function, arguments
+
+    def result(self):
+        return self._function(*self._arguments)
+
+    def cancel(self):
+        pass
+
+
+class _Pending:
+    """A result that a process makes."""
+
+    def __init__(self, future):
+        self._future = future
+
+    def result(self):
+        try:
+            return self._future.result()
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise InputError(
+                'a worker process was killed, perhaps for want of memory: use fewer'
+            ) from error
+
+    def cancel(self):
+        self._future.cancel()
+
+
+def _set_up(function):
+    global _function
+    _function = function
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to handle
+    os.environ['TOKENIZERS_PARALLELISM'] = 'false'  # there are processes enough
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent():
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _call(*arguments):
+    return _function(*arguments)

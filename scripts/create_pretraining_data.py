@@ -1,0 +1,178 @@
+"""Make the samples of BERT's pre-training from text.
+
+    python create_pretraining_data.py --input_file sample_text.txt --output_dir out \\
+        --vocab book_corpus_wiki_en_uncased --max_seq_length 128 --max_predictions_per_seq 20 \\
+        --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 --verbose
+
+The text has one sentence a line, and blank lines between documents. The flags and their defaults
+are those of GluonNLP 0.10's script of this name, as are the keys of the files that are written to
+``--output_dir``. It reads the text in parts of ``--part_mb``, so the memory doesn't grow with it;
+the second segment that doesn't follow the first comes from a document of the same part.
+"""
+
+import logging
+import os
+import sys
+import time
+
+from tqdm import tqdm
+
+from bert.tokenizer import BertSPTokenizer, open_tokenizer
+from model_zoo import cli
+from model_zoo.data.pretraining import (
+    PART_BYTES,
+    Corpus,
+    SampleMaker,
+    SampleOptions,
+    create_shards,
+    matching_files,
+    read_shard,
+)
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
+
+logger = logging.getLogger('create_pretraining_data')
+
+BASE = 'bert_12_768_12'  # whose data sets have the vocabularies that are called after them
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--input_file', required=True, help='text in UTF-8; wildcards, separated by commas')
+    add('--output_dir', required=True, help='for part-000.npz, part-001.npz and so on')
+    add(
+        '--vocab',
+        '--dataset_name',
+        '--vocab_file',
+        help='name of the data set that has it, such as book_corpus_wiki_en_uncased; or a '
+        'vocab.txt, or the folder of a model',
+    )
+    add('--sentencepiece', help='SentencePiece model, in place of --vocab')
+    add('--cased', action='store_true', help='keep the case, with --sentencepiece or a vocab.txt')
+    add('--sp_nbest', type=int, default=0, help='draw a segmentation from so many best ones')
+    add('--sp_alpha', type=float, default=1.0, help='inverse temperature of that draw')
+    add('--whole_word_mask', action='store_true', help='mask all pieces of a word, or none')
+    add('--max_seq_length', type=int, default=512, help='of the tokens, the special ones counted')
+    add('--max_predictions_per_seq', type=int, default=80, help='most masks of a sample')
+    add('--random_seed', type=int, default=12345)
+    add('--dupe_factor', type=int, default=5, help='go through the text so often')
+    add('--masked_lm_prob', type=float, default=0.15, help='part of the tokens that is masked')
+    add(
+        '--short_seq_prob',
+        type=float,
+        default=0.1,
+        help='part of the documents that is cut into shorter samples',
+    )
+    add('--verbose', action='store_true', help='show a sample')
+    add('--num_workers', type=int, default=8, help='processes, at most; as many as processors')
+    add('--num_outputs', type=int, default=1, help='files, at least; more for much text')
+    add(
+        '--part_mb',
+        type=float,
+        default=PART_BYTES / 2**20,
+        help="text that is read at a time, and makes a file; it decides on a worker's memory",
+    )
+    return parser.parse_args(argv)
+
+
+def make_tokenizer(args):
+    """Of the vocabulary that the flags name."""
+    if args.sentencepiece:
+        if args.vocab:
+            logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
+        if not os.path.isfile(args.sentencepiece):
+            raise InputError(f'--sentencepiece {args.sentencepiece!r}: no such file')
+        return BertSPTokenizer(
+            args.sentencepiece,
+            num_best=args.sp_nbest,
+            alpha=args.sp_alpha,
+            lower=not args.cased,
+        )
+    if not args.vocab:
+        raise InputError('give --vocab, a name or a file, or --sentencepiece')
+    if os.path.exists(args.vocab):
+        file = find_vocab_file(None, path=args.vocab)
+        if args.cased:
+            file = file._replace(do_lower_case=False)
+    else:
+        name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)
+        try:
+            file = find_vocab_file(*name)
+        except UnknownNameError as error:
+            raise InputError(
+                f'--vocab {args.vocab!r} is neither a file nor a data set: {error}'
+            ) from error
+        if args.cased and file.do_lower_case:
+            raise InputError(f'--cased: the vocabulary {args.vocab} is an uncased one')
+    return open_tokenizer(file)
+
+
+def show_sample(folder, tokenizer):
+    """Log a sample of the first file."""
+    path = min(os.path.join(folder, name) for name in os.listdir(folder) if name[:5] == 'part-')
+    samples = read_shard(path)
+    length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
+    tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
+    labels = tokenizer.convert_ids_to_tokens(samples.masked_lm_ids[0, :masks])
+    logger.debug('a sample of %s:', path)
+    logger.debug('tokens: %s', ' '.join(tokens))
+    logger.debug('segment_ids: %s', samples.segment_ids[0, :length].tolist())
+    logger.debug('masked_lm_positions: %s', samples.masked_lm_positions[0, :masks].tolist())
+    logger.debug('masked_lm_labels: %s', ' '.join(labels))
+    logger.debug('is_random_next: %s', bool(samples.next_sentence_labels[0]))
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    cli.setup_logging(verbose=args.verbose)
+    options = SampleOptions(
+        max_seq_length=args.max_seq_length,
+        max_predictions_per_seq=args.max_predictions_per_seq,
+        dupe_factor=args.dupe_factor,
+        masked_lm_prob=args.masked_lm_prob,
+        short_seq_prob=args.short_seq_prob,
+        whole_word_mask=args.whole_word_mask,
+    )
+    options.warn_of_lost_masks()
+    if not args.part_mb > 0:
+        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
+    corpus = Corpus(matching_files(args.input_file))
+    tokenizer = make_tokenizer(args)
+    logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
+    started = time.perf_counter()
+    with tqdm(unit='file', disable=None) as bar:
+
+        def progress(done, parts, facts):
+            bar.total = parts
+            bar.set_postfix(samples=facts.samples, refresh=False)
+            bar.update(done - bar.n)
+
+        facts = create_shards(
+            SampleMaker(corpus, tokenizer, options),
+            args.output_dir,
+            seed=args.random_seed,
+            num_outputs=args.num_outputs,
+            num_workers=args.num_workers,
+            part_bytes=max(1, int(args.part_mb * 2**20)),
+            progress=progress,
+        )
+    folder = os.path.expanduser(args.output_dir)
+    if args.verbose:
+        show_sample(folder, tokenizer)
+    seconds = time.perf_counter() - started
+    logger.info(
+        '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '
+        'sentence; %.1f s, %.0f samples/s',
+        facts.samples,
+        facts.tokens / facts.samples,
+        folder,
+        100 * facts.masks / facts.tokens,
+        100 * facts.random_next / facts.samples,
+        seconds,
+        facts.samples / seconds,
+    )
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

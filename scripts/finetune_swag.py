@@ -1,0 +1,222 @@
+"""Fine-tune BERT on SWAG, or on other questions with several answers to choose from.
+
+    python finetune_swag.py --data_dir swagaf/data --do_train --do_eval --bert_model \\
+        bert-base-uncased --train_batch_size 16 --learning_rate 2e-5 --max_seq_length 80
+
+The flags and their defaults are those of pytorch-pretrained-bert's run_swag.py, and the other
+training scripts'. The files are SWAG's CSV, or JSON lines with the same fields; the number of
+endings is theirs. ``--output_dir`` receives the log, ``results.json``, ``curves.png``, the
+parameters after the last epochs and the best one, ``best_model/`` for
+``BertForMultipleChoice.from_pretrained``, checkpoints for ``--resume``, and with ``--do_eval``
+``dev_predictions.tsv`` and, if there is a test set, ``test_predictions.tsv``, of the best epoch.
+``--do_eval`` alone evaluates a model.
+"""
+
+import argparse
+import logging
+import os
+import sys
+
+from bert import BertForMultipleChoice
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.data import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
+from model_zoo.errors import InputError
+from model_zoo.training import (
+    ChoiceEvaluator,
+    ModelChoice,
+    add_comm_backend_argument,
+    add_training_arguments,
+    check_at_least_one,
+    check_training_arguments,
+    data_checksum,
+    make_workers,
+    mean_over_examples,
+    run_inference,
+    run_training,
+    segment_files,
+    start_run,
+    training_config,
+)
+
+logger = logging.getLogger('finetune_swag')
+
+FILES = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
+# What may differ when a training is resumed: where the files are, and what follows the training.
+FREE = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('task').add_argument
+    add('--do_train', action='store_true')
+    add('--do_eval', action='store_true', help='write predictions')
+    add('--data_dir', help='folder with train.csv, val.csv and perhaps test.csv')
+    add('--train_file', help='instead of that in --data_dir; CSV or JSON lines')
+    add('--dev_file', help='likewise')
+    add('--test_file', help='likewise')
+    add('--max_seq_length', type=int, default=128, help='of the tokens, the special ones counted')
+    add('--round_to', type=int, help='pad batches to multiples of this length')
+    add('--do_lower_case', action='store_true', help='check that the vocabulary is for lower case')
+    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    add_training_arguments(
+        parser,
+        aliases={
+            'accumulate': ('gradient_accumulation_steps',),
+            'dev_batch_size': ('eval_batch_size',),
+            'lr': ('learning_rate',),
+            'warmup_ratio': ('warmup_proportion',),
+        },
+    )
+    parser.set_defaults(lr=5e-5, seed=42)
+    add = parser.add_argument_group("run_swag.py's").add_argument
+    add(
+        '--train_batch_size', type=int,
+        help='examples of an update: --batch_size times --gradient_accumulation_steps',
+    )  # fmt: skip
+    add(
+        '--num_train_epochs', type=whole_number, dest='epochs', default=argparse.SUPPRESS,
+        help='as --epochs',
+    )  # fmt: skip
+    add(
+        '--fp16', action='store_const', const='float16', dest='dtype', default=argparse.SUPPRESS,
+        help='as --dtype float16',
+    )  # fmt: skip
+    add_comm_backend_argument(parser)
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def whole_number(text):
+    """An int that may be written as run_swag.py has it, 3.0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = None
+    if value is None or not value.is_integer():
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
+    return int(value)
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    check_at_least_one(args, 'round_to', 'train_batch_size')
+    if not (args.do_train or args.do_eval):
+        raise InputError('nothing to do: give --do_train, --do_eval or both')
+    if args.resume and not args.do_train:
+        raise InputError('--resume continues a training: it needs --do_train')
+    if args.train_batch_size:
+        parts = args.accumulate or 1
+        if args.train_batch_size % parts:
+            raise InputError(
+                f'--train_batch_size {args.train_batch_size} cannot be divided into '
+                f'--gradient_accumulation_steps {parts}'
+            )
+        args.batch_size = args.train_batch_size // parts
+
+
+def read_examples(args):
+    """Segment -> examples."""
+    files = segment_files(args, **FILES)
+    if not args.do_train:
+        files.pop('train', None)
+    needed = ('train', 'dev') if args.do_train else () if files else ('dev',)
+    for segment in needed:
+        if segment not in files:
+            raise InputError(f'there is no {segment} set: give --{segment}_file, or --data_dir')
+    sets = {segment: read_swag(path) for segment, path in files.items()}
+    for segment in needed:
+        if sets[segment][0].label is None:
+            raise InputError(f'{files[segment]!r} has no labels: training needs them')
+    return sets
+
+
+def make_model(args, choice, ctx):
+    """The model, initialized, and its tokenizer."""
+    if not args.do_train and not choice.has_task:
+        logger.warning('--model_parameters is not set: the answers are those of a random model')
+    model, tokenizer = choice.build(
+        BertForMultipleChoice,
+        open_tokenizer,
+        ctx,
+        {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
+    )
+    longest = model.config.max_position_embeddings
+    if args.max_seq_length > longest:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
+        )
+    if args.do_lower_case and not tokenizer.do_lower_case:
+        raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
+    return model, tokenizer
+
+
+def make_loader(args, features, tokenizer, ctx, **options):
+    return ChoiceLoader(
+        features,
+        seed=args.seed,
+        round_to=args.round_to,
+        pad_val=tokenizer.pad_token_id,
+        ctx=ctx,
+        **options,
+    )
+
+
+def train(args, model, tokenizer, features, loader, evaluator, workers):
+    checksum = data_checksum(part for each in features for part in (*each.choices, each.label))
+    run_training(
+        args,
+        model,
+        loader,
+        mean_over_examples(
+            lambda batch: model(batch.words, batch.token_types, batch.valid_length, batch.labels)
+        ),
+        evaluator.evaluate,
+        name='bert_swag',
+        title=f'SWAG, {os.path.basename(os.path.normpath(args.bert_model))}',
+        score_name='accuracy',
+        config=training_config(
+            args, FREE, train_file=f'{len(features)} examples with checksum {checksum}'
+        ),
+        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        predict=evaluator.predict if args.do_eval else None,
+        results={'choices': len(features[0].choices)},
+        workers=workers,
+    )
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    choice = ModelChoice(args, family='bert')
+    sets = read_examples(args)
+    workers = make_workers(args.comm_backend)
+    ctx = start_run(args, 'swag', workers)
+    model, tokenizer = make_model(args, choice, ctx)
+    make_features = SwagFeatures(tokenizer, args.max_seq_length)
+    features = {segment: make_features(examples) for segment, examples in sets.items()}
+    train_features = features.pop('train', None)
+    evaluator = ChoiceEvaluator(
+        lambda batch: model(batch.words, batch.token_types, batch.valid_length),
+        {
+            segment: (
+                sets[segment],
+                make_loader(args, each, tokenizer, ctx, batch_size=args.dev_batch_size),
+            )
+            for segment, each in features.items()
+        },
+        write_swag_predictions,
+        {segment: f'{segment}_predictions.tsv' for segment in features},
+    )
+    if not args.do_train:
+        run_inference(args, evaluator.evaluate, evaluator.predict)
+        return
+    loader = make_loader(
+        args, train_features, tokenizer, ctx,
+        batch_size=args.batch_size, shuffle=True, workers=workers,
+    )  # fmt: skip
+    train(args, model, tokenizer, train_features, loader, evaluator, workers)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

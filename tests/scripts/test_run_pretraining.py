@@ -1,0 +1,451 @@
+"""scripts/run_pretraining.py end to end, on small models and made-up shards."""
+
+import errno
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bert import BertForPreTraining
+from model_zoo import cli
+from model_zoo.checkpoint import read_tensors
+from model_zoo.data.pretraining import Samples, write_shard
+from model_zoo.data.vocab import load_vocab
+from model_zoo.errors import InputError
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = ROOT / 'scripts' / 'run_pretraining.py'
+
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+WORDS = [f'w{number}' for number in range(40)]
+LENGTH, MASKS = 16, 3
+SIZE = ['--hparams', 'num_layers=1,units=16', f'hidden_size=32,num_heads=2,max_length={LENGTH}']
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('run_pretraining', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_samples(count, seed):
+    """Random sentences; the second one is the next one where it begins with the first one's word.
+    """
+    random = np.random.RandomState(seed)
+    ids = np.zeros((count, LENGTH), np.int32)
+    masked = {
+        name: np.zeros((count, MASKS), dtype)
+        for name, dtype in (('positions', np.int32), ('ids', np.int32), ('weights', np.float32))
+    }
+    lengths = random.randint(9, LENGTH + 1, count).astype(np.int32)
+    labels = random.randint(0, 2, count).astype(np.int32)
+    for row, length in enumerate(lengths):
+        ids[row, :length] = random.randint(len(SPECIAL), len(SPECIAL) + len(WORDS), length)
+        ids[row, [0, 4, length - 1]] = [2, 3, 3]
+        ids[row, 5] = ids[row, 1] if labels[row] == 0 else len(SPECIAL)
+        places = 6 + np.arange(random.randint(1, min(MASKS, length - 7) + 1))
+        masked['positions'][row, : len(places)] = places
+        masked['ids'][row, : len(places)] = ids[row, places]
+        masked['weights'][row, : len(places)] = 1
+        ids[row, places] = 4
+    segments = ((np.arange(LENGTH) > 4) & (np.arange(LENGTH) < lengths[:, None])).astype(np.int32)
+    return Samples(ids, segments, *masked.values(), labels, lengths)
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """A folder with vocab.txt and the shards train-0.npz, train-1.npz and eval.npz."""
+    folder = tmp_path_factory.mktemp('data')
+    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n', encoding='utf-8')
+    vocab = load_vocab(str(folder / 'vocab.txt'))
+    for seed, name in enumerate(('train-0', 'train-1', 'eval')):
+        write_shard(str(folder / f'{name}.npz'), make_samples(18, seed), vocab)
+    return folder
+
+
+@pytest.fixture
+def arguments(data, tmp_path):
+    return lambda *more: [
+        *('--data', str(data / 'train-*.npz'), '--data_eval', str(data / 'eval.npz')),
+        *('--vocab_file', str(data / 'vocab.txt'), *SIZE, '--lr', '1e-2'),
+        *('--batch_size', '8', '--ckpt_dir', str(tmp_path / 'ckpt'), *map(str, more)),
+    ]
+
+
+def run(script, argv):
+    """Run the script in this process; returns its exit status."""
+    return cli.run(script.main, list(map(str, argv)))
+
+
+def final_model(folder):
+    """The parameters that a run has left, by name."""
+    return read_tensors(os.path.join(folder, 'model', 'model.params'))[0]
+
+
+def assert_equal(folder, other):
+    ours, theirs = final_model(folder), final_model(other)
+    assert set(ours) == set(theirs)
+    for name in ours:
+        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+def checkpoints(folder):
+    return sorted(path.name for path in (folder / 'checkpoints').iterdir())
+
+
+ORIGINAL_LINES = [
+    "--gpus 0 --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 --num_steps 20 "
+    "--pretrained --log_interval=2 --data_eval 'out/*.npz' --batch_size_eval 8 --ckpt_dir ckpt "
+    '--verbose',
+    "--gpus 0,1,2,3,4,5,6,7 --batch_size 8 --accumulate 4 --lr 1e-4 --data '/path/train/*.npz' "
+    "--warmup_ratio 0.01 --num_steps 1000000 --log_interval=250 --data_eval '/path/dev/*.npz' "
+    '--batch_size_eval 8 --ckpt_dir ckpt --ckpt_interval 25000 --num_buckets 10 --dtype float16',
+    "--data='/path/train/*.npz' --num_steps 1000000 --log_interval 250 --lr 1e-4 --batch_size 4096 "
+    '--accumulate 4 --warmup_ratio 0.01 --ckpt_dir ./ckpt --ckpt_interval 25000 --num_buckets 10 '
+    '--dtype float16 --use_avg_len --verbose',
+    # GluonNLP 0.10's
+    "--model bert_24_1024_16 --data='part-*.train' --data_eval=dev --num_steps 900000 --lr 1e-4 "
+    '--total_batch_size 256 --total_batch_size_eval 256 --accumulate 1 --raw --max_seq_length 128 '
+    '--short_seq_prob 0.05 --num_dataset_workers 2 --num_batch_workers 1 --circle_length 2 '
+    '--repeat 8092 --dataset_cached --num_max_dataset_cached 3 --comm_backend horovod --cased '
+    '--optimizer lamb --phase2 --phase1_num_steps 7038 --start_step 7038 --no_compute_acc '
+    '--whole_word_mask --masked_lm_prob 0.15 --max_predictions_per_seq 20 --eval_interval 50000',
+]
+
+
+@pytest.mark.parametrize('line', ORIGINAL_LINES, ids=lambda line: line[:20])
+def test_the_originals_lines_are_understood(script, line):
+    args = script.parse_arguments(shlex.split(line))
+    assert args.num_steps in (20, 1000000, 900000)
+    assert args.dtype == ('float16' if 'float16' in line else 'float32')
+
+
+def test_a_run(script, arguments, data, tmp_path):
+    """It learns, logs as GluonNLP does, and leaves what other scripts take."""
+    argv = arguments('--num_steps', 12, '--log_interval', 4, '--eval_interval', 6)
+    assert run(script, argv) == 0
+    folder = tmp_path / 'ckpt'
+    log = (folder / 'log_phase1.txt').read_text()
+    assert [f'[step {step}]\tmlm_loss=' in log for step in (4, 8, 12)] == [True] * 3
+    assert log.count('Eval mlm_loss=') == 2
+    assert 'throughput=' in log and ' ms/step' in log and 'Train cost=' in log
+    assert checkpoints(folder) == [
+        'step-00000006-epoch-1-batch-1',
+        'step-00000012-epoch-2-batch-2',
+    ]
+    results = json.loads((folder / 'results.json').read_text())
+    assert [record['step'] for record in results['training']['log']] == [4, 6, 8, 12]
+    assert set(results['training']['epochs'][1]['report']['eval']) == {
+        'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc'
+    }  # fmt: skip
+    assert (folder / 'curves.png').read_bytes().startswith(b'\x89PNG')
+    model = BertForPreTraining.from_pretrained(str(folder / 'model'))
+    assert model.config.vocab_size == len(SPECIAL) + len(WORDS)
+    assert (folder / 'model' / 'vocab.txt').is_file()
+
+
+def test_memorizes_its_training_data(script, data, tmp_path, arguments):
+    argv = arguments('--num_steps', 130, '--log_interval', 50, '--warmup_ratio', 0.1)
+    argv[argv.index('--data_eval') + 1] = str(data / 'train-*.npz')
+    argv[argv.index('--hparams') + 1] = 'num_layers=1,units=64,dropout=0.0'
+    argv[argv.index('--lr') + 1] = '3e-3'
+    argv[argv.index('--batch_size') + 1] = '18'
+    assert run(script, argv) == 0
+    results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
+    report = results['training']['epochs'][-1]['report']['eval']
+    assert report['mlm_acc'] > 0.9, report
+    assert report['nsp_acc'] > 0.98, report
+
+
+def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_path):
+    assert run(script, arguments('--num_steps', 3)) == 0
+    model = str(tmp_path / 'ckpt' / 'model')
+    other = ['--model', model, '--data_eval', str(data / 'eval.npz')]
+    assert run(script, [*other, '--ckpt_dir', str(tmp_path / 'other')]) == 0
+    ours = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
+    theirs = json.loads((tmp_path / 'other' / 'evaluation.json').read_text())
+    trained = ours['training']['epochs'][-1]['report']['eval']
+    assert theirs['eval'] == pytest.approx(trained, rel=1e-5)
+
+
+@pytest.mark.parametrize('optimizer', ['bertadam', 'lamb'])
+def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_path, optimizer):
+    """A batch of 36 equals two parts of 18, in which the counts of masks differ."""
+    models = []
+    for size, accumulate in ((36, 1), (18, 2)):
+        folder = tmp_path / f'{accumulate}'
+        argv = arguments('--num_steps', 10, '--accumulate', accumulate, '--optimizer', optimizer)
+        argv[argv.index('--batch_size') + 1] = str(size)
+        argv[argv.index('--ckpt_dir') + 1] = str(folder)
+        argv[argv.index('--lr') + 1] = '1e-3'
+        argv[argv.index('--hparams') + 1] += ',dropout=0.0'
+        assert run(script, argv) == 0
+        models.append(final_model(folder))
+    for name, value in models[0].items():
+        assert np.abs(value - models[1][name]).max() < 1e-6, name
+
+
+def test_total_batch_size(script, arguments, tmp_path, capsys):
+    argv = arguments('--total_batch_size', 16, '--accumulate', 2, '--num_steps', 2)
+    assert run(script, argv) == 0
+    argv = arguments('--total_batch_size', 17, '--accumulate', 2)
+    assert run(script, argv) == 1
+    assert '--total_batch_size 17 is not divisible by 2' in capsys.readouterr().err
+    argv = arguments('--total_batch_size', 32, '--accumulate', 2)
+    assert run(script, argv) == 1
+    assert 'the total is 16' in capsys.readouterr().err
+
+
+def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
+    argv = arguments('--num_steps', 9, '--ckpt_interval', 3, '--keep_checkpoints', 3)
+    assert run(script, argv) == 0
+    folder = tmp_path / 'ckpt'
+    os.rename(folder / 'model', tmp_path / 'model')
+    newest = folder / 'checkpoints' / checkpoints(folder)[-1]
+    content = bytearray((newest / 'model.params').read_bytes())
+    content[len(content) // 2] ^= 1
+    (newest / 'model.params').write_bytes(content)
+    assert run(script, [*argv, '--resume']) == 0
+    log = (folder / 'log_phase1.txt').read_text()
+    assert re.search('^WARNING.*step-00000009.* is damaged', log, re.MULTILINE)
+    assert re.search('^INFO.*going on from .*step-00000006', log, re.MULTILINE)
+    assert_equal(folder, tmp_path)
+
+
+def test_full_disk_leaves_the_checkpoint_before(
+    script, arguments, tmp_path, monkeypatch, capsys
+):
+    from model_zoo.training import checkpoint
+
+    write, calls = checkpoint.write_params, []
+
+    def full_disk(path, tensors, metadata):
+        calls.append(path)
+        if len(calls) == 3:
+            with open(path, 'wb') as file:
+                file.write(b'the beginning')
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        write(path, tensors, metadata)
+
+    argv = arguments('--num_steps', 10, '--ckpt_interval', 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, 'write_params', full_disk)
+        assert run(script, argv) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: cannot write the checkpoint')
+    assert 'No space left on device' in error
+    folder = tmp_path / 'ckpt'
+    assert [name[:13] for name in checkpoints(folder)] == ['step-00000002', 'step-00000004']
+    assert run(script, [*argv, '--resume']) == 0
+    argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
+    assert run(script, argv) == 0
+    assert_equal(folder, tmp_path / 'unbroken')
+
+
+def test_resume_needs_the_same_flags_and_data(script, arguments, data, tmp_path, capsys):
+    assert run(script, arguments('--num_steps', 4, '--ckpt_interval', 2)) == 0
+    assert run(script, arguments('--num_steps', 5, '--resume')) == 1
+    assert '--num_steps is 5 and was 4' in capsys.readouterr().err
+    argv = arguments('--num_steps', 4, '--resume')
+    argv[argv.index('--data') + 1] = str(data / 'train-0.npz')
+    assert run(script, argv) == 1
+    assert '--data is ' in capsys.readouterr().err
+
+
+def test_start_step(script, arguments, tmp_path, capsys):
+    argv = arguments('--num_steps', 6, '--ckpt_interval', 2, '--keep_checkpoints', 9)
+    assert run(script, argv) == 0
+    os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
+    assert run(script, [*argv, '--start_step', '2']) == 0
+    assert_equal(tmp_path / 'ckpt', tmp_path)
+    assert run(script, [*argv, '--start_step', '3']) == 1
+    assert 'no checkpoint of step 3' in capsys.readouterr().err
+
+
+def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data, tmp_path, capsys):
+    argv = arguments('--num_steps', 4, '--warmup_ratio', 0)
+    assert run(script, argv) == 0
+    folder = tmp_path / 'ckpt'
+    phase1 = final_model(folder)
+    phase2 = [*argv, '--phase2', '--phase1_num_steps', '4']
+    phase2[phase2.index('--lr') + 1] = '0'
+    phase2[phase2.index('--num_steps') + 1] = '3'
+    assert run(script, phase2) == 0
+    for name, value in final_model(folder).items():
+        np.testing.assert_array_equal(value, phase1[name])
+    state = json.loads(next((folder / 'checkpoints_phase2').glob('*/state.json')).read_text())
+    assert state['state']['step'] == 3
+    assert state['update_counts']['num_update'] == 7  # of the optimizer, whose moments go on
+    assert len(checkpoints(folder)) == 1
+    assert (folder / 'log_phase2.txt').is_file()
+    with pytest.raises(InputError, match='--phase2 needs --phase1_num_steps'):
+        script.parse_arguments([*argv, '--phase2'])
+    with pytest.raises(InputError, match='counts the steps of both phases'):
+        script.parse_arguments([*phase2, '--start_step', '2'])
+
+
+def test_nan_names_the_step(script, arguments, tmp_path, capsys):
+    argv = arguments('--num_steps', 9, '--warmup_ratio', 0)
+    argv[argv.index('--lr') + 1] = '1e38'
+    assert run(script, argv) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: training has diverged at step 2: loss nan, learning rate ')
+    assert 'gradient norm' in error
+
+
+def test_float16_logs_its_scale(script, arguments, tmp_path, capsys):
+    assert run(script, arguments('--num_steps', 4, '--log_interval', 2, '--dtype', 'float16')) == 0
+    log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
+    assert log.count('loss_scale=') == 2
+    assert 'skipped=' in log
+
+
+def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
+    argv = arguments('--synthetic_data', '--max_seq_length', LENGTH, '--num_steps', 14)
+    path = tmp_path / 'profile' / 'events.json'
+    argv += ['--max_predictions_per_seq', str(MASKS), '--profile', str(path)]
+    argv[argv.index('--data') + 1] = str(data / 'none*.npz')
+    assert run(script, argv) == 0
+    assert json.loads(path.read_text())['traceEvents']
+    assert 'FullyConnected' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
+
+
+def test_raw_text(script, data, tmp_path):
+    text = tmp_path / 'text.txt'
+    random = np.random.RandomState(0)
+    documents = [
+        '\n'.join(' '.join(random.choice(WORDS, 4)) for _ in range(6)) for _ in range(8)
+    ]
+    text.write_text('\n\n'.join(documents) + '\n')
+    argv = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', LENGTH]
+    argv += ['--max_predictions_per_seq', MASKS, '--num_dataset_workers', 1, *SIZE]
+    argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', 5, '--ckpt_dir', tmp_path / 'ckpt']
+    assert run(script, argv) == 0
+    results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
+    assert results['training']['epochs'][-1]['report']['eval']['mlm_loss'] > 0
+
+
+@pytest.mark.parametrize(
+    'more, message',
+    [
+        (['--gpus', '0'], '--gpus 0: '),
+        (['--gpus', 'a'], "--gpus 'a': give numbers"),
+        (['--data', 'nothing*.npz'], "no file matches 'nothing"),
+        (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
+        (['--warmup_ratio', '1'], '--warmup_ratio 1.0: give a number from 0 to below 1'),
+        (['--num_steps', '0'], '--num_steps 0: give 1 or more'),
+        (['--pretrained', '--from_scratch'], 'contradict one another'),
+        (['--phase1_num_steps', '3'], 'goes with --phase2'),
+        (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
+        (['--vocab_file', 'missing.txt'], "--vocab_file 'missing.txt': no such file"),
+    ],
+    ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
+)
+def test_bad_flags(script, arguments, capsys, more, message):
+    assert run(script, arguments('--num_steps', 2, *more)) == 1
+    captured = capsys.readouterr().err.splitlines()[-1]
+    assert captured.startswith('error: ') and message in captured
+
+
+def test_bad_shards(script, arguments, data, tmp_path, capsys):
+    """Of another vocabulary, too long for the model, cut off: one line each."""
+    vocab = load_vocab(str(data / 'vocab.txt'))
+    samples = make_samples(4, 0)
+    wide = [np.pad(array, [(0, 0), (0, 8)]) for array in samples[:2]]
+    longer = samples._replace(
+        input_ids=wide[0], segment_ids=wide[1], valid_lengths=samples.valid_lengths + 8
+    )
+    write_shard(str(tmp_path / 'longer.npz'), longer, vocab)
+    (tmp_path / 'other.txt').write_text('\n'.join([*SPECIAL, *WORDS[::-1]]) + '\n')
+    write_shard(str(tmp_path / 'other.npz'), samples, load_vocab(str(tmp_path / 'other.txt')))
+    whole = (data / 'eval.npz').read_bytes()
+    (tmp_path / 'cut.npz').write_bytes(whole[: len(whole) // 2])
+    messages = {
+        'longer.npz': 'the model takes 16 at most: make them with a smaller --max_seq_length',
+        'other.npz': 'made with another vocabulary',
+        'cut.npz': 'is damaged or was cut off',
+    }
+    for name, message in messages.items():
+        argv = arguments('--num_steps', 2)
+        argv[argv.index('--data') + 1] = str(tmp_path / name)
+        assert run(script, argv) == 1
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error.startswith('error: ') and message in error
+
+
+# Runs the script in children of a process that has imported everything, and kills them.
+KILLER = '''
+import os, random, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import run_pretraining
+from model_zoo import cli
+
+argv, random, killed = sys.argv[2:], random.Random(0), 0
+
+def start():
+    child = os.fork()
+    if child == 0:
+        os._exit(cli.run(run_pretraining.main, argv))
+    return child
+
+while killed < 20:
+    child = start()
+    time.sleep(random.uniform(0.2, 0.9))
+    os.kill(child, signal.SIGKILL)
+    killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+sys.exit(os.waitpid(start(), 0)[1] != 0)
+'''
+
+
+def test_killed_20_times_and_resumed(arguments, tmp_path):
+    """The same parameters, to the bit, and moments of the optimizer, as without any kill."""
+    argv = arguments('--num_steps', 150, '--ckpt_interval', 2, '--accumulate', 2, '--resume')
+    argv += ['--log_interval', '7', '--optimizer', 'lamb', '--eval_interval', '40']
+    argv[argv.index('--batch_size') + 1] = '4'
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+    result = subprocess.run(
+        [sys.executable, '-c', KILLER, str(SCRIPT.parent), *argv],
+        env=environment, capture_output=True, text=True, timeout=300
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-2000:]
+    folder = tmp_path / 'ckpt'
+    log = (folder / 'log_phase1.txt').read_text()
+    assert len(set(re.findall('going on from .*/(step-.*)', log))) > 2
+    argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
+    subprocess.run(
+        [sys.executable, str(SCRIPT), *argv], env=environment, check=True, capture_output=True
+    )
+    assert checkpoints(folder)[-1] == checkpoints(tmp_path / 'unbroken')[-1]
+    assert_equal(folder, tmp_path / 'unbroken')
+    for name in ('model.params', 'optimizer.params'):
+        ours, theirs = (
+            next((place / 'checkpoints').glob(f'step-00000150-*/{name}')).read_bytes()
+            for place in (folder, tmp_path / 'unbroken')
+        )
+        assert ours == theirs, name
+
+
+def test_ctrl_c_saves_and_ends(arguments, tmp_path):
+    argv = arguments('--num_steps', 100000, '--log_interval', 5)
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), *argv], stderr=subprocess.PIPE, text=True,
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+    )  # fmt: skip
+    for line in process.stderr:
+        if '[step 5]' in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(timeout=60) == 130
+    assert 'interrupted: step ' in rest and '--resume to go on' in rest
+    assert len(checkpoints(tmp_path / 'ckpt')) == 1

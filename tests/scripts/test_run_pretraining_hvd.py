@@ -1,0 +1,165 @@
+"""scripts/run_pretraining_hvd.py by two processes, which ``make horovod`` makes possible."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from model_zoo.checkpoint import read_tensors
+from model_zoo.data.pretraining import Samples, write_shard
+from model_zoo.data.vocab import load_vocab
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPTS = ROOT / 'scripts'
+HOROVODRUN = pathlib.Path(sys.executable).parent / 'horovodrun'
+
+if not HOROVODRUN.exists():
+    pytest.skip('Horovod is not installed: make horovod', allow_module_level=True)
+
+WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *(f'w{number}' for number in range(40))]
+LENGTH, MASKS = 12, 3
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """A folder with vocab.txt and two shards of 17 samples, with 1 to 3 masks each."""
+    folder = tmp_path_factory.mktemp('data')
+    (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
+    vocab = load_vocab(str(folder / 'vocab.txt'))
+    for seed in range(2):
+        random = np.random.RandomState(seed)
+        ids = random.randint(5, len(WORDS), (17, LENGTH)).astype(np.int32)
+        ids[:, 0], ids[:, 5], ids[:, -1] = 2, 3, 3
+        places = np.tile(np.arange(6, 6 + MASKS), (17, 1)).astype(np.int32)
+        masked_ids = ids[:, 6 : 6 + MASKS].copy()
+        weights = (np.arange(MASKS) < random.randint(1, MASKS + 1, (17, 1))).astype(np.float32)
+        ids[:, 6 : 6 + MASKS][weights > 0] = 4
+        segments = np.tile((np.arange(LENGTH) > 5).astype(np.int32), (17, 1))
+        labels = random.randint(0, 2, 17).astype(np.int32)
+        lengths = np.full(17, LENGTH, np.int32)
+        samples = Samples(ids, segments, places, masked_ids, weights, labels, lengths)
+        write_shard(str(folder / f'part-{seed}.npz'), samples, vocab)
+    return folder
+
+
+def arguments(data, folder, batch_size, *more):
+    pattern = str(data / 'part-*.npz')
+    argv = ['--data', pattern, '--data_eval', pattern, '--vocab_file', data / 'vocab.txt']
+    argv += ['--hparams', 'num_layers=1,units=16,hidden_size=32,num_heads=2,dropout=0.0']
+    argv += ['--batch_size', batch_size, '--ckpt_dir', folder, '--lr', '1e-3', *more]
+    return [str(word) for word in argv]
+
+
+def launch(count, program, argv, timeout=120):
+    """Run a program by `count` processes; returns the finished `horovodrun`."""
+    command = [HOROVODRUN, '--gloo', '-np', count, '-H', f'localhost:{count}', sys.executable]
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+    return subprocess.run(
+        [str(word) for word in (*command, program, *argv)],
+        env=environment, capture_output=True, text=True, timeout=timeout
+    )  # fmt: skip
+
+
+def read(folder):
+    results = json.loads((folder / 'results.json').read_text())
+    return read_tensors(str(folder / 'model' / 'model.params'))[0], results['training']
+
+
+def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
+    """In parameters, losses and evaluation; also where one has no part of a batch.
+
+    34 samples in batches of 8 leave 2, in batches of 11 leave 1, which process 1 has no part of.
+    """
+    one, two, halves = tmp_path / 'one', tmp_path / 'two', ['--num_steps', 10, '--log_interval', 5]
+    script = SCRIPTS / 'run_pretraining_hvd.py'
+    for whole, half in ((8, 4), (22, 11)):
+        for path, count, size in ((one, 1, whole), (two, 2, half)):
+            argv = arguments(data, path / str(whole), size, *halves)
+            result = launch(count, script, argv)
+            assert result.returncode == 0, result.stderr[-3000:] + result.stdout[-3000:]
+        ours, our_log = read(two / str(whole))
+        theirs, their_log = read(one / str(whole))
+        for name, value in theirs.items():
+            assert np.abs(value - ours[name]).max() < 1e-5, (whole, name)
+        for our, their in zip(our_log['log'], their_log['log']):
+            for name in ('mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'grad_norm'):
+                assert our[name] == pytest.approx(their[name], rel=1e-4), name
+        assert our_log['epochs'][-1]['report']['eval'] == pytest.approx(
+            their_log['epochs'][-1]['report']['eval'], rel=1e-4
+        )
+
+
+def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
+    script = SCRIPTS / 'run_pretraining_hvd.py'
+    argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 6, '--ckpt_interval', 2)
+    argv += ['--log_interval', '3', '--keep_checkpoints', '3']
+    result = launch(2, script, argv)
+    assert result.returncode == 0, result.stderr[-3000:]
+    output = result.stdout + result.stderr
+    assert output.count('[step 3]') == 1 and output.count('Eval mlm_loss=') == 1
+    assert '[1]<stderr>' not in output
+    model, _ = read(tmp_path / 'ckpt')
+    os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
+    newest = sorted((tmp_path / 'ckpt' / 'checkpoints').iterdir())[-1]
+    os.truncate(newest / 'model.params', 100)
+    result = launch(2, script, [*argv, '--resume'])
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert 'step-00000004' in result.stdout + result.stderr
+    for name, value in read(tmp_path / 'ckpt')[0].items():
+        np.testing.assert_array_equal(value, model[name], err_msg=name)
+
+
+def test_batch_that_the_workers_cannot_share(data, tmp_path):
+    argv = arguments(data, tmp_path / 'ckpt', 4, '--total_batch_size', 9)
+    size = argv.index('--batch_size')
+    del argv[size : size + 2]
+    result = launch(2, SCRIPTS / 'run_pretraining_hvd.py', argv)
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    assert 'error: --total_batch_size 9 is not divisible by 2' in output
+
+
+# worker 1 fails in its 4th step
+FAILING = '''
+import os, sys
+sys.path.insert(0, {scripts!r})
+import run_pretraining, run_pretraining_hvd
+from model_zoo import cli
+from model_zoo.errors import InputError
+
+make_objective, calls = run_pretraining.pretraining_objective, []
+
+def make_failing(model, accuracies):
+    objective = make_objective(model, accuracies)
+    def terms(batch):
+        calls.append(batch)
+        if len(calls) == 4 and os.environ['HOROVOD_RANK'] == '1':
+            {failure}
+        return objective.terms(batch)
+    return objective._replace(terms=terms)
+
+run_pretraining.pretraining_objective = make_failing
+sys.exit(cli.run(run_pretraining_hvd.main))
+'''
+
+
+@pytest.mark.parametrize(
+    'failure, message',
+    [
+        ("raise InputError('shard 7 is damaged')", '[1]<stderr>:error: shard 7 is damaged'),
+        ("raise ValueError('a defect')", '[1]<stderr>:ValueError: a defect'),
+        ('os._exit(3)', 'Process name: 1\nExit code: 3'),
+        ('os.kill(os.getpid(), 9)', 'Process name: 1\nExit code: '),
+    ],
+)
+def test_worker_that_dies_stops_the_job_with_its_error(data, tmp_path, failure, message):
+    program = tmp_path / 'failing.py'
+    program.write_text(FAILING.format(scripts=str(SCRIPTS), failure=failure))
+    argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 100000)
+    result = launch(2, program, argv, timeout=100)  # it would train for much longer
+    assert result.returncode != 0
+    assert message in result.stdout + result.stderr

@@ -1,0 +1,116 @@
+"""CoNLL files are read, and written back with a column more."""
+
+import pytest
+
+from model_zoo.data import Sentence, read_conll, write_conll
+from model_zoo.errors import InputError
+
+TEXT = """\
+-DOCSTART- -X- O O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+-DOCSTART- -X- O O
+
+# . O O
+"""
+
+
+def write(folder, text, name='in.txt'):
+    path = folder / name
+    path.write_bytes(text.encode('utf-8'))
+    return path
+
+
+def test_columns(tmp_path):
+    path = write(tmp_path, TEXT)
+    expected = [Sentence(('EU', 'rejects'), ('B-ORG', 'O'), 3), Sentence(('#',), ('O',), 8)]
+    assert read_conll(path) == expected
+    assert read_conll(path, 0, 3) == read_conll(path, -4, -1) == expected
+    assert [each.labels for each in read_conll(path, 0, 1)] == [('NNP', 'VBZ'), ('.',)]
+    assert read_conll(path, 1, None)[0] == Sentence(('NNP', 'VBZ'), None, 3)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'a x\nb y\n\nc z',  # without a last newline
+        '\ufeffa x\r\nb y\r\n \r\n\r\nc z\r\n',
+        'a\tx\nb\ty\n\t\nc\tz\n\n\n',
+        'a  x \nb x\n'.replace('b x', 'b   y') + '\nc z\n',
+        '-DOCSTART-\na x\nb y\n-DOCSTART-\nc z\n',  # no empty lines, one column
+    ],
+)
+def test_what_separates(tmp_path, text):
+    sentences = read_conll(write(tmp_path, text))
+    assert [each.words for each in sentences] == [('a', 'b'), ('c',)]
+    assert [each.labels for each in sentences] == [('x', 'y'), ('z',)]
+
+
+def test_spaces_within_words(tmp_path):
+    """No-break and other spaces don't part columns; nor do spaces where there are tabs."""
+    (sentence,) = read_conll(write(tmp_path, '10\u00a0000 N\n\u2028 N\nde facto\tA\n'))
+    assert sentence.words == ('10\u00a0000', '\u2028', 'de facto')
+    assert sentence.labels == ('N', 'N', 'A')
+
+
+@pytest.mark.parametrize(
+    ('text', 'columns', 'message'),
+    [
+        ('', (0, -1), 'has no sentences'),
+        ('-DOCSTART- O\n\n', (0, -1), 'has no sentences'),
+        ('a x\nb\n', (0, -1), "in.txt, line 2: 1 columns, where the lines before have 2: 'b'"),
+        ('a x\n', (0, 2), 'line 1: there is no column 2 for the label: the line has 2 columns'),
+        ('a x\n', (-3, 0), 'line 1: there is no column -3 for the word'),
+        ('a\tx\nb\t\n', (0, 1), 'line 2: the label in column 1 is empty'),
+        ('\ta\n', (0, 1), 'line 1: the word in column 0 is empty'),
+    ],
+)
+def test_bad_files_are_named(tmp_path, text, columns, message):
+    with pytest.raises(InputError, match=message):
+        read_conll(write(tmp_path, text), *columns)
+
+
+def test_written_back(tmp_path):
+    path = write(tmp_path, TEXT)
+    out = tmp_path / 'out.txt'
+    write_conll(str(out), path, [['B-PER', 'O'], ['B-LOC']])
+    lines = out.read_text().splitlines()
+    assert lines[2:4] == ['EU NNP B-NP B-ORG B-PER', 'rejects VBZ B-VP O O']
+    assert lines[0] == '-DOCSTART- -X- O O O' and lines[-1] == '# . O O B-LOC'
+    without = [line.rpartition(' ')[0] for line in lines]
+    assert without == TEXT.splitlines()
+    assert [each.labels for each in read_conll(out)] == [('B-PER', 'O'), ('B-LOC',)]
+    # the documents' lines repeat their own label
+    write_conll(str(out), path, [['N', 'V'], ['.']], 1)
+    assert out.read_text().splitlines()[0] == '-DOCSTART- -X- O O -X-'
+
+
+def test_written_back_with_tabs(tmp_path):
+    out = tmp_path / 'out.txt'
+    write_conll(str(out), write(tmp_path, 'de facto\tA\r\nx\tB\r\n\r\ny\tC'), [['1', '2'], ['3']])
+    assert out.read_bytes() == b'de facto\tA\t1\nx\tB\t2\n\ny\tC\t3\n'
+
+
+@pytest.mark.parametrize('predictions', [[['O', 'O']], [['O', 'O'], ['O', 'O']]])
+def test_another_number_of_words(tmp_path, predictions):
+    path = write(tmp_path, TEXT)
+    out = tmp_path / 'out.txt'
+    with pytest.raises(InputError, match="in.txt' has another number of words"):
+        write_conll(str(out), path, predictions)
+    assert not out.exists()
+
+
+@pytest.mark.data
+def test_the_real_files(data_dir, tmp_path):
+    path = data_dir / 'conll2003' / 'valid.txt'
+    sentences = read_conll(path)
+    assert len(sentences) == 3250 and sum(len(each.words) for each in sentences) == 51362
+    labels = {label for each in sentences for label in each.labels}
+    assert len(labels) == 9
+    out = tmp_path / 'out.txt'
+    write_conll(str(out), path, [each.labels for each in sentences])
+    assert [each[:2] for each in read_conll(out)] == [each[:2] for each in sentences]
+    source = path.read_text('utf-8').splitlines()
+    assert [line.rpartition(' ')[0] for line in out.read_text('utf-8').splitlines()] == source

@@ -1,0 +1,494 @@
+"""float16 and bfloat16: the bricks, and whole models of all families beside float32."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn
+
+import bert
+import gpt
+import gpt2
+import transfo_xl
+from export import export_block
+from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.layers import precision
+from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
+from model_zoo.layers.precision import (
+    BFLOAT16,
+    Dense,
+    LayerNorm,
+    positions_of,
+    precision_name,
+    set_precision,
+)
+
+BERT = {
+    'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+    'intermediate_size': 512, 'max_position_embeddings': 24, 'hidden_dropout_prob': 0,
+    'attention_probs_dropout_prob': 0,
+}  # fmt: skip
+DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 32, 'n_layer': 2,
+           'n_head': 4, 'embd_pdrop': 0, 'attn_pdrop': 0, 'resid_pdrop': 0}  # fmt: skip
+#: relative to the largest output or gradient of a parameter; the types have 11 and 8 bits
+TOLERANCES = {'float32': 1e-5, 'float16': 0.01, 'bfloat16': 0.04}
+HYBRIDIZED = [None, {}, {'static_alloc': True, 'static_shape': True}]
+NORMAL = mx.init.Normal(0.1)
+
+
+def has_bfloat16():
+    one = mx.nd.ones((1, 1)).astype(BFLOAT16)
+    try:
+        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
+    except mx.MXNetError:
+        return False
+    return True
+
+
+HALVES = [
+    'float16',
+    pytest.param(
+        'bfloat16', marks=pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+    ),
+]
+
+
+def rounded(values, dtype):
+    """float32 values as the type has them; bfloat16 is the first half of float32's bits."""
+    values = np.asarray(values, 'float32')
+    if dtype != 'bfloat16':
+        return values.astype(dtype).astype('float32')
+    bits = values.view('uint32')
+    bits = bits + 0x7FFF + (bits >> 16 & 1)  # to the nearest, halves to even
+    return (bits & 0xFFFF0000).astype('uint32').view('float32')
+
+
+def difference(one, two):
+    """The largest difference relative to the largest value of `two`."""
+    one, two = (np.asarray(each, 'float32') for each in (one, two))
+    return np.abs(one - two).max() / np.abs(two).max()
+
+
+def flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+def array(values, dtype='int32'):
+    return mx.nd.array(values, dtype=dtype)
+
+
+# -- the bricks ---------------------------------------------------------------------------------
+
+
+def test_names():
+    assert [precision_name(each) for each in ('bfloat16', BFLOAT16)] == ['bfloat16'] * 2
+    for dtype in ('float16', np.float16, np.dtype('float16')):
+        assert precision_name(dtype) == 'float16'
+    with pytest.raises(UnknownNameError, match="'half32'.*bfloat16, float16, float32"):
+        precision_name('half32')
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+@pytest.mark.parametrize('hybridized', HYBRIDIZED)
+def test_dense(dtype, hybridized):
+    layer = Dense(5, in_units=24, flatten=False, activation='tanh')
+    layer.initialize(NORMAL)
+    weight = layer.weight.data().asnumpy()
+    set_precision(layer, dtype)
+    if hybridized is not None:
+        layer.hybridize(**hybridized)
+    x = np.random.standard_normal((3, 2, 24)).astype('float32')
+    stored = 'float16' if dtype == 'float16' else 'float32'
+    result = layer(mx.nd.array(x, dtype=stored))
+    assert result.dtype == layer.weight.data().dtype == np.dtype(stored)
+    product = rounded(x, dtype) @ rounded(weight, dtype).T
+    expected = np.tanh(rounded(product, dtype))
+    tolerance = 2**-8 if dtype == 'bfloat16' else 2**-10
+    np.testing.assert_allclose(result.asnumpy(), expected, atol=tolerance)
+    assert 1e-5 < difference(result.asnumpy(), np.tanh(x @ weight.T))
+
+
+@pytest.mark.parametrize('hybridized', HYBRIDIZED)
+def test_layer_norm_of_what_float16_cannot_square(hybridized):
+    layer = LayerNorm(epsilon=1e-12, in_channels=64)
+    layer.initialize()
+    set_precision(layer, 'float16')
+    if hybridized is not None:
+        layer.hybridize(**hybridized)
+    x = np.random.standard_normal((2, 64)).astype('float16') * 1000
+    result = layer(mx.nd.array(x, dtype='float16'))
+    assert result.dtype == np.float16
+    x = x.astype('float32')
+    expected = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+    np.testing.assert_allclose(result.asnumpy(), expected, atol=0.003)
+    same = layer(mx.nd.ones((1, 64), dtype='float16')).asnumpy()
+    np.testing.assert_array_equal(same, np.zeros_like(same))  # epsilon isn't 0
+
+
+@pytest.mark.parametrize('axis', [0, 1, 2])
+def test_positions_are_exact_in_float16(axis):
+    shape = [1, 1, 1]
+    shape[axis] = 3001
+    result = positions_of(mx.nd, mx.nd.zeros(tuple(shape), dtype='float16'), axis)
+    np.testing.assert_array_equal(result.asnumpy(), np.arange(3001))
+    assert result.dtype == np.float32
+
+
+def test_losses_are_float32():
+    scores = np.random.standard_normal((4, 9)).astype('float16') * 8
+    half, full = mx.nd.array(scores, dtype='float16'), mx.nd.array(scores.astype('float32'))
+    calls = [
+        (cross_entropy, array([1, 8, -1, 0])),
+        (span_cross_entropy, array([1, 8, -1, 0])),
+    ]
+    for loss, labels in calls:
+        result = loss(mx.nd, half, labels)
+        assert result.dtype == np.float32
+        assert result.asscalar() == loss(mx.nd, full, labels).asscalar()
+    far = mean_squared_error(mx.nd, mx.nd.full((2, 1), 1000, dtype='float16'), array([0, 0]))
+    assert far.asscalar() == 1e6  # float16 ends at 65504
+
+
+# -- models -------------------------------------------------------------------------------------
+
+
+def bert_inputs():
+    random = np.random.RandomState(3)
+    words, types = random.randint(0, 41, (3, 11)), random.randint(0, 2, (3, 11))
+    return [array(each) for each in (words, types, [11, 4, 7])]
+
+
+BERT_LABELS = {
+    'BertForSequenceClassification': {'labels': [0, 1, 1]},
+    'BertForQuestionAnswering': {'start_positions': [1, 2, 0], 'end_positions': [4, 3, 0]},
+    'BertForPreTraining': {
+        'masked_positions': [[1, 2], [3, 0], [5, 1]], 'masked_lm_labels': [[4, 40], [7, -1], [3, 9]],
+        'next_sentence_label': [0, 1, 1],
+    },
+    'BertForTokenClassification': {'labels': [[0, 1, -1] * 3 + [0, 1]] * 3},
+}  # fmt: skip
+
+
+def make_bert(name, dtype='float32', **options):
+    mx.random.seed(1)
+    block = getattr(bert, name)(bert.BertConfig(**BERT), **options)
+    block.initialize(NORMAL)
+    block.cast(dtype)
+    return block
+
+
+def results(block, inputs, labels, hybridized):
+    """Outputs, loss, and gradients by parameter, as NumPy arrays."""
+    if hybridized is not None:
+        block.hybridize(**hybridized)
+    outputs = [each.asnumpy() for each in flatten(block(*inputs))]
+    for _ in range(2):  # twice: static graphs take another way the second time
+        with mx.autograd.record():
+            loss = block(*inputs, **labels)
+        loss.backward()
+    parameters = block._collect_params_with_prefix()
+    return outputs, loss, {name: p.grad().asnumpy() for name, p in parameters.items()}
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+@pytest.mark.parametrize('name', BERT_LABELS)
+def test_bert_beside_float32(name, dtype):
+    inputs = bert_inputs()
+    labels = {key: array(value) for key, value in BERT_LABELS[name].items()}
+    outputs, loss, gradients = results(make_bert(name), inputs, labels, None)
+    stored = np.dtype('float16' if dtype == 'float16' else 'float32')
+    plain = None
+    for hybridized in HYBRIDIZED:
+        half = results(make_bert(name, dtype), inputs, labels, hybridized)
+        assert {each.dtype for each in half[0]} == {stored}
+        for one, two in zip(half[0], outputs):
+            assert 1e-5 < difference(one, two) < TOLERANCES[dtype]
+        assert half[1].dtype == np.float32
+        assert half[1].asscalar() == pytest.approx(loss.asscalar(), rel=TOLERANCES[dtype] / 4)
+        largest = max(np.abs(each).max() for each in gradients.values())
+        for key, gradient in half[2].items():
+            assert gradient.dtype == stored
+            allowed = TOLERANCES[dtype] * max(np.abs(gradients[key]).max(), largest / 10)  # some are 0 but for rounding
+            assert np.abs(gradient - gradients[key]).max() < allowed, key
+        plain = plain or half
+        for one, two in zip(half[0], plain[0]):
+            np.testing.assert_array_equal(one, two)  # hybridized or not
+
+
+def test_padding_has_no_influence_in_float16():
+    block = make_bert('BertModel', 'float16')
+    words, types, valid = bert_inputs()
+    before = block(words, types, valid)[0].asnumpy()
+    words[1, 4:] = 7
+    after = block(words, types, valid)[0].asnumpy()
+    np.testing.assert_array_equal(before, after)
+    assert not after[1, 4:].any()
+
+
+def test_head_masks_and_probes_in_float16():
+    block = make_bert('BertModel', 'float16', keep_multihead_output=True)
+    words, types, valid = bert_inputs()
+    mask = mx.nd.array([1, 0, 1, 1])
+    with mx.autograd.record():
+        block(words, types, valid, head_mask=mask)[0].sum().backward()
+    heads = block.get_multihead_outputs()[1].asnumpy()
+    assert heads.dtype == np.float16
+    assert not heads[:, 1].any() and heads[:, 0].any()
+    assert block.get_multihead_gradients()[0].asnumpy().dtype == np.float16
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_pruned_heads_keep_the_precision(dtype):
+    pruned_first, pruned_last = make_bert('BertModel'), make_bert('BertModel', dtype)
+    pruned_first.prune_heads({0: [1, 2]})
+    pruned_first.cast(dtype)
+    pruned_last.prune_heads({0: [1, 2]})
+    one, two = (block(*bert_inputs())[0].asnumpy() for block in (pruned_first, pruned_last))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_graphs_follow_a_cast(dtype):
+    block = make_bert('BertForSequenceClassification')
+    block.hybridize(static_alloc=True)
+    inputs = bert_inputs()
+    full, sequence = block(*inputs).asnumpy(), block.bert(*inputs)[0].asnumpy()
+    block.cast(dtype)
+    assert block.precision == block.bert.precision == dtype
+    assert 1e-5 < difference(block(*inputs).asnumpy(), full) < TOLERANCES[dtype]
+    assert difference(block.bert(*inputs)[0].asnumpy(), sequence) > 1e-5
+    if dtype == 'bfloat16':  # the parameters have lost nothing
+        block.cast('float32')
+        assert block.precision == block.bert.precision == 'float32'
+        np.testing.assert_array_equal(block(*inputs).asnumpy(), full)
+
+
+@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+def test_owners_follow_the_cast_of_what_they_share():
+    model = make_bert('BertModel')
+    block = bert.BertForSequenceClassification(model)
+    block.classifier.initialize(NORMAL)
+    block.hybridize()
+    before = block(*bert_inputs()).asnumpy()
+    model.cast('bfloat16')
+    assert difference(block(*bert_inputs()).asnumpy(), before) > 1e-5
+
+
+def test_safe_sums_are_asked_for(monkeypatch):
+    monkeypatch.delenv('MXNET_SAFE_ACCUMULATION', raising=False)
+    make_bert('BertModel', 'float16')
+    assert os.environ['MXNET_SAFE_ACCUMULATION'] == '1'
+    monkeypatch.setenv('MXNET_SAFE_ACCUMULATION', '0')
+    make_bert('BertModel', 'float16')
+    assert os.environ['MXNET_SAFE_ACCUMULATION'] == '0'  # the user's choice
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', ['OpenAIGPTLMHeadModel', 'GPT2LMHeadModel'])
+def test_decoders_beside_float32(name, dtype, hybridized):
+    family = gpt if name.startswith('OpenAI') else gpt2
+    words = array(np.random.randint(0, 41, (3, 11)))
+    valid = array([11, 4, 7])
+    found = {}
+    for each in ('float32', dtype):
+        mx.random.seed(1)
+        config = getattr(family, name.replace('LMHeadModel', 'Config'))(**DECODER)
+        block = getattr(family, name)(config)
+        block.initialize(NORMAL)
+        block.cast(each)
+        block.hybridize(hybridized, static_alloc=True)
+        with mx.autograd.record():
+            loss = flatten(block(words, valid_length=valid, lm_labels=words))[0]
+        loss.backward()
+        outputs = flatten(block(words, valid_length=valid))[:1]
+        if family is gpt2:
+            _, past = block(words)
+            past = [one.astype('float32') for one in past]
+            outputs += flatten(block(words, past=past, head_mask=mx.nd.array([1, 1, 0, 1])))[:1]
+        scores, state = block.start(words, valid, 16)
+        outputs.append(scores)
+        for _ in range(2):
+            scores, state = block.step(array([1, 2, 3]), state)
+        outputs.append(scores)
+        gradient = block.transformer.word_embed.weight.grad()
+        found[each] = [loss, *outputs, gradient]
+        continuations = block.generate(words, 3, valid_length=valid)
+        assert len(continuations) == 3
+    assert found[dtype][0].dtype == np.float32
+    for one, two in zip(found[dtype], found['float32']):
+        assert difference(one.asnumpy(), two.asnumpy()) < TOLERANCES[dtype]
+    assert difference(found[dtype][1].asnumpy(), found['float32'][1].asnumpy()) > 1e-5
+
+
+def make_transfo_xl():
+    config = transfo_xl.TransfoXLConfig(
+        vocab_size=41, cutoffs=[20], d_model=32, d_embed=32, n_head=4, d_head=8, d_inner=64,
+        div_val=2, n_layer=2, tgt_len=8, mem_len=8, dropout=0, dropatt=0,
+    )  # fmt: skip
+    mx.random.seed(1)
+    block = transfo_xl.TransfoXLLMHeadModel(config)
+    block.initialize()
+    return block
+
+
+@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_transformer_xl_in_bfloat16(hybridized):
+    words = array(np.random.randint(0, 41, (3, 8)))
+    found = {}
+    for dtype in ('float32', 'bfloat16'):
+        block = make_transfo_xl()
+        block.cast(dtype)
+        block.hybridize(hybridized, static_alloc=True)
+        with mx.autograd.record():
+            losses, _ = block(words, labels=words)
+        losses.backward()
+        found[dtype] = losses.asnumpy(), block.collect_params('.*qkv_weight').values()
+    assert 1e-6 < difference(found['bfloat16'][0], found['float32'][0]) < TOLERANCES['bfloat16']
+    for one, two in zip(found['bfloat16'][1], found['float32'][1]):
+        assert difference(one.grad().asnumpy(), two.grad().asnumpy()) < TOLERANCES['bfloat16']
+
+
+def test_what_a_family_or_machine_cannot():
+    block = make_transfo_xl()
+    with pytest.raises(InputError, match='TransfoXLLMHeadModel cannot compute in float16'):
+        block.cast('float16')
+    assert block.precision == 'float32'
+    with pytest.raises(UnknownNameError, match="'float8'"):
+        block.cast('float8')
+
+
+def test_bfloat16_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(precision, '_contexts', lambda block: {mx.gpu(0)})
+    with pytest.raises(InputError, match='use float16 on a GPU'):
+        make_bert('BertModel', 'bfloat16')
+
+
+def test_float16_on_a_gpu_has_no_casts(monkeypatch):
+    block = make_bert('BertModel', 'float16')
+    data = [mx.sym.var(name) for name in ('words', 'types', 'valid')]
+    monkeypatch.setattr(precision, '_contexts', lambda block: {mx.gpu(0)})
+    graph = mx.sym.Group(block(*data))
+    nodes = json.loads(graph.tojson())['nodes']
+    products = [node for node in nodes if node['op'] == 'FullyConnected']
+    assert len(products) == 9
+    for node in products:
+        for number, *_ in node['inputs']:
+            assert nodes[number].get('attrs', {}).get('dtype') != 'float32', node['name']
+
+
+def test_cpu_without_avx512():
+    code = (
+        'import bert\n'
+        'block = bert.BertModel(bert.BertConfig(vocab_size=9, num_hidden_layers=1))\n'
+        'try:\n'
+        "    block.cast('bfloat16')\n"
+        'except ValueError as error:\n'
+        '    print(error)\n'
+    )
+    environment = {**os.environ, 'DNNL_MAX_CPU_ISA': 'AVX2'}
+    run = subprocess.run(
+        [sys.executable, '-c', code], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert 'cannot compute in bfloat16 on this CPU' in run.stdout, run.stderr
+
+
+@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+def test_warnings_are_said_once(monkeypatch, caplog):
+    monkeypatch.setattr(precision, '_said', set())
+    monkeypatch.setattr(precision, '_lacks_bfloat16_instructions', lambda: True)
+    with caplog.at_level(logging.WARNING):
+        for dtype in ('bfloat16', 'float16') * 2:
+            make_bert('BertModel', dtype)
+    assert caplog.text.count('emulated') == caplog.text.count('slower than a model of') == 1
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_files(tmp_path, dtype):
+    path = str(tmp_path / 'model.params')
+    block = make_bert('BertForSequenceClassification', dtype)
+    inputs = bert_inputs()
+    expected = block(*inputs).asnumpy()
+    block.save_parameters(path)
+    stored = np.dtype('float16' if dtype == 'float16' else 'float32')
+    assert {value.dtype for value in read_tensors(path)[0].values()} == {stored}
+
+    same = make_bert('BertForSequenceClassification', dtype)
+    for parameter in same.collect_params().values():
+        parameter.set_data(mx.nd.zeros(parameter.shape))
+    same.load_parameters(path)
+    np.testing.assert_array_equal(same(*inputs).asnumpy(), expected)
+
+    full = make_bert('BertForSequenceClassification')
+    if dtype == 'float16':
+        with pytest.raises(CheckpointError, match='pass cast_dtype=True: .* is float16'):
+            full.load_parameters(path)
+    full.load_parameters(path, cast_dtype=True)
+    assert full.precision == 'float32'
+    assert difference(full(*inputs).asnumpy(), expected) < TOLERANCES[dtype]
+    full.save_parameters(path)
+    same.load_parameters(path, cast_dtype=True)  # from float32
+    np.testing.assert_array_equal(same(*inputs).asnumpy(), expected)
+
+
+def test_a_block_can_take_a_files_precision(tmp_path):
+    path = str(tmp_path / 'model.params')
+    block = make_bert('BertForSequenceClassification', 'float16')
+    block.save_parameters(path)
+    other = make_bert('BertForSequenceClassification')
+    other.load_parameters(path, cast_dtype=True, dtype_source='saved')
+    assert other.precision == other.bert.precision == 'float16'
+    one, two = (each(*bert_inputs()).asnumpy() for each in (block, other))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+def test_from_pretrained(tmp_path, dtype):
+    block = make_bert('BertForSequenceClassification', dtype)
+    block.save_pretrained(str(tmp_path))
+    for wanted in ('float32', dtype):
+        loaded = bert.BertForSequenceClassification.from_pretrained(str(tmp_path), dtype=wanted)
+        assert loaded.precision == wanted
+        far = difference(loaded(*bert_inputs()).asnumpy(), block(*bert_inputs()).asnumpy())
+        assert far < TOLERANCES[dtype] and (far == 0) == (wanted == dtype)
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+@pytest.mark.parametrize('way', ['export_block', 'gluon'])
+def test_export(tmp_path, dtype, way):
+    block = make_bert('BertForQuestionAnswering', dtype)
+    inputs = bert_inputs()
+    expected = [each.asnumpy() for each in block(*inputs)]
+    if way == 'gluon':
+        block.hybridize()
+        block(*inputs)
+        block.export(str(tmp_path / 'model'))
+    else:
+        export_block(block, str(tmp_path), 'model')
+    names = ['data0', 'data1', 'data2']
+    loaded = mx.gluon.SymbolBlock.imports(
+        str(tmp_path / 'model-symbol.json'), names, str(tmp_path / 'model-0000.params')
+    )
+    for one, two in zip(loaded(*inputs), expected):
+        assert one.dtype == two.dtype
+        np.testing.assert_allclose(one.asnumpy(), two, atol=1e-6)
+
+
+def test_float64_is_cast_as_gluon_does():
+    layer = nn.HybridSequential()
+    layer.add(Dense(3, in_units=2))
+    layer.initialize()
+    set_precision(layer, 'float64')
+    assert layer(mx.nd.ones((1, 2), dtype='float64')).dtype == np.float64

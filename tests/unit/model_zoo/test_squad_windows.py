@@ -1,0 +1,318 @@
+"""SQuAD's pieces, windows and answers are those of pytorch-pretrained-bert's run_squad.py."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+
+from bert import BertTokenizer
+from model_zoo.data.squad import (
+    Answers,
+    SquadFeatures,
+    encode_squad,
+    find_answers,
+    read_squad,
+    write_answers,
+)
+from model_zoo.data.squad.answers import map_to_text
+from model_zoo.data.squad.windows import best_windows, split_windows
+from model_zoo.errors import InputError
+
+
+@pytest.fixture(scope='module')
+def small(fixtures):
+    return json.loads((fixtures / 'squad.json').read_text(encoding='utf-8'))
+
+
+@pytest.fixture
+def vocab_file(small, tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('\n'.join(small['vocab']) + '\n', encoding='utf-8')
+    return path
+
+
+def write(path, content, version_2=True):
+    """`content` as a file; without the questions that have no answer for version 1.1."""
+    content = json.loads(json.dumps(content))
+    for article in content['data']:
+        for paragraph in article['paragraphs']:
+            if not version_2:
+                paragraph['qas'] = [entry for entry in paragraph['qas'] if entry['answers']]
+    path.write_text(json.dumps(content), encoding='utf-8')
+    return path
+
+
+def make_features(path, tokenizer, config, training=False):
+    version_2, _, length, stride, query, _, _ = config
+    squad = read_squad(path, version_2, training)
+    return SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, length, stride, query)
+
+
+def windows_of(features):
+    """What the fixture tells of each window."""
+    rows = []
+    for number, feature in enumerate(features):
+        question, start, length = map(int, features.rows[number])
+        windows = features.windows_of(question)
+        parts = features.rows[windows.start : windows.stop, 1:]
+        best = best_windows(parts, parts[-1].sum())
+        head = len(features.query(question)) + 2
+        assert feature.valid_length == len(feature.input_ids) == len(feature.token_types)
+        label = [0, 0] if feature.label is None else [int(place) for place in feature.label]
+        rows.append(
+            [
+                question,
+                feature.input_ids.tolist(),
+                feature.token_types.tolist().index(1),
+                label,
+                [head + i for i in range(length) if best[start + i] == number - windows.start],
+            ]
+        )
+        assert feature.token_types[head:].all()
+    return rows
+
+
+def assert_same_answers(found, expected):
+    assert found.predictions == expected['predictions']
+    assert found.null_odds == pytest.approx(expected['null_odds'], abs=1e-12)
+    assert found.nbest.keys() == found.predictions.keys()
+    if not expected['null_odds']:  # the original leaves out the best ones of version 1.1
+        assert expected['nbest'] == {}
+        firsts = {key: best[0]['text'] for key, best in found.nbest.items()}
+        assert firsts == found.predictions
+        return
+    for key, best in found.nbest.items():
+        original = expected['nbest'][key]
+        assert [each['text'] for each in best] == [each['text'] for each in original]
+        for ours, theirs in zip(best, original):
+            assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize('number', range(4))
+def test_windows_and_answers_are_the_originals(fixtures, small, vocab_file, tmp_path, number):
+    case = small['cases'][number]
+    version_2, lower, *_, n_best, longest = config = case['config']
+    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower)
+    path = write(tmp_path / 'squad.json', small['content'], version_2)
+    assert windows_of(make_features(path, tokenizer, config, training=True)) == case['windows']
+
+    features = make_features(path, tokenizer, config)
+    assert all(feature.label is None for feature in features)
+    scores = np.load(fixtures / 'squad_scores.npz')[f'scores{number}']
+    answers = find_answers(features, list(scores), n_best, longest, version_2, -1.0)
+    assert_same_answers(answers, case['answers'])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize('version_2', [True, False])
+def test_answers_to_recorded_scores_on_real_paragraphs(fixtures, data_dir, version_2):
+    expected = json.loads((fixtures / 'squad_real.json').read_text(encoding='utf-8'))
+    config = expected['config']
+    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
+    path = data_dir / 'squad' / 'dev-v2.0-part.json'
+    features = make_features(path, tokenizer, config)
+    with np.load(fixtures / 'squad_real.npz') as file:
+        parts = np.split(file['scores'].astype('float32'), np.cumsum(file['sizes'])[:-1], axis=1)
+    answers = expected['answers'][str(version_2)]
+    squad = features.squad.first(len(answers['predictions']))
+    features = SquadFeatures(squad, features.encoding, tokenizer, *config[2:5])
+    found = find_answers(features, parts, *config[5:], version_2, -1.0)
+    assert_same_answers(found, answers)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize('name', ['train', 'dev'])
+def test_windows_of_real_paragraphs(fixtures, data_dir, name):
+    expected = json.loads((fixtures / 'squad_real.json').read_text(encoding='utf-8'))
+    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
+    path = data_dir / 'squad' / f'{name}-v2.0-part.json'
+    features = make_features(path, tokenizer, expected['config'], training=True)
+    rows = json.dumps(windows_of(features), separators=(',', ':'))
+    assert hashlib.sha256(rows.encode()).hexdigest() == expected['windows'][name]
+
+
+def test_windows_cover_a_text():
+    assert split_windows(0, 10, 5) == []
+    assert split_windows(10, 10, 5) == [(0, 10)]
+    assert split_windows(17, 10, 5) == [(0, 10), (5, 10), (10, 7)]
+    assert split_windows(12, 5, 100) == [(0, 5), (5, 5), (10, 2)]  # no gaps, whatever the stride
+    best = best_windows([(0, 10), (5, 10), (10, 7)], 17)
+    # piece 7 has two pieces at its shorter side in two windows as long, and takes the first one;
+    # piece 12 too, and takes the longer one
+    assert best.tolist() == [0] * 8 + [1] * 5 + [2] * 4
+
+
+def test_a_paragraph_without_words_has_no_window(vocab_file, tmp_path):
+    content = {'data': [{'paragraphs': [{'context': ' \n', 'qas': []}, {'context': 'the town'}]}]}
+    first, second = content['data'][0]['paragraphs']
+    first['qas'] = [{'id': 'a', 'question': 'When?', 'answers': []}]
+    second['qas'] = [{'id': 'b', 'question': 'When?', 'answers': []}]
+    path = write(tmp_path / 'squad.json', content)
+    config = [True, True, 64, 16, 16, 3, 3]
+    features = make_features(path, BertTokenizer(vocab_file), config)
+    assert len(features) == 1 and len(features.windows_of(0)) == 0
+    size = features[0].valid_length
+    answers = find_answers(features, [(np.zeros(size), np.zeros(size))], 3, 3, version_2=True)
+    assert answers.predictions['a'] == '' and answers.null_odds['a'] > 1e5
+    assert len(answers.predictions['b']) > 0
+    plain = find_answers(features, [(np.zeros(size), np.zeros(size))], 3, 3)
+    assert plain.predictions['a'] == 'empty' and plain.null_odds == {}
+
+
+def test_answers_with_other_white_space_are_learnt(small, vocab_file, tmp_path):
+    """The original leaves out questions whose answers have white space that it doesn't split at."""
+    context = small['content']['data'][0]['paragraphs'][1]['context']
+    start = context.index('3\u00a0May')
+    entry = {'id': 'a', 'question': 'When?'}
+    entry['answers'] = [{'text': '3\u00a0May 1999', 'answer_start': start}]
+    content = {'data': [{'paragraphs': [{'context': context, 'qas': [entry]}]}]}
+    tokenizer = BertTokenizer(vocab_file)
+    config = [True, True, 384, 128, 64, 20, 30]
+    path = write(tmp_path / 'squad.json', content)
+    (feature,) = make_features(path, tokenizer, config, training=True)
+    first, last = feature.label.astype(int)
+    tokens = tokenizer.convert_ids_to_tokens(feature.input_ids[first : last + 1])
+    assert tokens == tokenizer.tokenize('3 May 1999')
+    scores = np.zeros((2, feature.valid_length))
+    scores[0, first] = scores[1, last] = 9
+    answers = find_answers(make_features(path, tokenizer, config), [scores])
+    assert answers.predictions == {'a': '3\u00a0May 1999;'}  # the heuristic gives up
+
+
+def test_scores_are_checked(small, vocab_file, tmp_path):
+    path = write(tmp_path / 'squad.json', small['content'])
+    config = [True, True, 384, 128, 64, 20, 30]
+    features = make_features(path, BertTokenizer(vocab_file), config)
+    scores = np.zeros((len(features), 2, 384), 'float32')
+    with pytest.raises(InputError, match='pairs of scores for'):
+        find_answers(features, scores[1:], version_2=True)
+    scores[3, 1, 5] = math.nan
+    with pytest.raises(InputError, match='not finite'):
+        find_answers(features, scores, version_2=True)
+
+
+@pytest.mark.parametrize(
+    ('numbers', 'message'),
+    [
+        ((10, 5, 7), 'max_seq_length 10: give more than max_query_length . 3, which is 10'),
+        ((40, 0, 7), 'doc_stride 0'),
+        ((40, 5, 0), 'max_query_length 0'),
+    ],
+)
+def test_lengths_are_checked(small, vocab_file, tmp_path, numbers, message):
+    squad = read_squad(write(tmp_path / 'squad.json', small['content']), True)
+    tokenizer = BertTokenizer(vocab_file)
+    with pytest.raises(InputError, match=message):
+        SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, *numbers)
+
+
+def test_mapping_back_to_the_text():
+    assert map_to_text('steve smith', "Steve Smith's", "steve smith ' s") == 'Steve Smith'
+    assert map_to_text('1895', '(1895-1943).', '( 1895 - 1943 ) .') == '1895'
+    # an accent that is a character of its own: the numbers of characters differ
+    assert map_to_text('cafe', 'cafe\u0301s', 'cafes') == 'cafe\u0301s'
+    assert map_to_text('none', 'a text', 'a text') == 'a text'
+    assert map_to_text('', 'a text', 'a text') == 'a text'
+
+
+def test_answers_are_written(tmp_path):
+    answers = Answers({'a': '\u00e9'}, {'a': [{'text': '\u00e9', 'probability': 1.0}]}, {'a': 0.5})
+    names = write_answers(str(tmp_path), answers)
+    assert names == ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
+    for name, content in zip(names, answers):
+        assert json.loads((tmp_path / name).read_text(encoding='utf-8')) == content
+    assert write_answers(str(tmp_path), answers._replace(null_odds={})) == names[:2]
+    with pytest.raises(InputError, match='cannot write'):
+        write_answers(str(tmp_path / 'none'), answers)
+
+
+# -- the cache ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def squad(small, tmp_path):
+    return read_squad(write(tmp_path / 'squad.json', small['content']), True, training=True)
+
+
+def cached(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_cache_is_used_and_depends_on_its_inputs(
+    small, squad, vocab_file, tmp_path, monkeypatch, caplog
+):
+    folder = str(tmp_path / 'new' / 'cache')
+    caplog.set_level(logging.INFO)
+    tokenizer = BertTokenizer(vocab_file)
+    first = encode_squad(squad, tokenizer, folder)
+    assert 'encoding 16 questions on 4 paragraphs with 1 processes' in caplog.text
+    (name,) = cached(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr('model_zoo.data.squad.encode._encode_chunk', None)  # not called
+        again = encode_squad(squad, BertTokenizer(vocab_file), folder)
+    for left, right in zip(first, again):
+        np.testing.assert_array_equal(left, right)
+        assert left.dtype == right.dtype
+
+    encode_squad(squad, BertTokenizer(vocab_file, do_lower_case=False), folder)
+    assert len(cached(folder)) == 2
+    encode_squad(squad.first(3), tokenizer, folder)
+    assert len(cached(folder)) == 3
+    encode_squad(read_squad(squad.path, True), tokenizer, folder)  # to predict
+    assert len(cached(folder)) == 4
+    vocab_file.write_text('\n'.join([*small['vocab'], 'bosphorus']) + '\n', encoding='utf-8')
+    encode_squad(squad, BertTokenizer(vocab_file), folder)
+    assert len(cached(folder)) == 5
+    small = json.loads(json.dumps(small))
+    small['content']['data'][0]['paragraphs'][0]['context'] += ' More.'
+    changed = read_squad(write(tmp_path / 'squad.json', small['content']), True, training=True)
+    encode_squad(changed, tokenizer, folder)
+    assert len(cached(folder)) == 6 and name in cached(folder)
+
+
+def test_damaged_cache_is_made_anew(squad, vocab_file, tmp_path, caplog):
+    folder = tmp_path / 'cache'
+    first = encode_squad(squad, BertTokenizer(vocab_file), folder)
+    (name,) = cached(folder)
+    content = (folder / name).read_bytes()
+    for damaged in (content[: len(content) // 2], b'', b'{}'):
+        (folder / name).write_bytes(damaged)
+        caplog.clear()
+        again = encode_squad(squad, BertTokenizer(vocab_file), folder)
+        assert f'{name} is damaged' in caplog.text
+        assert all(np.array_equal(left, right) for left, right in zip(first, again))
+        assert len((folder / name).read_bytes()) == len(content)
+
+
+def test_processes_give_the_same(squad, vocab_file, monkeypatch):
+    monkeypatch.setattr('model_zoo.data.squad.encode.CHUNK', 1)
+    tokenizer = BertTokenizer(vocab_file)
+    left, right = (encode_squad(squad, tokenizer, processes=count) for count in (1, 2))
+    for name in left._fields:
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
+
+
+def test_large_sets_use_all_processors(squad, vocab_file, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    started = []
+
+    class Pool(contextlib.nullcontext):
+        def __init__(self, processes, context, initializer, initargs):
+            super().__init__(self)
+            started.append(processes)
+
+        def map(self, function, chunks):
+            raise BrokenProcessPool('no processes here')
+
+    monkeypatch.setattr('model_zoo.data.squad.encode.available_processors', lambda: 7)
+    monkeypatch.setattr('model_zoo.data.squad.encode.PARALLEL', 16)
+    monkeypatch.setattr('concurrent.futures.ProcessPoolExecutor', Pool)
+    found = encode_squad(squad, BertTokenizer(vocab_file))
+    assert started == [7] and 'going on without' in caplog.text
+    assert len(found.spans) == 16

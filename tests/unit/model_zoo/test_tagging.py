@@ -1,0 +1,232 @@
+"""Words with labels: features, windows, batches, predictions and scores."""
+
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertTokenizer
+from model_zoo.data import (
+    Sentence,
+    TaggingFeatures,
+    TaggingLoader,
+    has_entities,
+    labels_of_sentences,
+    read_conll,
+    score_tags,
+)
+from model_zoo.data.windows import even_windows
+from model_zoo.errors import InputError, MissingExtraError
+
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefgh', '##x', '##y']
+LABELS = ['O', 'B-PER', 'I-PER']
+
+
+@pytest.fixture(scope='module')
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp('vocab') / 'vocab.txt'
+    path.write_text('\n'.join(TOKENS) + '\n')
+    return BertTokenizer(path)
+
+
+def sentence(words, labels=None):
+    words = words.split()
+    return Sentence(tuple(words), tuple(labels or ['O'] * len(words)), 1)
+
+
+def test_labels_belong_to_first_pieces(tokenizer):
+    """As in the example of Google's README: orig_to_tok_map."""
+    make = TaggingFeatures(tokenizer, LABELS, 16)
+    (feature,) = make([sentence('axy b cx', ['B-PER', 'O', 'I-PER'])])
+    tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
+    assert tokens == ['[CLS]', 'a', '##x', '##y', 'b', 'c', '##x', '[SEP]']
+    assert feature.places.tolist() == [1, 4, 5]
+    assert feature.label.tolist() == [1, 0, 2]
+    assert feature.first_word == 0 and feature.valid_length == 8
+
+
+def test_words_that_the_tokenizer_drops_keep_a_place(tokenizer):
+    control = '\u200b'  # removed by the basic tokenizer
+    assert tokenizer.tokenize(control) == []
+    make = TaggingFeatures(tokenizer, LABELS, 16)
+    (feature,) = make([Sentence(('a', control, 'q', 'b'), None, 1)])
+    tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
+    assert tokens == ['[CLS]', 'a', '[UNK]', '[UNK]', 'b', '[SEP]']
+    assert feature.places.tolist() == [1, 2, 3, 4] and feature.label is None
+
+
+@pytest.mark.parametrize('max_len', [3, 4, 5, 8, 13, 40])
+def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
+    caplog.set_level('INFO')
+    rng = np.random.RandomState(max_len)
+    words = [''.join([rng.choice(list('abcdefgh')), 'xy' * rng.randint(0, 4)]) for _ in range(30)]
+    labels = [LABELS[number] for number in rng.randint(0, 3, 30)]
+    features = TaggingFeatures(tokenizer, LABELS, max_len)(
+        [sentence('a b'), sentence(' '.join(words), labels), sentence('c')]
+    )
+    assert max(feature.valid_length for feature in features) <= max_len
+    numbers, seen, found = [], [], []
+    for feature in features:
+        numbers += range(feature.first_word, feature.first_word + len(feature.places))
+        seen += tokenizer.convert_ids_to_tokens(feature.input_ids[feature.places])
+        found += feature.label.tolist()
+    assert numbers == list(range(33))  # each word once, in order
+    assert seen == ['a', 'b', *(word[0] for word in words), 'c']
+    assert found == [0, 0, *map(LABELS.index, labels), 0]
+    long = 2 if max_len == 3 else 1
+    assert f'{long} of 3 sentences have more than {max_len - 2} pieces' in caplog.text
+
+
+def test_windows_give_words_context(tokenizer):
+    features = TaggingFeatures(tokenizer, LABELS, 22)([sentence('a ' * 100)])
+    for feature in features:
+        before, after = feature.places[0] - 1, 20 - feature.places[-1]
+        assert before >= 5 or feature.first_word == 0
+        assert after >= 5 or feature.first_word + len(feature.places) == 100
+
+
+@pytest.mark.parametrize('count', [1, 19, 20, 21, 29, 30, 31, 400])
+def test_windows(count):
+    windows = even_windows(count, 20)
+    covered = [place for each in windows for place in range(each.first, each.last)]
+    assert covered == list(range(count))
+    for window in windows:
+        assert 0 <= window.start <= window.first <= window.last <= window.stop <= count
+        assert window.stop - window.start == min(count, 20)
+
+
+def test_bad_input(tokenizer):
+    with pytest.raises(InputError, match='a length of 2 is too small'):
+        TaggingFeatures(tokenizer, LABELS, 2)
+    make = TaggingFeatures(tokenizer, LABELS, 9)
+    bad = Sentence(('a', 'b', 'c'), ('O', 'O', 'B-LOC'), 7)
+    with pytest.raises(InputError, match="x.txt, line 9: the label 'B-LOC' is none of those known"):
+        make([bad], 'x.txt')
+
+
+def random_features(tokenizer, labelled=True):
+    rng = np.random.RandomState(0)
+    sentences = []
+    for _ in range(37):
+        size = rng.randint(1, 40)
+        words = tuple(rng.choice(list('abcdefgh')) + 'x' * rng.randint(0, 2) for _ in range(size))
+        labels = tuple(LABELS['adg'.find(word[0]) + 1 and 1] for word in words)
+        sentences.append(Sentence(words, labels if labelled else None, 1))
+    return sentences, TaggingFeatures(tokenizer, LABELS, 20)(sentences)
+
+
+def test_batches(tokenizer):
+    sentences, features = random_features(tokenizer)
+    loader = TaggingLoader(features, 5, shuffle=True, seed=1, round_to=4, pad_val=0)
+    words, seen = 0, []
+    for batch in loader.epoch(0):
+        ids, labels = batch.input_ids.asnumpy(), batch.labels.asnumpy()
+        assert ids.shape == labels.shape == batch.token_types.shape and ids.shape[1] % 4 == 0
+        assert labels.dtype == ids.dtype == np.int32 and batch.token_types.sum().asscalar() == 0
+        assert (labels >= 0).sum() == batch.num_words
+        words += batch.num_words
+        seen += batch.indices.tolist()
+        for row, index in enumerate(batch.indices):
+            feature = features[index]
+            assert batch.valid_length[row].asscalar() == feature.valid_length
+            np.testing.assert_array_equal(ids[row, : feature.valid_length], feature.input_ids)
+            np.testing.assert_array_equal(labels[row, feature.places], feature.label)
+            assert (ids[row, feature.valid_length :] == 0).all()
+    assert words == sum(len(each.words) for each in sentences)
+    assert sorted(seen) == list(range(len(features)))
+
+
+@pytest.mark.parametrize('labelled', [True, False])
+def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
+    sentences, features = random_features(tokenizer, labelled)
+    loader = TaggingLoader(features, 5, pad_val=0)
+    assert (next(iter(loader)).labels is None) != labelled
+    # a "model" that says which token a piece is
+    outputs = loader.predict(lambda batch: mx.nd.one_hot(batch.input_ids, len(TOKENS)))
+    words = [word for each in sentences for word in each.words]
+    assert outputs.shape == (len(words), len(TOKENS)) and outputs.dtype == np.float32
+    assert [TOKENS[number] for number in outputs.argmax(axis=-1)] == [word[0] for word in words]
+
+
+def test_workers_share_batches(tokenizer):
+    class Worker:
+        size = 2
+
+        def __init__(self, rank):
+            self.rank = rank
+
+    _, features = random_features(tokenizer)
+    whole = TaggingLoader(features, 6, shuffle=True, seed=4, pad_val=0).epoch(1)
+    parts = [
+        TaggingLoader(features, 3, shuffle=True, seed=4, pad_val=0, workers=Worker(rank)).epoch(1)
+        for rank in (0, 1)
+    ]
+    for batch, *halves in zip(whole, *parts):
+        halves = [half for half in halves if half is not None]
+        assert sum(half.num_words for half in halves) == batch.num_words
+        assert sorted(np.concatenate([half.indices for half in halves])) == sorted(batch.indices)
+
+
+def test_labels():
+    sentences = [sentence('a b', ['I-PER', 'O']), sentence('a', ['B-LOC'])]
+    assert labels_of_sentences(sentences) == ['O', 'B-LOC', 'I-PER']
+    assert has_entities(['O', 'B-LOC', 'I-PER']) and has_entities(['S-X', 'E-X', 'U-X', 'L-X'])
+    for labels in (['O'], ['NN', 'VB'], ['B-LOC', 'NN'], ['B-']):
+        assert not has_entities(labels)
+
+
+def test_scores_of_words():
+    metrics = score_tags([['N', 'V'], ['N']], [['N', 'N'], ['N']])
+    assert metrics == {'accuracy': pytest.approx(2 / 3)}
+
+
+@pytest.mark.parametrize(
+    'right',
+    [
+        'B-A I-A O B-A B-B',  # IOB2
+        'I-A I-A O I-A I-B',  # IOB1
+        'B-A E-A O S-A S-B',
+        'B-A L-A O U-A U-B',
+    ],
+)
+def test_scores_of_entities(right):
+    """Of three entities one is found, one has another end and one another type."""
+    pytest.importorskip('seqeval')
+    metrics = score_tags([right.split()], [['B-A', 'I-A', 'O', 'B-A', 'I-A']])
+    assert metrics['precision'] == pytest.approx(1 / 2)
+    assert metrics['recall'] == pytest.approx(1 / 3)
+    assert metrics['f1'] == pytest.approx(0.4)
+    assert score_tags([right.split()], [right.split()])['f1'] == 1
+    none = score_tags([right.split()], [['O'] * 5])
+    assert (none['precision'], none['recall'], none['f1']) == (0, 0, 0)
+
+
+def test_without_entities_where_there_might_be():
+    pytest.importorskip('seqeval')
+    assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
+    assert 'f1' not in score_tags([['O']], [['O']])
+
+
+def test_missing_seqeval(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'seqeval', None)
+    monkeypatch.setitem(sys.modules, 'seqeval.metrics', None)
+    monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
+    with pytest.raises(MissingExtraError, match=r'seqeval .*gluon-transformer-zoo\[tagging\]'):
+        score_tags([['B-A']], [['O']])
+
+
+@pytest.mark.data
+def test_real_sentences_of_the_real_vocabulary(data_dir):
+    """The map from words to pieces is that of Google's README."""
+    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
+    sentences = read_conll(data_dir / 'conll2003' / 'valid.txt')[:300]
+    features = TaggingFeatures(tokenizer, labels_of_sentences(sentences), 512)(sentences)
+    assert len(features) == 300
+    for each, feature in zip(sentences, features):
+        tokens, orig_to_tok_map = ['[CLS]'], []
+        for word in each.words:
+            orig_to_tok_map.append(len(tokens))
+            tokens += tokenizer.tokenize(word)
+        assert feature.places.tolist() == orig_to_tok_map
+        assert tokenizer.convert_ids_to_tokens(feature.input_ids) == [*tokens, '[SEP]']
