@@ -14,11 +14,10 @@ README = (ROOT / 'README.rst').read_text(encoding='utf-8')
 
 BLOCK = re.compile(r'^\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)', re.MULTILINE)
 BLOCKS = [textwrap.dedent(match.group(1)) for match in BLOCK.finditer(README)]
-COMMANDS = [
-    line.strip()[2:]
-    for line in README.splitlines()
-    if re.match(r' +\$ (python|bert-embedding) ', line)
-]
+# what horovodrun starts is a command as the others
+COMMANDS = re.findall(
+    r'^ +\$ (?:horovodrun .*?(?=python))?((?:python|bert-embedding) .*)', README, re.MULTILINE
+)
 
 
 def expected_output(block):
@@ -53,14 +52,18 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
     words = shlex.split(command)
     monkeypatch.chdir(tmp_path)
     for word in words[2:]:
-        if re.fullmatch(r'[\w./]+\.(txt|tsv|csv)', word):
+        if re.fullmatch(r'[\w./-]+\.(txt|tsv|csv|json)', word):
+            pathlib.Path(word).parent.mkdir(exist_ok=True)
             pathlib.Path(word).touch()
         elif re.fullmatch(r'(output_dir/|for_)\w+', word):
             pathlib.Path(word).mkdir(parents=True, exist_ok=True)
     if words[0] == 'bert-embedding':
         names = vars(importlib.import_module('bert_embedding.cli'))
     else:
-        names = runpy.run_path(str(ROOT / words.pop(1)), run_name='readme')
+        script = ROOT / words.pop(1)
+        monkeypatch.syspath_prepend(str(script.parent))  # as Python does for a script
+        names = runpy.run_path(str(script), run_name='readme')
+        names = {**vars(names.get('run_pretraining', object)), **names}  # whose parser is that
     parse = next(names[name] for name in ('parse_arguments', 'parse', '_parse') if name in names)
     parse(words[1:])
 
