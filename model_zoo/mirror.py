@@ -11,6 +11,7 @@ executor while autograd records. The executor isn't part of what autograd record
 outputs are variables to it, and `finish_backward` brings their gradients through the block.
 """
 
+import contextlib
 import os
 
 import mxnet as mx
@@ -106,27 +107,30 @@ class MirroredGraph:
         return self._executors[key]
 
     def _bind(self, ctx, inputs, shared):
-        own = self._parameters
-        trained = {name for name, p in own.items() if p.grad_req != 'null'}
         arguments = {name: array.copy() for name, array in inputs.items()}
-        arguments.update({name: p.data(ctx) for name, p in own.items()})
-        backend = os.environ.get('MXNET_SUBGRAPH_BACKEND')
-        os.environ['MXNET_SUBGRAPH_BACKEND'] = 'NONE'  # fuses operators for inference
-        try:
-            return self._symbol.bind(
-                ctx,
-                arguments,
-                args_grad={name: own[name].grad(ctx) for name in trained},
-                grad_req={
-                    name: own[name].grad_req if name in trained else 'null' for name in arguments
-                },
-                shared_exec=shared,
-            )
-        finally:
-            if backend is None:
-                del os.environ['MXNET_SUBGRAPH_BACKEND']
-            else:
-                os.environ['MXNET_SUBGRAPH_BACKEND'] = backend
+        requests, gradients = dict.fromkeys(arguments, 'null'), {}
+        for name, parameter in self._parameters.items():
+            arguments[name] = parameter.data(ctx)
+            requests[name] = parameter.grad_req
+            if parameter.grad_req != 'null':
+                gradients[name] = parameter.grad(ctx)
+        with _without_subgraphs():
+            return self._symbol.bind(ctx, arguments, gradients, requests, shared_exec=shared)
+
+
+@contextlib.contextmanager
+def _without_subgraphs():
+    """Let an executor be made that fuses no operators, as it does unasked on the CPU."""
+    name = 'MXNET_SUBGRAPH_BACKEND'
+    before = os.environ.get(name)
+    os.environ[name] = 'NONE'
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def finish_backward():

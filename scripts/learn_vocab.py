@@ -53,9 +53,10 @@ def parse_arguments(argv=None):
     )
     add('--max_sentences', type=int, default=10**7, help='draw so many; they are in memory')
     args = parser.parse_args(argv)
-    for name in ('min_frequency', 'limit_alphabet', 'max_sentences'):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f'--{name} {getattr(args, name)}: give 1 or more')
+    least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's
+    for name, low in least.items():
+        if getattr(args, name) is not None and getattr(args, name) < low:
+            raise InputError(f'--{name} {getattr(args, name)}: give {low} or more')
     if args.vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(
             f'--vocab_size {args.vocab_size}: the special tokens are {len(SPECIAL_TOKENS)} already'
@@ -81,27 +82,37 @@ def read_text(corpus):
         raise InputError(f'{", ".join(corpus.files)}: no text to learn a vocabulary from')
 
 
-def learn_wordpiece(args, corpus):
-    """Write ``vocab.txt``; returns the path and the tokenizer."""
+def train_wordpiece(args, corpus, vocab_size, special_tokens):
+    """Token -> id, of the tokens of at most that many, or of all characters."""
     learner = Tokenizer(models.WordPiece(unk_token='[UNK]'))
     learner.normalizer = normalizers.BertNormalizer(lowercase=not args.cased)
     learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     limit = {} if args.limit_alphabet is None else {'limit_alphabet': args.limit_alphabet}
     trainer = trainers.WordPieceTrainer(
-        vocab_size=args.vocab_size,
+        vocab_size=vocab_size,
         min_frequency=args.min_frequency,
-        special_tokens=list(SPECIAL_TOKENS),
+        special_tokens=special_tokens,
         show_progress=False,
         **limit,
     )
     learner.train_from_iterator(read_text(corpus), trainer)
-    ids = learner.get_vocab()
-    if len(ids) > args.vocab_size:
+    return learner.get_vocab()
+
+
+def learn_wordpiece(args, corpus):
+    """Write ``vocab.txt``; returns the path and the tokenizer."""
+    special = list(SPECIAL_TOKENS)
+    alphabet = train_wordpiece(args, corpus, 1, special)
+    if len(alphabet) > args.vocab_size:
         raise InputError(
             f'--vocab_size {args.vocab_size} is too small: the characters of the text alone, at '
-            f'the begin of a word and within one, make {len(ids)} tokens; give more, or a '
+            f'the begin of a word and within one, make {len(alphabet)} tokens; give more, or a '
             '--limit_alphabet'
         )
+    # Characters within words get their ids in the order of a hash, and with them what is learned
+    # changes from run to run; those that are named come in the order of their names.
+    within = sorted(token for token in alphabet if token.startswith('##') and len(token) == 3)
+    ids = train_wordpiece(args, corpus, args.vocab_size, special + within)
     vocab = load_vocab(sorted(ids, key=ids.get))
     path = save_vocab(vocab, os.path.join(args.output_dir, VOCAB_NAME))
     return path, BertTokenizer(path, do_lower_case=not args.cased)
@@ -143,7 +154,7 @@ def learn_sentencepiece(args, corpus):
         # a size that the text doesn't allow
         raise InputError(
             f'SentencePiece cannot learn {args.vocab_size} tokens from {args.input_file!r}: '
-            f'{str(error).split("] ")[-1]}'
+            f'{str(error).strip().split("] ")[-1] or "its text has too few words"}'
         ) from error
     path = os.path.join(args.output_dir, 'spiece.model')
     with atomic_write(path, 'wb') as file:

@@ -151,6 +151,7 @@ def add_training_arguments(parser):
     add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
     add('--seed', type=int, default=0)
     add('--no_compute_acc', action='store_true', help='skip the accuracies')
+    add('--mirror', action='store_true', help='less memory: layers are computed twice')
     add('--optimize_on_cpu', action='store_true', help="keep the optimizer's states off the GPU")
     add('--start_step', type=int, help='go on from the checkpoint of this step')
     add('--phase2', action='store_true', help='begin anew from the end of another training')
@@ -466,6 +467,8 @@ def main(argv=None, comm_backend=None):
     start(args, workers)
     model, tokenizer = make_model(args, contexts)
     loaders = make_loaders(args, model, tokenizer, contexts, workers)
+    if args.mirror:
+        model.mirror()
     objective = pretraining_objective(model, accuracies=not args.no_compute_acc)
     try:
         if loaders[0] is not None:

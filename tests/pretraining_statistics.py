@@ -6,7 +6,7 @@ from scipy import stats
 from model_zoo.data.pretraining import Samples
 
 #: options of the study that the fixtures hold
-STUDY = {'max_seq_length': 64, 'max_predictions_per_seq': 8, 'dupe_factor': 300}
+STUDY = {'max_seq_length': 64, 'max_predictions_per_seq': 20, 'dupe_factor': 300}
 
 
 def google_samples(instances, vocab):
@@ -39,6 +39,8 @@ def statistics(samples, vocab, options):
     weights = samples.masked_lm_weights > 0
     rows, masks = np.nonzero(weights)
     places, labels = samples.masked_lm_positions[rows, masks], samples.masked_lm_ids[rows, masks]
+    # of neighbours only the first one: a word's masks aren't independent of each other
+    begins = np.diff(rows * options.max_seq_length + places, prepend=-2) != 1
     shown = samples.input_ids[rows, places]
     masked = shown == vocab[vocab.mask_token]
     lengths, limit = samples.valid_lengths, options.max_seq_length
@@ -61,12 +63,13 @@ def statistics(samples, vocab, options):
         ),
         'masks': count(counts, options.max_predictions_per_seq + 1),
         'replaced': count(np.where(masked, 0, np.where(shown == labels, 1, 2)), 3),
-        'places': count(places // 4, limit // 4),
+        'places': count(places[begins] // 4, limit // 4),
+        'begins': count(begins.astype(int), 2),
         'random_tokens': count(shown[~masked & (shown != labels)] * 16 // tokens, 16),
         # where the segments were cut off
         'first_tokens': count(first_tokens, tokens),
         'last_tokens': count(last_tokens, tokens),
-        'masked_tokens': count(labels, tokens),
+        'masked_tokens': count(labels[begins], tokens),
     }
 
 

@@ -101,7 +101,8 @@ layer_norm_eps, initializer
         self._pre_norm = pre_norm
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None, past=None):
-        attended, *others = self.attention(self._before(x), mask, head_mask, probe, past)
+        with self._marked():
+            attended, *others = self.attention(self._before(x), mask, head_mask, probe, past)
         return [self._after(x, attended), *others]
 
     def step(self, F, x, mask, key_cache, value_cache):
@@ -117,8 +118,8 @@ layer_norm_eps, initializer
 
     def _after(self, x, attended):
         """The cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
-        if self._pre_norm:
-            return x + self.dropout(self.ffn(self.ffn_norm(x)))
-        x = self.attention_norm(x)
-        return self.ffn_norm(x + self.dropout(self.ffn(x)))
+        with self._marked():
+            x = x + self.dropout(attended)
+            x = x if self._pre_norm else self.attention_norm(x)
+            change = self.dropout(self.ffn(self.ffn_norm(x) if self._pre_norm else x))
+        return x + change if self._pre_norm else self.ffn_norm(x + change)

@@ -14,6 +14,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import CheckpointError, InputError, ZooError
+from ..mirror import finish_backward
 from ..optimizer import clip_grad_global_norm, grad_global_norm
 from .checkpoint import check_same_config
 from .interrupt import Interrupted, InterruptGuard, StopRequested
@@ -454,6 +455,7 @@ class TrainingLoop:
                     *[term if w == 1 else term * w for term, w in zip(arrays, weights.tolist())]
                 )
             head.backward()
+            finish_backward()
             factors = [*own.tolist(), *[1.0] * (len(arrays) - len(own))]
             arrays = [
                 array.detach().astype('float32').as_in_context(mx.cpu()) * factor

@@ -1,5 +1,5 @@
-"""Pre-training: tokens a second of its steps, beside the installed peers', and of Horovod with 1 and
-2 processes; and samples a second of data creation on one core, beside the originals' scripts.
+"""Pre-training: tokens a second of its steps, beside the installed peers', and of Horovod's 1 and 2
+processes; and samples a second of data creation on one core, beside the originals' scripts.
 
     git clone https://github.com/google-research/bert
     git clone --branch v0.10.0 https://github.com/dmlc/gluon-nlp

@@ -141,7 +141,7 @@ def test_lines_that_are_cut_are_counted(script, folder, tmp_path, capsys):
     assert '2 of 6 lines have more than 12 tokens and were cut' in capsys.readouterr().err
     assert run(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=24') == 0
     told = capsys.readouterr().err
-    assert 'cut' not in told and '6 lines' in told
+    assert 'were cut' not in told and '6 lines' in told
 
 
 def test_input_is_not_held_in_memory(script, folder, tmp_path):
@@ -169,6 +169,20 @@ def test_failure_leaves_no_half_file(script, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(script, 'extract', failing)
     assert run(script, folder, path, '--max_seq_length', '12') == 1
     assert path.read_text() == 'old' and [each.name for each in tmp_path.iterdir()] == ['x.npz']
+
+
+def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):
+    original = script.make_model
+
+    def make_model(*args):
+        model, tokenizer = original(*args)
+        model.word_embed.weight.data()[TOKENS.index('ä')] = np.inf
+        return model, tokenizer
+
+    monkeypatch.setattr(script, 'make_model', make_model)
+    assert run(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
+    assert "error: the model's outputs are not finite for 'ä A" in capsys.readouterr().err
+    assert not (tmp_path / 'x.jsonl').exists()
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,33 @@ def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypa
     assert_equal(whole / 'best_model/model.params', broken / 'best_model/model.params')
 
 
+def without_total(data, output, *more):
+    argv = arguments(data, output, *more)
+    place = argv.index('--train_batch_size')
+    return argv[:place] + argv[place + 2 :]
+
+
+def test_two_workers_train_as_one(data, tmp_path):
+    pytest.importorskip('horovod.mxnet')
+    horovodrun = pathlib.Path(sys.executable).with_name('horovodrun')
+    command = [horovodrun, '--gloo', '-np', 2, '-H', 'localhost:2', sys.executable, SCRIPT]
+    more = ['--training_steps', '4', '--lr', '1e-3', '--batch_size']
+    two = without_total(data, tmp_path / 'two', *more, '5', '--comm_backend', 'horovod')
+    one = without_total(data, tmp_path / 'one', *more, '10')
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+    for argv in ([*command, *two], [sys.executable, SCRIPT, *one]):
+        done = subprocess.run(
+            list(map(str, argv)), env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    left, right = (
+        read_tensors(tmp_path / name / 'best_model' / 'model.params')[0] for name in ('one', 'two')
+    )
+    for name in left:
+        np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
+    assert (tmp_path / 'two' / 'results.json').exists()
+
+
 @pytest.mark.data
 def test_overfits_the_ten_real_rows(script, data_dir, tmp_path):
     sample = data_dir / 'swag' / 'sample.json'

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import signal
+import subprocess
 import sys
 
 import mxnet as mx
@@ -187,6 +188,27 @@ def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, mon
     assert run(script, arguments(data, tmp_path)) == 1
     assert 'gluon-transformer-zoo[tagging]' in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_two_workers_train_as_one(data, tmp_path):
+    pytest.importorskip('horovod.mxnet')
+    horovodrun = pathlib.Path(sys.executable).with_name('horovodrun')
+    command = [horovodrun, '--gloo', '-np', 2, '-H', 'localhost:2', sys.executable, SCRIPT]
+    more = ['--training_steps', '4', '--lr', '1e-3', '--batch_size']
+    two = arguments(data, tmp_path / 'two', *more, '5', '--comm_backend', 'horovod')
+    one = arguments(data, tmp_path / 'one', *more, '10')
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+    for argv in ([*command, *two], [sys.executable, SCRIPT, *one]):
+        done = subprocess.run(
+            list(map(str, argv)), env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    left, right = (
+        read_tensors(tmp_path / name / 'best_model' / 'model.params')[0] for name in ('one', 'two')
+    )
+    for name in left:
+        np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
+    assert (tmp_path / 'two' / 'results.json').exists()
 
 
 @pytest.mark.data

@@ -195,6 +195,18 @@ def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_pat
         assert np.abs(value - models[1][name]).max() < 1e-6, name
 
 
+def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
+    models = []
+    for flags in ([], ['--mirror']):
+        argv = arguments('--num_steps', 4, '--accumulate', 2, '--num_buckets', 3, *flags)
+        argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / f'{len(flags)}')
+        argv[argv.index('--hparams') + 1] += ',dropout=0.0'
+        assert run(script, argv) == 0
+        models.append(final_model(tmp_path / f'{len(flags)}'))
+    for name, value in models[0].items():
+        assert np.abs(value - models[1][name]).max() < 1e-5, name
+
+
 def test_total_batch_size(script, arguments, tmp_path, capsys):
     argv = arguments('--total_batch_size', 16, '--accumulate', 2, '--num_steps', 2)
     assert run(script, argv) == 0
@@ -383,14 +395,19 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
         assert error.startswith('error: ') and message in error
 
 
-# Runs the script in children of a process that has imported everything, and kills them.
+# Runs the script in children of a process that has imported everything, and kills them: some at any
+# time from the start on, the others after they have written a checkpoint, so that it goes on.
 KILLER = '''
 import os, random, signal, sys, time
 sys.path.insert(0, sys.argv[1])
 import run_pretraining
 from model_zoo import cli
 
-argv, random, killed = sys.argv[2:], random.Random(0), 0
+argv, random = sys.argv[2:], random.Random(0)
+folder = os.path.join(argv[argv.index('--ckpt_dir') + 1], 'checkpoints')
+
+def written():
+    return {name for name in os.listdir(folder) if name[0] != '.'} if os.path.isdir(folder) else ()
 
 def start():
     child = os.fork()
@@ -398,18 +415,23 @@ def start():
         os._exit(cli.run(run_pretraining.main, argv))
     return child
 
-while killed < 20:
-    child = start()
-    time.sleep(random.uniform(0.2, 0.9))
+for number in range(20):
+    before, child = written(), start()
+    if number % 4 == 0:
+        time.sleep(random.uniform(0, 0.8))
+    else:
+        while written() == before:
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.15))
     os.kill(child, signal.SIGKILL)
-    killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), 'it had ended already'
 sys.exit(os.waitpid(start(), 0)[1] != 0)
 '''
 
 
 def test_killed_20_times_and_resumed(arguments, tmp_path):
     """The same parameters, to the bit, and moments of the optimizer, as without any kill."""
-    argv = arguments('--num_steps', 150, '--ckpt_interval', 2, '--accumulate', 2, '--resume')
+    argv = arguments('--num_steps', 200, '--ckpt_interval', 2, '--accumulate', 2, '--resume')
     argv += ['--log_interval', '7', '--optimizer', 'lamb', '--eval_interval', '40']
     argv[argv.index('--batch_size') + 1] = '4'
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
@@ -420,7 +442,7 @@ def test_killed_20_times_and_resumed(arguments, tmp_path):
     assert result.returncode == 0, result.stderr[-2000:]
     folder = tmp_path / 'ckpt'
     log = (folder / 'log_phase1.txt').read_text()
-    assert len(set(re.findall('going on from .*/(step-.*)', log))) > 2
+    assert len(set(re.findall('going on from .*/(step-.*)', log))) >= 14
     argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
     subprocess.run(
         [sys.executable, str(SCRIPT), *argv], env=environment, check=True, capture_output=True
@@ -429,7 +451,7 @@ def test_killed_20_times_and_resumed(arguments, tmp_path):
     assert_equal(folder, tmp_path / 'unbroken')
     for name in ('model.params', 'optimizer.params'):
         ours, theirs = (
-            next((place / 'checkpoints').glob(f'step-00000150-*/{name}')).read_bytes()
+            next((place / 'checkpoints').glob(f'step-00000200-*/{name}')).read_bytes()
             for place in (folder, tmp_path / 'unbroken')
         )
         assert ours == theirs, name

@@ -137,9 +137,10 @@ class SampleMaker:
         InputError
             If the text can't be read, or the corpus has only one document.
         """
-        seed = [number % 2**32 for number in seed]
+        # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
+        seed = [len(seed), *(number % 2**32 for number in seed)]
         if 'sentencepiece' in sys.modules:  # whose segmentation may be a random one
-            state = np.random.SeedSequence([*seed, len(seed)]).generate_state(1)[0]
+            state = np.random.SeedSequence(seed).generate_state(1)[0]
             sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
         tokens, documents = self._tokenize(self.corpus.documents(start, stop))
         if not documents:

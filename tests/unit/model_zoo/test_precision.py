@@ -113,7 +113,7 @@ def test_dense(dtype, hybridized):
     expected = np.tanh(rounded(product, dtype))
     tolerance = 2**-8 if dtype == 'bfloat16' else 2**-10
     np.testing.assert_allclose(result.asnumpy(), expected, atol=tolerance)
-    assert 1e-5 < difference(result.asnumpy(), np.tanh(x @ weight.T))
+    assert difference(result.asnumpy(), np.tanh(x @ weight.T)) > 1e-5
 
 
 @pytest.mark.parametrize('hybridized', HYBRIDIZED)
@@ -170,7 +170,8 @@ BERT_LABELS = {
     'BertForSequenceClassification': {'labels': [0, 1, 1]},
     'BertForQuestionAnswering': {'start_positions': [1, 2, 0], 'end_positions': [4, 3, 0]},
     'BertForPreTraining': {
-        'masked_positions': [[1, 2], [3, 0], [5, 1]], 'masked_lm_labels': [[4, 40], [7, -1], [3, 9]],
+        'masked_positions': [[1, 2], [3, 0], [5, 1]],
+        'masked_lm_labels': [[4, 40], [7, -1], [3, 9]],
         'next_sentence_label': [0, 1, 1],
     },
     'BertForTokenClassification': {'labels': [[0, 1, -1] * 3 + [0, 1]] * 3},
@@ -216,7 +217,8 @@ def test_bert_beside_float32(name, dtype):
         largest = max(np.abs(each).max() for each in gradients.values())
         for key, gradient in half[2].items():
             assert gradient.dtype == stored
-            allowed = TOLERANCES[dtype] * max(np.abs(gradients[key]).max(), largest / 10)  # some are 0 but for rounding
+            # some are 0 but for rounding
+            allowed = TOLERANCES[dtype] * max(np.abs(gradients[key]).max(), largest / 10)
             assert np.abs(gradient - gradients[key]).max() < allowed, key
         plain = plain or half
         for one, two in zip(half[0], plain[0]):

@@ -1,0 +1,82 @@
+"""Samples beside those of Google's and GluonNLP's own scripts, on real text.
+
+ZOO_GOOGLE_BERT names a checkout of google-research/bert, ZOO_GLUONNLP one of dmlc/gluon-nlp,
+v0.10.0. Without short sequences: whether a document gets these is drawn once for all its samples,
+and ten long articles are too few for a test of such draws. The fixtures' short documents have it.
+"""
+
+import os
+import pathlib
+import random
+
+import pytest
+from pretraining_statistics import google_samples, probability, statistics
+
+from bert.tokenizer import BertTokenizer
+from model_zoo.data.pretraining import (
+    Corpus,
+    SampleMaker,
+    SampleOptions,
+    create_shards,
+    read_shard,
+)
+
+pytestmark = [pytest.mark.peers, pytest.mark.data]
+
+BENCHMARK = pathlib.Path(__file__).parents[2] / 'scripts' / 'benchmark'
+
+
+@pytest.fixture(scope='module')
+def text(data_dir, tmp_path_factory):
+    """Articles of Wikipedia, about a sentence a line."""
+    lines = (data_dir / 'text' / 'wiki_00.txt').read_text(encoding='utf-8').split('\n')
+    lines = ['' if line.startswith('<') else line.replace('. ', '.\n') for line in lines if line]
+    path = tmp_path_factory.mktemp('text') / 'text.txt'
+    path.write_text('\n'.join(lines), encoding='utf-8')
+    return str(path)
+
+
+def originals(monkeypatch, variable):
+    folder = os.environ.get(variable)
+    if not folder or not os.path.isdir(folder):
+        pytest.skip(f'set {variable} to a checkout of the original')
+    monkeypatch.syspath_prepend(str(BENCHMARK))
+    return pytest.importorskip('pretraining'), folder
+
+
+def assert_alike(ours, theirs):
+    (count,), (their_count,) = ours.pop('samples'), theirs.pop('samples')
+    assert abs(count / their_count - 1) < 0.05
+    for name, counts in theirs.items():
+        assert probability(ours[name], counts) > 1e-4, name
+
+
+@pytest.mark.parametrize('whole_words', [False, True])
+@pytest.mark.parametrize('length', [128, 512])
+def test_google(whole_words, length, text, data_dir, monkeypatch):
+    pretraining, folder = originals(monkeypatch, 'ZOO_GOOGLE_BERT')
+    vocab_file = str(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
+    tokenizer, corpus = BertTokenizer(vocab_file), Corpus([text])
+    options = SampleOptions(length, 80, 40, short_seq_prob=0, whole_word_mask=whole_words)
+    instances = pretraining.google_original(folder)([text], vocab_file, options)
+    theirs = statistics(google_samples(instances, tokenizer.vocab), tokenizer.vocab, options)
+    ours = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
+    assert_alike(statistics(ours, tokenizer.vocab, options), theirs)
+
+
+def test_gluonnlp(text, data_dir, monkeypatch, tmp_path):
+    """Its file, read by our reader."""
+    pretraining, folder = originals(monkeypatch, 'ZOO_GLUONNLP')
+    tokenizer, corpus = (
+        BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt'),
+        Corpus([text]),
+    )
+    options = SampleOptions(128, 20, 20, short_seq_prob=0)
+    state = random.getstate()
+    path = str(tmp_path / 'theirs.npz')
+    pretraining.gluonnlp_original(folder)([text], tokenizer.vocab, options, path=path)
+    random.setstate(state)
+    theirs = statistics(read_shard(path, tokenizer.vocab, 128), tokenizer.vocab, options)
+    create_shards(SampleMaker(corpus, tokenizer, options), tmp_path / 'ours')
+    ours = read_shard(str(tmp_path / 'ours' / 'part-000.npz'), tokenizer.vocab, 128)
+    assert_alike(statistics(ours, tokenizer.vocab, options), theirs)

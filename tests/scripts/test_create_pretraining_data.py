@@ -1,0 +1,153 @@
+"""scripts/create_pretraining_data.py end to end."""
+
+import importlib.util
+import logging
+import pathlib
+import shlex
+
+import gluonnlp as nlp
+import numpy as np
+import pytest
+
+from model_zoo import cli
+from model_zoo.data.pretraining import read_shard
+from model_zoo.data.vocab import load_vocab
+
+SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'create_pretraining_data.py'
+# GluonNLP's README; the vocabulary is downloaded there
+LINE = (
+    '--input_file sample_text.txt --output_dir out --vocab vocab.txt --max_seq_length 128 '
+    '--max_predictions_per_seq 20 --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 '
+    '--verbose'
+)
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('create_pretraining_data', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def folder(fixtures, tmp_path, monkeypatch):
+    """A working folder with the text and the vocabulary."""
+    for name in ('sample_text.txt', 'vocab.txt'):
+        (tmp_path / name).write_bytes((fixtures / 'pretraining' / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(script, folder):
+    def run(line):
+        return cli.run(script.main, shlex.split(line))
+
+    return run
+
+
+def test_the_originals_line(run, folder, capsys):
+    assert run(LINE) == 0
+    vocab = load_vocab('vocab.txt')
+    samples = read_shard('out/part-000.npz', vocab, 128)
+    assert samples.count > 60 and samples.input_ids.shape[1] == 128
+    assert samples.masked_lm_ids.shape[1] == 20
+    log = capsys.readouterr().err
+    assert f'{samples.count} samples of' in log and 'masked_lm_labels: ' in log
+    assert 'WARNING' not in log
+    before = (folder / 'out' / 'part-000.npz').read_bytes()
+    assert run(LINE.replace('--verbose', '--num_workers 2')) == 0
+    assert (folder / 'out' / 'part-000.npz').read_bytes() == before
+    assert run(LINE + ' --random_seed 1') == 0
+    assert (folder / 'out' / 'part-000.npz').read_bytes() != before
+
+
+def test_defaults_are_gluonnlps(script):
+    args = script.parse_arguments(['--input_file', 'a', '--output_dir', 'b'])
+    want = {
+        'max_seq_length': 512,
+        'max_predictions_per_seq': 80,
+        'random_seed': 12345,
+        'dupe_factor': 5,
+        'masked_lm_prob': 0.15,
+        'short_seq_prob': 0.1,
+        'num_workers': 8,
+        'num_outputs': 1,
+        'sp_nbest': 0,
+        'sp_alpha': 1.0,
+        'whole_word_mask': False,
+        'cased': False,
+    }
+    assert {name: getattr(args, name) for name in want} == want
+
+
+def test_several_files_in_and_out(run, folder):
+    text = (folder / 'sample_text.txt').read_text(encoding='utf-8')
+    for number in range(3):
+        (folder / f'text{number}.txt').write_text(text, encoding='utf-8')
+    line = '--output_dir out --vocab vocab.txt --max_seq_length 64 --whole_word_mask'
+    assert run(f"{line} --input_file 'text*.txt,sample_text.txt' --num_outputs 3") == 0
+    assert sorted(path.name for path in (folder / 'out').iterdir()) == [
+        f'part-00{number}.npz' for number in range(3)
+    ]
+    assert run(f'{line} --input_file sample_text.txt --part_mb 0.001 --output_dir many') == 0
+    assert len(list((folder / 'many').iterdir())) == 2
+
+
+@pytest.mark.parametrize('draws', ['', '--sp_nbest -1 --sp_alpha 0.1'])
+def test_sentencepiece(draws, run, folder, fixtures):
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.train(
+        input='sample_text.txt', model_prefix='spm', vocab_size=300, minloglevel=2, pad_id=3,
+        control_symbols=['[CLS]', '[SEP]', '[MASK]'],
+    )  # fmt: skip
+    line = f'--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64 {draws}'
+    assert run(f'{line} --output_dir out --cased') == 0
+    vocab = nlp.vocab.BERTVocab.from_sentencepiece('spm.model')
+    samples = read_shard('out/part-000.npz', vocab)
+    assert (samples.input_ids == vocab['[MASK]']).any()
+    lower = [n for n, token in enumerate(vocab.idx_to_token) if token.lower() != token]
+    text = samples.input_ids[~np.isin(samples.input_ids, vocab[['[CLS]', '[SEP]', '[MASK]']])]
+    assert np.isin(text, lower).any()
+    assert run(f'{line} --output_dir again --cased') == 0
+    one, other = (folder / name / 'part-000.npz' for name in ('out', 'again'))
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.weights
+def test_the_vocabulary_of_a_name(run, folder, minilm_dir):
+    line = '--input_file sample_text.txt --output_dir out --max_seq_length 64'
+    assert run(f'{line} --vocab all-MiniLM-L6-v2') == 0
+    samples = read_shard('out/part-000.npz', load_vocab(minilm_dir / 'vocab.txt'))
+    assert samples.input_ids.max() > 20000
+
+
+@pytest.mark.parametrize(
+    'change, problem',
+    [
+        ('--input_file none*.txt', "error: no file matches 'none*.txt'"),
+        ('--max_predictions_per_seq 0', 'error: max_predictions_per_seq 0: give 1 or more'),
+        ('--vocab none.txt', "error: --vocab 'none.txt' is neither a file nor a data set"),
+        ('--sentencepiece none.model', "error: --sentencepiece 'none.model': no such file"),
+        ('--part_mb 0', 'error: --part_mb 0.0: give a number above 0'),
+        ('--num_outputs 0', 'error: num_outputs 0: give 1 or more'),
+        ('--input_file vocab.txt', 'error: vocab.txt: the corpus has only one document, and'),
+        ('--vocab sample_text.txt', "error: vocabulary file 'sample_text.txt'"),
+        ('--vocab book_corpus_wiki_en_cased', 'no vocabulary found for bert_12_768_12'),
+    ],
+)
+def test_bad_input(change, problem, run, folder, capsys, monkeypatch):
+    monkeypatch.setenv('MXNET_HOME', str(folder / 'home'))
+    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
+    assert run(f'{LINE} {change}') == 1
+    error = capsys.readouterr().err
+    assert problem in error and 'Traceback' not in error
+    assert not list(folder.glob('out/*'))
+
+
+def test_lost_masks_are_told_of(run, capsys, caplog):
+    caplog.set_level(logging.WARNING)
+    assert run(f'{LINE} --max_predictions_per_seq 4') == 0
+    assert 'max_predictions_per_seq 4 is too small' in capsys.readouterr().err

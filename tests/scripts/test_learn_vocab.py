@@ -1,0 +1,141 @@
+"""scripts/learn_vocab.py end to end: vocabularies that the tokenizers and the models take."""
+
+import importlib.util
+import json
+import pathlib
+import re
+import shlex
+
+import mxnet as mx
+import pytest
+
+import model_zoo
+from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from model_zoo import cli
+
+SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'learn_vocab.py'
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('learn_vocab', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        return cli.run(script.main, shlex.split(line))
+
+    return run
+
+
+@pytest.fixture
+def text(fixtures):
+    return str(fixtures / 'pretraining' / 'sample_text.txt')
+
+
+def results():
+    return json.loads(pathlib.Path('out/learn_vocab.json').read_text(encoding='utf-8'))
+
+
+def try_model(vocab):
+    """The vocabulary in a model."""
+    hparams = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 16}
+    block, found = model_zoo.get_model(
+        'bert_12_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True,
+        use_pooler=False, use_decoder=False, use_classifier=False, **hparams,
+    )  # fmt: skip
+    block.initialize()
+    assert found is vocab and block.config.vocab_size == len(vocab)
+    ids = mx.nd.array([[len(vocab) - 1, 0]], dtype='int32')
+    assert block(ids, mx.nd.zeros_like(ids)).shape == (1, 2, 16)
+
+
+def test_wordpiece(run, text):
+    assert run(f'--input_file {text} --output_dir out --vocab_size 400') == 0
+    tokenizer = BertTokenizer('out/vocab.txt')
+    assert tokenizer.vocab.idx_to_token[:5] == SPECIAL and len(tokenizer.vocab) == 400
+    assert tokenizer.tokenize('The little man') == ['the', 'little', 'm', '##an']
+    found = results()
+    assert found['vocab_size'] == 400 and found['measured']['lines'] == 31
+    assert found['measured']['unknown_pieces'] == 0
+    assert 1 < found['measured']['pieces_per_word'] < 2
+    try_model(tokenizer.vocab)
+    first = pathlib.Path('out/vocab.txt').read_bytes()
+    assert run(f'--input_file {text} --output_dir out --vocab_size 400') == 0
+    assert pathlib.Path('out/vocab.txt').read_bytes() == first
+
+
+def test_cased_wordpiece(run, text):
+    line = f'--input_file {text} --output_dir out --vocab_size 400'
+    assert run(f'{line} --cased --limit_alphabet 60 --min_frequency 3') == 0
+    tokens = BertTokenizer('out/vocab.txt', do_lower_case=False).vocab.idx_to_token
+    assert 'T' in tokens and len([t for t in tokens if len(t.replace('##', '')) == 1]) <= 120
+
+
+@pytest.mark.parametrize('flags', ['', '--cased', '--model_type bpe --max_sentences 101'])
+def test_sentencepiece(flags, run, text):
+    line = f'--kind sentencepiece --input_file {text} --output_dir out --vocab_size 300'
+    assert run(f'{line} {flags}') == 0
+    tokenizer = BertSPTokenizer('out/spiece.model', lower='cased' not in flags)
+    assert tokenizer.vocab.idx_to_token[:5] == SPECIAL and len(tokenizer.vocab) == 300
+    assert [tokenizer.vocab[token] for token in SPECIAL] == list(range(5))
+    assert tokenizer.vocab.padding_token == '[PAD]' and tokenizer.vocab.unknown_token == '[UNK]'
+    pieces = tokenizer.tokenize('The little man')
+    assert ''.join(pieces).replace('\u2581', ' ').strip() == (
+        'The little man' if 'cased' in flags else 'the little man'
+    )
+    assert BertSPTokenizer.from_pretrained('out').tokenize('little') == tokenizer.tokenize('little')
+    try_model(tokenizer.vocab)
+
+
+@pytest.mark.parametrize(
+    'flags, problem',
+    [
+        ('--input_file none.txt', "error: no file matches 'none.txt'"),
+        ('--vocab_size 5', 'error: --vocab_size 5: the special tokens are 5 already'),
+        ('--vocab_size 60', 'error: --vocab_size 60 is too small: the characters of the text alon'),
+        ('--min_frequency 0', 'error: --min_frequency 0: give 1 or more'),
+        ('--max_sentences 9', 'error: --max_sentences 9: give 101 or more'),
+        ('--input_file blank.txt', 'error: blank.txt: no text to learn a vocabulary from'),
+        ('--input_file bad.txt', 'error: bad.txt, line 1: byte 0xff'),
+        ('--kind sentencepiece --input_file blank.txt', 'error: blank.txt: no text to learn'),
+        ('--kind sentencepiece --input_file bad.txt', 'error: bad.txt, line 1: byte 0xff'),
+        ('--kind sentencepiece --vocab_size 30', 'cannot learn 30 tokens .*: Vocabulary size'),
+        ('--kind sentencepiece --vocab_size 9999', 'Vocabulary size too high .9999.'),
+        ('--character_coverage 2', 'error: --character_coverage 2.0: give a number above 0'),
+    ],
+)
+def test_bad_input(flags, problem, run, text, capfd):
+    pathlib.Path('blank.txt').write_text('\n \n')
+    pathlib.Path('bad.txt').write_bytes(b'\xff\n')
+    assert run(f'--input_file {text} --output_dir out {flags}') == 1
+    errors = capfd.readouterr().err
+    assert re.search(problem, errors) and 'Traceback' not in errors
+    assert not list(pathlib.Path('.').glob('out/*'))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize('kind', ['wordpiece', 'sentencepiece'])
+def test_chinese_and_english(kind, run, data_dir):
+    rows = (data_dir / 'chnsenticorp' / 'dev.tsv').read_text(encoding='utf-8').split('\n')
+    chinese = [row.split('\t')[0] for row in rows]
+    pathlib.Path('zh.txt').write_text('\n'.join(chinese), encoding='utf-8')
+    english = data_dir / 'text' / 'wiki_00.txt'
+    line = f'--input_file zh.txt,{english} --output_dir out --vocab_size 4500 --kind {kind}'
+    assert run(f'{line} --character_coverage 0.999') == 0
+    if kind == 'wordpiece':
+        tokenizer = BertTokenizer('out/vocab.txt')
+    else:
+        tokenizer = BertSPTokenizer('out/spiece.model')
+    tokens = tokenizer.tokenize('这间酒店 and the history of anarchism')
+    assert {'这', '酒', '店'} <= {token.strip('\u2581') for token in tokens}
+    assert tokenizer.unk_token not in tokens and len(tokens) < 18
+    assert results()['measured']['unknown_pieces'] < 0.01
+    try_model(tokenizer.vocab)

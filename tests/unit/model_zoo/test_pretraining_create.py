@@ -1,0 +1,152 @@
+"""A corpus to files of samples: the same for any number of workers, in level memory."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bert.tokenizer import BertTokenizer
+from model_zoo.data.pretraining import (
+    Corpus,
+    SampleMaker,
+    SampleOptions,
+    ShardFacts,
+    create_shards,
+    plan_parts,
+    read_shard,
+)
+from model_zoo.data.pretraining.processes import Processes
+from model_zoo.errors import InputError
+
+MEASURE = """
+import resource, sys
+from bert.tokenizer import BertTokenizer
+from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
+vocab, folder, *files = sys.argv[1:]
+maker = SampleMaker(Corpus(files), BertTokenizer(vocab), SampleOptions(64, 10, 5))
+facts = create_shards(maker, folder, part_bytes=200_000)
+print(facts.samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.fixture(scope='module')
+def tokenizer(fixtures):
+    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
+
+
+@pytest.fixture
+def maker(fixtures, tokenizer):
+    corpus = Corpus([str(fixtures / 'pretraining' / 'sample_text.txt')] * 6)
+    return SampleMaker(corpus, tokenizer, SampleOptions(64, 10, 2))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_workers_make_no_difference(maker, tmp_path, monkeypatch):
+    monkeypatch.setattr('model_zoo.data.pretraining.create.available_processors', lambda: 3)
+    done = []
+    one = create_shards(maker, tmp_path / 'one', 7, num_outputs=4)
+    many = create_shards(
+        maker, tmp_path / 'many', 7, 4, num_workers=3, progress=lambda *args: done.append(args)
+    )
+    assert contents(tmp_path / 'one') == contents(tmp_path / 'many')
+    assert sorted(contents(tmp_path / 'one')) == [f'part-{n:03d}.npz' for n in range(4)]
+    assert one == many == done[-1][2] and [n for n, _, _ in done] == [1, 2, 3, 4]
+    create_shards(maker, tmp_path / 'other', 8, num_outputs=4)
+    assert contents(tmp_path / 'one') != contents(tmp_path / 'other')
+    parts = [read_shard(str(path)) for path in sorted((tmp_path / 'one').iterdir())]
+    assert sum(part.count for part in parts) == one.samples
+    assert sum(part.valid_lengths.sum() for part in parts) == one.tokens
+    assert sum(part.masked_lm_weights.sum() for part in parts) == one.masks
+    assert sum(part.next_sentence_labels.sum() for part in parts) == one.random_next
+    assert ShardFacts(1, 2, 3, 4) + ShardFacts(1, 1, 1, 1) == (2, 3, 4, 5)
+
+
+def test_order_is_random(maker, tmp_path):
+    create_shards(maker, tmp_path)
+    ids = read_shard(str(tmp_path / 'part-000.npz')).input_ids
+    # the text is six times the same one: samples of equal beginnings would lie in a row
+    firsts = ids[:, 1]
+    assert (firsts[1:] == firsts[:-1]).mean() < 0.2
+    assert not np.array_equal(np.sort(firsts), firsts)
+
+
+def test_number_of_files(maker, tmp_path):
+    size = maker.corpus.num_bytes
+    assert plan_parts(maker.corpus) == 1 and plan_parts(maker.corpus, 5) == 5
+    assert plan_parts(maker.corpus, 2, size // 3 - 9) == 4
+    create_shards(maker, tmp_path, part_bytes=size // 3 - 9)
+    assert len(contents(tmp_path)) == 4
+    (tmp_path / 'part-010.npz').touch()
+    with pytest.raises(InputError, match='part-010.npz of an earlier run, which would be'):
+        create_shards(maker, tmp_path, num_outputs=4)
+    (tmp_path / 'part-010.npz').unlink()
+    for path in tmp_path.iterdir():
+        path.write_bytes(b'old')
+    create_shards(maker, tmp_path, num_outputs=60)  # more than there are documents
+    names = contents(tmp_path)
+    assert 4 < len(names) < 60 and b'old' not in names.values()
+
+
+def test_bad_input(fixtures, tokenizer, tmp_path):
+    options = SampleOptions(64, 10, 1)
+    text = tmp_path / 'one.txt'
+    text.write_text('the rain\nthe morning\n')
+    lonely = SampleMaker(Corpus([str(text)]), tokenizer, options)
+    with pytest.raises(InputError, match='has only one document'):
+        create_shards(lonely, tmp_path / 'out')
+    text.write_text('\n \n\n')
+    with pytest.raises(InputError, match='one.txt: the corpus has no text'):
+        create_shards(SampleMaker(Corpus([str(text)]), tokenizer, options), tmp_path / 'out')
+    for name in ('num_outputs', 'num_workers', 'part_bytes'):
+        with pytest.raises(InputError, match=f'{name} 0: give 1 or more'):
+            create_shards(lonely, tmp_path / 'out', **{name: 0})
+    with pytest.raises(InputError, match='cannot write to directory'):
+        create_shards(lonely, text)
+    assert not contents(tmp_path / 'out')
+
+
+def fail(number):
+    if number == 3:
+        raise InputError('number 3')
+    return number, os.getpid()
+
+
+def die(number):
+    os._exit(1)
+
+
+def test_processes():
+    with Processes(fail, 2) as processes:
+        results = processes.map((number,) for number in (5, 1, 2, 4, 9, 7, 8))
+        numbers, owners = zip(*results)
+        assert numbers == (5, 1, 2, 4, 9, 7, 8) and os.getpid() not in owners
+        with pytest.raises(InputError, match='number 3'):
+            list(processes.map((number,) for number in range(9)))
+    assert [owner for _, owner in Processes(fail, 0).map([(1,), (2,)])] == [os.getpid()] * 2
+    with Processes(die, 1) as processes, pytest.raises(InputError, match='process was killed'):
+        processes.submit(1).result()
+
+
+def test_memory_is_level(fixtures, tmp_path):
+    """Ten times the text takes no more memory, in which all samples of it would take 60 MB."""
+    text = (fixtures / 'pretraining' / 'sample_text.txt').read_text(encoding='utf-8') + '\n\n'
+    (tmp_path / 'text.txt').write_text(text * 90, encoding='utf-8')
+    peaks = []
+    for times in (1, 10):
+        result = subprocess.run(
+            [sys.executable, '-c', MEASURE, str(fixtures / 'pretraining' / 'vocab.txt')]
+            + [str(tmp_path / f'out{times}'), *([str(tmp_path / 'text.txt')] * times)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, sys.path))},
+        )
+        samples, peak = map(int, result.stdout.split())
+        peaks.append(peak)
+    assert samples > 90000
+    assert peaks[1] < peaks[0] + 15, peaks

@@ -1,0 +1,260 @@
+"""Batches of samples: each once an epoch, the same ones at each call, from any batch on."""
+
+import types
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert.tokenizer import BertTokenizer
+from model_zoo.data.pretraining import (
+    Corpus,
+    PretrainingLoader,
+    RawTextLoader,
+    SampleMaker,
+    SampleOptions,
+    SyntheticLoader,
+    create_shards,
+    loaders,
+    read_shard,
+)
+from model_zoo.data.pretraining.shards import Samples
+from model_zoo.errors import InputError
+
+OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
+KINDS = {
+    'plain': {},
+    'buckets': {'num_buckets': 4},
+    'tokens': {'num_buckets': 4, 'use_avg_len': True},
+    'in order': {'shuffle': False},
+    'buckets in order': {'num_buckets': 3, 'shuffle': False, 'circle_length': 1},
+    'all at once': {'num_buckets': 2, 'circle_length': 9},
+}
+
+
+@pytest.fixture(scope='module')
+def tokenizer(fixtures):
+    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
+
+
+@pytest.fixture(scope='module')
+def text(fixtures):
+    return [str(fixtures / 'pretraining' / 'sample_text.txt')] * 6
+
+
+@pytest.fixture(scope='module')
+def shards(text, tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('shards')
+    create_shards(SampleMaker(Corpus(text), tokenizer, OPTIONS), folder, num_outputs=5)
+    return folder
+
+
+@pytest.fixture
+def load(shards, tokenizer):
+    def load(**options):
+        size = 500 if options.get('use_avg_len') else 8
+        options = {'batch_size': size, 'vocab': tokenizer.vocab, **options}
+        return PretrainingLoader(f'{shards}/*.npz', **options)
+
+    return load
+
+
+def worker(rank, size):
+    return types.SimpleNamespace(rank=rank, size=size)
+
+
+def assert_same(one, other):
+    assert (one.indices == other.indices).all()
+    assert (one.num_masked, one.num_tokens) == (other.num_masked, other.num_tokens)
+    for mine, want in zip(one[:7], other[:7]):
+        assert mine.shape == want.shape and mine.dtype == want.dtype
+        assert (mine.asnumpy() == want.asnumpy()).all()
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_epochs(kind, load):
+    loader = load(**KINDS[kind])
+    batches = list(loader.epoch(1))
+    numbers = np.concatenate([batch.indices for batch in batches])
+    assert len(numbers) == len(set(numbers)) == loader.num_samples > 100
+    assert len(batches) == len(loader) == len(list(loader.epoch(2)))
+    for start in (0, 1, len(batches) // 2, len(batches) - 1, len(batches), len(batches) + 2):
+        rest = list(loader.epoch(1, start))
+        assert len(rest) == max(0, len(batches) - start)
+        for one, other in zip(rest, batches[start:]):
+            assert_same(one, other)
+    again = np.concatenate([batch.indices for batch in load(**KINDS[kind]).epoch(2)])
+    assert (numbers == again).all() != KINDS[kind].get('shuffle', True)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_workers_share_each_batch(kind, load):
+    size = 250 if 'tokens' in kind else 4
+    whole = list(load(**KINDS[kind], batch_size=2 * size).epoch(3))
+    parts = [
+        list(load(**KINDS[kind], batch_size=size, workers=worker(r, 2)).epoch(3)) for r in (0, 1)
+    ]
+    assert len(parts[0]) == len(parts[1])
+    if 'tokens' in kind:  # whose numbers of samples are rounded down before they are added
+        numbers = np.concatenate([b.indices for part in parts for b in part if b is not None])
+        assert sorted(numbers) == sorted(np.concatenate([b.indices for b in whole]))
+        return
+    for batch, *two in zip(whole, *parts):
+        for rank, part in enumerate(two):
+            if part is None:
+                assert not len(batch.indices[rank::2])
+            else:
+                assert (part.indices == batch.indices[rank::2]).all()
+                assert len(part.indices) == len(part.input_ids) == len(part.valid_length)
+
+
+def test_nothing_left_for_a_worker(load):
+    total = load().num_samples
+    parts = [list(load(batch_size=total - 2, workers=worker(r, 2)).epoch(0)) for r in (0, 1)]
+    assert [len(part) for part in parts] == [1, 1]
+    parts = [list(load(batch_size=1, workers=worker(r, total)).epoch(0)) for r in (0, total - 1)]
+    assert [len(part[0].indices) for part in parts] == [1, 1]
+    last = list(load(batch_size=1, workers=worker(total - 2, total - 1)).epoch(0))
+    assert last[0] is not None and last[1] is None and len(last) == 2
+
+
+def test_what_a_batch_holds(load, shards, tokenizer):
+    paths = sorted(shards.iterdir())
+    files = [read_shard(str(path)) for path in paths]
+    for batch in load(num_buckets=4).epoch(0):
+        length, masks = batch.input_ids.shape[1], batch.masked_ids.shape[1]
+        assert [array.dtype for array in batch[:7]] == [
+            np.int32, np.int32, np.float32, np.int32, np.int32, np.float32, np.int32,
+        ]  # fmt: skip
+        lengths = batch.valid_length.asnumpy().astype(int)
+        counts = batch.masked_weights.asnumpy().sum(axis=1).astype(int)
+        assert length == -(-lengths.max() // 8) * 8 and masks == -(-counts.max() // 8) * 8
+        assert batch.num_tokens == lengths.sum() and batch.num_masked == counts.sum()
+        for row, number in enumerate(batch.indices.tolist()):
+            want = files[number >> 32].take([number & (2**32 - 1)])
+            assert want.valid_lengths[0] == lengths[row]
+            assert want.next_sentence_labels[0] == batch.next_sentence_labels[row].asscalar()
+            for mine, field, size in (
+                (batch.input_ids, 'input_ids', lengths[row]),
+                (batch.token_types, 'segment_ids', lengths[row]),
+                (batch.masked_positions, 'masked_lm_positions', counts[row]),
+                (batch.masked_ids, 'masked_lm_ids', counts[row]),
+                (batch.masked_weights, 'masked_lm_weights', counts[row]),
+            ):
+                mine, theirs = mine[row].asnumpy(), getattr(want, field)[0]
+                assert mine[:size].tolist() == theirs[:size].tolist() and not mine[size:].any()
+
+
+def test_padding_is_the_vocabularys():
+    """Files are padded with 0 where they are joined; batches with the padding token."""
+    found = Samples.empty(2, 6, 2)
+    for array in found:
+        array[:] = 1
+    found.valid_lengths[:] = 3, 5
+    batch = loaders.make_batch(found, np.arange(2), 9, 8, mx.cpu())
+    assert batch.input_ids.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
+
+
+def test_buckets_hold_like_lengths(load):
+    def padding(**options):
+        batches = list(load(round_to=1, **options).epoch(0))
+        return 1 - sum(b.num_tokens for b in batches) / sum(b.input_ids.size for b in batches)
+
+    assert padding(num_buckets=6) < 0.5 * padding()
+    tokens = [b.num_tokens for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
+    assert 300 < np.median(tokens) <= 500
+    counts = [len(b.indices) for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
+    assert max(counts) > 2 * min(counts)
+
+
+def test_contexts_take_turns(load):
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    batches = list(load(ctx=contexts).epoch(0))
+    assert [batch.input_ids.context for batch in batches[:4]] == contexts * 2
+    rest = list(load(ctx=contexts).epoch(0, 3))
+    assert [b.masked_ids.context for b in rest] == [b.masked_ids.context for b in batches[3:]]
+
+
+def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
+    loader, read = load(circle_length=1), []
+    count = len(list(loader.epoch(0)))
+    real = loaders.read_shard
+    monkeypatch.setattr(loaders, 'read_shard', lambda *args: read.append(args) or real(*args))
+    assert len(list(loader.epoch(0, count - 1))) == 1
+    assert 1 <= len(read) <= 2
+    del read[:]
+    epoch = loader.epoch(0)
+    next(epoch)
+    epoch.close()
+    assert len(read) <= 2
+
+
+def test_bad_files(shards, load, tokenizer, tmp_path):
+    with pytest.raises(InputError, match='no file matches'):
+        PretrainingLoader(f'{tmp_path}/*.npz', 8, vocab=tokenizer.vocab)
+    with pytest.raises(InputError, match='samples have up to 64 tokens, and the model takes 32 at'):
+        load(max_len=32)
+    for name in ('batch_size', 'num_buckets', 'round_to', 'circle_length'):
+        with pytest.raises(InputError, match=f'{name} 0: give 1 or more'):
+            load(**{name: 0})
+    path = tmp_path / 'bad.npz'
+    path.write_bytes((shards / 'part-000.npz').read_bytes()[:-300])
+    with pytest.raises(InputError, match='bad.npz. is damaged or was cut off'):
+        PretrainingLoader([str(path)], 8, vocab=tokenizer.vocab)
+
+
+@pytest.mark.parametrize('kind', [{}, {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 400}])
+def test_raw_text(kind, text, tokenizer):
+    kind = {'batch_size': 8, 'part_bytes': 4000, **kind}
+
+    def load(num_workers, **options):
+        return RawTextLoader(
+            text, tokenizer=tokenizer, options=OPTIONS, num_workers=num_workers, **kind, **options
+        )
+
+    here = load(0)
+    batches = list(here.epoch(1))
+    assert len(batches) > 10
+    for start in (1, len(batches) // 2, len(batches) - 1):
+        for one, other in zip(here.epoch(1, start), batches[start:]):
+            assert_same(one, other)
+    elsewhere = load(2, workers=worker(0, 1))
+    for one, other in zip(elsewhere.epoch(1), batches):
+        assert_same(one, other)
+    elsewhere.close()
+    other = next(here.epoch(2))
+    assert not np.array_equal(other.input_ids.asnumpy(), batches[0].input_ids.asnumpy())
+    numbers = np.concatenate([batch.indices for batch in batches])
+    assert len(numbers) == len(set(numbers))
+    if 'num_buckets' not in kind:
+        parts = [list(load(0, workers=worker(r, 2)).epoch(1)) for r in (0, 1)]
+        found = [set(b.indices) for part in parts for b in part if b is not None]
+        assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
+
+
+def test_raw_text_that_cannot_be_used(tokenizer, tmp_path):
+    (tmp_path / 'a.txt').write_text('the rain\n')
+    arguments = 8, tokenizer, OPTIONS
+    with pytest.raises(InputError, match='has only one document'):
+        next(RawTextLoader(f'{tmp_path}/*.txt', *arguments, num_workers=0).epoch(0))
+    with pytest.raises(InputError, match='no file matches'):
+        RawTextLoader(f'{tmp_path}/*.md', *arguments)
+    with pytest.raises(InputError, match='num_workers -1: give 0 or more'):
+        RawTextLoader(f'{tmp_path}/*.txt', *arguments, num_workers=-1)
+
+
+def test_synthetic(tokenizer):
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    loader = SyntheticLoader(4, 30, 5, tokenizer.vocab, num_batches=9, ctx=contexts)
+    batches = list(loader.epoch(0))
+    assert len(batches) == len(loader) == 9 and len(list(loader.epoch(0, 4))) == 5
+    for number, batch in enumerate(batches):
+        assert batch.input_ids.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
+        assert batch.num_tokens == 120 and batch.num_masked == 20
+        assert batch.input_ids.context == contexts[number % 2]
+        assert batch.input_ids.asnumpy().min() >= 0 and batch.input_ids.asnumpy().max() < 400
+        assert (np.diff(batch.masked_positions.asnumpy()) > 0).all()
+    other = next(SyntheticLoader(4, 30, 5, tokenizer.vocab, workers=worker(1, 2)).epoch(0))
+    assert not np.array_equal(other.input_ids.asnumpy(), batches[0].input_ids.asnumpy())
+    with pytest.raises(InputError, match='31 masks in sequences of 30 tokens'):
+        SyntheticLoader(4, 30, 31, tokenizer.vocab)

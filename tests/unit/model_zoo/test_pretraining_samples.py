@@ -1,0 +1,268 @@
+"""Text to samples for pre-training: against what Google's algorithm draws from the same text."""
+
+import json
+import logging
+import pickle
+import random
+
+import gluonnlp as nlp
+import numpy as np
+import pytest
+import sentencepiece
+from pretraining_statistics import STUDY, probability, statistics, unmasked
+
+from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
+from model_zoo.data.pretraining.encoder import SentenceEncoder
+from model_zoo.data.pretraining.instances import cut_pairs
+from model_zoo.errors import InputError
+
+
+@pytest.fixture(scope='module')
+def tokenizer(fixtures):
+    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
+
+
+@pytest.fixture(scope='module')
+def corpus(fixtures):
+    return Corpus([str(fixtures / 'pretraining' / 'sample_text.txt')])
+
+
+def make(corpus, tokenizer, *seed, **options):
+    maker = SampleMaker(corpus, tokenizer, SampleOptions(**options))
+    return maker.make(0, corpus.num_bytes, *(seed or (0,)))
+
+
+def text_of(ids):
+    return f' {" ".join(map(str, ids))} '
+
+
+@pytest.mark.parametrize('name', ['google', 'google_words'])
+def test_statistics_of_google(name, corpus, tokenizer, fixtures):
+    options = SampleOptions(whole_word_mask=name == 'google_words', **STUDY)
+    samples = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
+    ours = statistics(samples, tokenizer.vocab, options)
+    theirs = json.loads((fixtures / 'pretraining' / f'{name}.json').read_text())
+    (count,), (their_count,) = ours.pop('samples'), theirs.pop('samples')
+    assert abs(count / their_count - 1) < 0.02
+    assert ours.keys() == theirs.keys()
+    for what, counts in theirs.items():
+        assert probability(ours[what], counts) > 1e-3, what
+    masked, kept, replaced = np.array(ours['replaced']) / sum(ours['replaced'])
+    assert abs(masked - 0.8) < 0.01 and abs(kept - 0.1) < 0.01 and abs(replaced - 0.1) < 0.01
+
+
+def test_the_statistics_would_tell(corpus, tokenizer, fixtures):
+    theirs = json.loads((fixtures / 'pretraining' / 'google.json').read_text())
+    for change, what in (
+        ({'masked_lm_prob': 0.14}, 'masks'),
+        ({'short_seq_prob': 0.3}, 'lengths'),
+        ({'whole_word_mask': True}, 'begins'),
+    ):
+        options = SampleOptions(**{**STUDY, **change})
+        samples = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
+        ours = statistics(samples, tokenizer.vocab, options)
+        assert probability(ours[what], theirs[what]) < 1e-3
+
+
+def test_half_of_the_second_segments_are_random(tokenizer, tmp_path):
+    """Where the documents are long: the last sentence of one has none that follows."""
+    rng, path = random.Random(0), tmp_path / 'text.txt'
+    words = ['the', 'rain', 'and', 'morning', 'little', 'man']
+    sentence = '\n'.join(' '.join(rng.choices(words, k=6)) for _ in range(2000))
+    path.write_text(f'{sentence}\n\n{sentence}\n')
+    samples = make(Corpus([str(path)]), tokenizer, max_seq_length=64, dupe_factor=5)
+    assert samples.count > 2000
+    assert abs(samples.next_sentence_labels.mean() - 0.5) < 0.03
+
+
+def test_segments_and_documents(corpus, tokenizer):
+    vocab = tokenizer.vocab
+    samples = make(corpus, tokenizer, max_seq_length=64, dupe_factor=20)
+    texts = []
+    for document in corpus.documents(0, corpus.num_bytes):
+        batch = tokenizer.encode_batch(document, pad=False, add_special_tokens=False)
+        texts.append(text_of(np.concatenate(batch.input_ids)))
+    assert len(texts) > 2
+    ids = unmasked(samples)
+    for row in range(samples.count):
+        length, second = samples.valid_lengths[row], samples.segment_ids[row].sum()
+        first = length - second
+        assert ids[row, 0] == vocab['[CLS]']
+        assert ids[row, first - 1] == ids[row, length - 1] == vocab['[SEP]']
+        assert (ids[row, length:] == vocab['[PAD]']).all()
+        assert (samples.segment_ids[row, first:length] == 1).all()
+        a, b = text_of(ids[row, 1 : first - 1]), text_of(ids[row, first : length - 1])
+        assert len(a) > 2 and len(b) > 2
+        of_a, of_b = ([n for n, t in enumerate(texts) if part in t] for part in (a, b))
+        if samples.next_sentence_labels[row]:
+            assert any(n != m for n in of_a for m in of_b)
+        else:
+            assert any(n == m and texts[n].find(a) < texts[n].rfind(b) for n in of_a for m in of_b)
+
+
+@pytest.mark.parametrize('whole_words', [False, True])
+def test_masks(whole_words, corpus, tokenizer):
+    vocab = tokenizer.vocab
+    options = {'max_seq_length': 128, 'max_predictions_per_seq': 15, 'dupe_factor': 20}
+    samples = make(corpus, tokenizer, whole_word_mask=whole_words, **options)
+    ids, counts = unmasked(samples), samples.masked_lm_weights.sum(axis=1)
+    wanted = np.minimum(15, [max(1, round(n * 0.15)) for n in samples.valid_lengths.tolist()])
+    if not whole_words:
+        assert (counts == wanted).all()
+    assert (counts <= wanted).all() and counts.sum() > 0.97 * wanted.sum()
+    first = np.array([not token.startswith('##') for token in vocab.idx_to_token])
+    is_broken = 0
+    for row in range(samples.count):
+        masks = int(counts[row])
+        places = samples.masked_lm_positions[row, :masks]
+        assert (np.diff(places) > 0).all()
+        assert not samples.masked_lm_positions[row, masks:].any()
+        assert not samples.masked_lm_ids[row, masks:].any()
+        assert not np.isin(ids[row, places], [vocab['[CLS]'], vocab['[SEP]']]).any()
+        others = np.delete(np.arange(128), places)
+        assert (samples.input_ids[row, others] == ids[row, others]).all()
+        words = np.cumsum(first[ids[row, : samples.valid_lengths[row]]])
+        is_text = ~np.isin(ids[row, : len(words)], [vocab['[CLS]'], vocab['[SEP]']])
+        for word in set(words[places]):
+            is_broken += len(set(np.flatnonzero((words == word) & is_text)) - set(places)) > 0
+    # but for words whose beginning was cut off and that follow [CLS] or [SEP]
+    assert is_broken < 0.02 * counts.sum() if whole_words else is_broken > 0.2 * counts.sum()
+
+
+def test_cut_pairs_cuts_as_one_token_after_the_other():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 40, size=(3000, 2))
+    pairs = np.column_stack([0 * counts[:, 0], counts[:, 0], 0 * counts[:, 0], counts[:, 1]])
+    pairs = np.column_stack([pairs, rng.integers(2, size=3000)])
+    for room in (2, 5, 17, 30, 79):
+        (start_a, left_a, start_b, left_b), labels = cut_pairs(pairs, room, rng)
+        for row, (a, b) in enumerate(counts.tolist()):
+            while a + b > room:
+                if a > b:
+                    a -= 1
+                else:
+                    b -= 1
+            assert (left_a[row], left_b[row]) == (a, b)
+        assert (start_a >= 0).all() and (start_a + left_a <= counts[:, 0]).all()
+        assert (start_b >= 0).all() and (start_b + left_b <= counts[:, 1]).all()
+        assert (labels == pairs[:, 4]).all()
+        cut = counts.sum() - (left_a + left_b).sum()
+        assert abs(start_a.sum() + start_b.sum() - cut / 2) <= 3 * np.sqrt(cut)
+
+
+def test_the_seed_decides(corpus, tokenizer):
+    maker = SampleMaker(corpus, tokenizer, SampleOptions(64, 8, 2))
+    again = pickle.loads(pickle.dumps(maker))
+    first = maker.make(0, corpus.num_bytes, 1, 2)
+    for one, other in zip(first, again.make(0, corpus.num_bytes, 1, 2)):
+        assert one.dtype == other.dtype and np.array_equal(one, other)
+    for seed in ((1, 3), (2, 1), (1,), (1, 2, 0)):
+        assert not np.array_equal(first[0], maker.make(0, corpus.num_bytes, *seed)[0])
+    np.random.seed(0)
+    expected = np.random.rand()
+    np.random.seed(0)
+    maker.make(0, corpus.num_bytes, 1)
+    assert np.random.rand() == expected  # the global generator isn't touched
+
+
+def test_a_part_with_one_document_borrows_from_another(tokenizer, tmp_path):
+    (tmp_path / 'a.txt').write_text('the rain\nthe morning\nand the rain\n\nthe little man\n')
+    (tmp_path / 'b.txt').write_text('\n\n\n')
+    corpus = Corpus(matching_files(f'{tmp_path}/*.txt'))
+    maker = SampleMaker(corpus, tokenizer, SampleOptions(16, 2, 10))
+    man = tokenizer.vocab[tokenizer.tokenize('man')[-1]]
+    samples = maker.make(0, 1, 0)  # of the first document
+    ids = unmasked(samples)
+    is_random = samples.next_sentence_labels == 1
+    assert samples.count >= 10 and 0 < is_random.sum() < samples.count
+    assert (ids == man).any(axis=1).tolist() == is_random.tolist()
+    assert maker.make(corpus.num_bytes - 2, corpus.num_bytes, 0).count == 0
+    assert maker.make(1, corpus.num_bytes - 4, 0).next_sentence_labels.all()  # of the second
+
+
+@pytest.mark.parametrize('text', ['the rain\nthe morning\n', 'the rain\n\n\x01\n\n'])
+def test_one_document_is_too_few(text, tokenizer, tmp_path):
+    (tmp_path / 'a.txt').write_text(text)
+    with pytest.raises(InputError, match='a.txt: the corpus has only one document, and next sen'):
+        make(Corpus([str(tmp_path / 'a.txt')]), tokenizer)
+
+
+def test_options():
+    for name, value in (
+        ('max_seq_length', 4),
+        ('max_predictions_per_seq', 0),
+        ('dupe_factor', 0),
+        ('masked_lm_prob', 0),
+        ('masked_lm_prob', 1.5),
+        ('short_seq_prob', -0.1),
+    ):
+        with pytest.raises(InputError, match=f'{name} {value}: give'):
+            SampleOptions(**{name: value})
+
+
+def test_a_warning_of_lost_masks(caplog):
+    caplog.set_level(logging.WARNING)
+    for fine in (SampleOptions(), SampleOptions(128, 20), SampleOptions(128, 19)):
+        fine.warn_of_lost_masks()
+    assert not caplog.records
+    SampleOptions(128, 10).warn_of_lost_masks()
+    assert 'max_predictions_per_seq 10 is too small' in caplog.text
+    assert '47% are lost; give 19' in caplog.text
+
+
+@pytest.mark.parametrize('text', ['', 'It is', ' a  b ', 'x\x1cy\x0bz \x85', 'né 海老 ok.', 'A\tb'])
+def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
+    encoder = SentenceEncoder(tokenizer)
+    for _ in range(2):  # not known yet, and known
+        ids, counts = encoder.encode([text, 'the rain', text])
+        want = tokenizer.encode(text, add_special_tokens=False).input_ids
+        assert counts == [len(want), len(tokenizer.tokenize('the rain')), len(want)]
+        assert ids[: len(want)].tolist() == want.tolist()
+
+
+def test_sentence_encoder_forgets(tokenizer, monkeypatch):
+    monkeypatch.setattr('model_zoo.data.pretraining.encoder._CACHED_CHARS', 5)
+    encoder = SentenceEncoder(tokenizer)
+    for text in ('rain morning', 'little', 'man'):
+        encoder.encode([text])
+    assert set(encoder._ids) == {'man'}
+
+
+def test_a_random_segmentation_depends_on_the_seed_only(corpus, tmp_path):
+    sentencepiece.SentencePieceTrainer.train(
+        input=corpus.files[0],
+        model_prefix=str(tmp_path / 'spm'),
+        vocab_size=300,
+        minloglevel=2,
+        control_symbols=['[CLS]', '[SEP]', '[MASK]'],
+        pad_id=3,
+    )
+    tokenizer = BertSPTokenizer(tmp_path / 'spm.model', num_best=-1, alpha=0.1)
+    options = SampleOptions(64, 8, 1, whole_word_mask=True)
+    maker = SampleMaker(corpus, tokenizer, options, is_random=True)
+    first = maker.make(0, corpus.num_bytes, 5)
+    other = maker.make(0, corpus.num_bytes, 6)
+    again = maker.make(0, corpus.num_bytes, 5)
+    assert all(map(np.array_equal, first, again))
+    best = BertSPTokenizer(tmp_path / 'spm.model')
+    sure = SampleMaker(corpus, best, options).make(0, corpus.num_bytes, 5)
+    assert not np.array_equal(first.input_ids, sure.input_ids)
+    assert not np.array_equal(first.input_ids, other.input_ids)
+
+
+def test_vocabularies_that_lack_a_mask(corpus):
+    vocab = nlp.Vocab({'a': 1}, cls_token='[CLS]', sep_token='[SEP]')
+    other = BertTokenizer.from_vocab(vocab)
+    with pytest.raises(InputError, match='names no mask_token'):
+        SampleMaker(corpus, other, SampleOptions())
+
+
+@pytest.mark.data
+def test_mask_rate_on_real_text(data_dir):
+    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
+    corpus = Corpus([str(data_dir / 'text' / 'wiki_00.txt')])
+    options = SampleOptions(128, 20, 5)
+    samples = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
+    rate = samples.masked_lm_weights.sum() / samples.valid_lengths.sum()
+    assert abs(rate - 0.15) < 0.005

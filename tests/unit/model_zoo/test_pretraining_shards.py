@@ -1,0 +1,201 @@
+"""Files of samples: GluonNLP's form both ways, and what is said of files that can't be used."""
+
+import io
+import os
+import pathlib
+import pickle
+import zipfile
+
+import gluonnlp as nlp
+import numpy as np
+import pytest
+from pretraining_statistics import unmasked
+
+from model_zoo.data.pretraining import Samples, read_lengths, read_shard, write_shard
+from model_zoo.data.vocab import load_vocab
+from model_zoo.errors import InputError
+
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij']
+
+
+@pytest.fixture(scope='module')
+def vocab():
+    return load_vocab(TOKENS)
+
+
+@pytest.fixture
+def samples():
+    rng = np.random.RandomState(0)
+    found = Samples.empty(6, 12, 3)
+    found.valid_lengths[:] = rng.randint(7, 13, 6)
+    found.input_ids[:] = rng.randint(5, 15, (6, 12))
+    found.input_ids[:, 0] = 2
+    found.input_ids[np.arange(12) >= found.valid_lengths[:, None]] = 0
+    found.segment_ids[:] = np.arange(12) > 5
+    found.masked_lm_positions[:] = np.sort(rng.randint(1, 7, (6, 3)))
+    found.masked_lm_ids[:] = rng.randint(5, 15, (6, 3))
+    found.masked_lm_weights[:] = np.arange(3) < rng.randint(1, 4, 6)[:, None]
+    found.next_sentence_labels[:] = rng.randint(2, size=6)
+    return found
+
+
+@pytest.fixture
+def shard(samples, vocab, tmp_path):
+    path = str(tmp_path / 'part-000.npz')
+    write_shard(path, samples, vocab, max_seq_length=12)
+    return path
+
+
+def save(path, samples, **changes):
+    """With NumPy: no comment about the vocabulary."""
+    np.savez(path, **{**samples._asdict(), **changes})
+    return str(path)
+
+
+def test_there_and_back(shard, samples, vocab, tmp_path):
+    for found in (read_shard(shard), read_shard(shard, vocab, 12)):
+        for one, other in zip(samples, found):
+            assert one.dtype == other.dtype and np.array_equal(one, other)
+    assert read_lengths(shard, vocab).tolist() == samples.valid_lengths.tolist()
+    again = tmp_path / 'again.npz'
+    write_shard(str(again), samples, vocab, max_seq_length=12)
+    assert again.read_bytes() == pathlib.Path(shard).read_bytes()
+
+
+def test_gluonnlp_reads_ours(shard, samples):
+    """As its pretraining_utils.py does: seven fields, sorted by name, no pickles."""
+    dataset = nlp.data.NumpyDataset(shard, allow_pickle=False)
+    assert dataset.keys == sorted(Samples._fields) and len(dataset) == 6
+    for name in dataset.keys:
+        assert np.array_equal(dataset.get_field(name), getattr(samples, name))
+    batchify = nlp.data.batchify.Tuple(
+        nlp.data.batchify.Pad(pad_val=0, round_to=8),
+        nlp.data.batchify.Pad(pad_val=0),
+        nlp.data.batchify.Pad(pad_val=0),
+        nlp.data.batchify.Pad(pad_val=0),
+        nlp.data.batchify.Stack(),
+        nlp.data.batchify.Pad(pad_val=0, round_to=8),
+        nlp.data.batchify.Stack(),
+    )
+    batch = batchify([dataset[0], dataset[3]])
+    assert batch[0].shape == (2, 16) and batch[3].asnumpy().tolist() == (
+        samples.masked_lm_weights[[0, 3]].tolist()
+    )
+
+
+@pytest.mark.parametrize('name', ['gluonnlp', 'gluonnlp_even'])
+def test_we_read_gluonnlps(name, fixtures):
+    path = str(fixtures / 'pretraining' / f'{name}.npz')
+    vocab = load_vocab(fixtures / 'pretraining' / 'vocab.txt')
+    found, theirs = read_shard(path, vocab, 64), np.load(path, allow_pickle=True)
+    assert found.count == len(theirs['input_ids']) > 10
+    for field, array in found._asdict().items():
+        assert array.dtype == (np.float32 if field == 'masked_lm_weights' else np.int32)
+        for mine, want in zip(array, theirs[field]):
+            if array.ndim == 1:
+                assert mine == want
+            else:
+                assert mine[: len(want)].tolist() == list(want) and not mine[len(want) :].any()
+    assert (found.masked_lm_weights.sum(axis=1) >= 1).all()
+    assert (unmasked(found) != vocab['[MASK]']).all()
+    assert read_lengths(path, vocab).tolist() == theirs['valid_lengths'].tolist()
+
+
+def test_pickles_are_not_run(samples, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / 'touched'),)
+
+    evil = np.array([[1], Evil(), [1], [1], [1], [1]], dtype=object)
+    path = save(tmp_path / 'evil.npz', samples, input_ids=evil)
+    with pytest.raises(InputError, match='is refused: it asks for posix.mkdir'):
+        read_shard(path)
+    assert not (tmp_path / 'touched').exists()
+    with zipfile.ZipFile(path, 'w') as archive:
+        for name in Samples._fields:
+            buffer = io.BytesIO()
+            header = {'descr': '|O', 'fortran_order': False, 'shape': (6,)}
+            np.lib.format.write_array_header_1_0(buffer, header)
+            archive.writestr(f'{name}.npy', buffer.getvalue() + pickle.dumps({'a': 1}))
+    with pytest.raises(InputError, match='holds no readable array of objects .*a dict'):
+        read_shard(path)
+
+
+def test_truncated_and_damaged_files(shard, tmp_path):
+    content = pathlib.Path(shard).read_bytes()
+    path = tmp_path / 'bad.npz'
+    for size in (0, 10, len(content) // 2, len(content) - 200):
+        path.write_bytes(content[:size])
+        for read in (read_shard, read_lengths):
+            with pytest.raises(InputError, match='bad.npz. is damaged or was cut off .*make it an'):
+                read(str(path))
+    place = content.index(b'input_ids.npy') + 60
+    path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+    with pytest.raises(InputError, match='is damaged or was cut off .input_ids'):
+        read_shard(str(path))
+    with pytest.raises(InputError, match="cannot read '.*none.npz': No such file"):
+        read_shard(str(tmp_path / 'none.npz'))
+    np.savez(path, input_ids=np.zeros(3))
+    with pytest.raises(InputError, match='is no file of pre-training samples: it lacks masked_lm'):
+        read_shard(str(path))
+
+
+def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
+    others = {
+        'larger': load_vocab([*TOKENS, 'k']),
+        'in another order': load_vocab([*TOKENS[:5], *TOKENS[:4:-1]]),
+    }
+    for other in others.values():
+        for read in (read_shard, read_lengths):
+            with pytest.raises(InputError, match=r'made with another vocabulary \(of 15 tokens\)'):
+                read(shard, other)
+    plain = save(tmp_path / 'plain.npz', samples)
+    assert read_shard(plain, vocab, 12).count == 6
+    with pytest.raises(InputError, match='token id 14, and the vocabulary 14 tokens'):
+        read_shard(plain, load_vocab(TOKENS[:-1]))
+    with pytest.raises(InputError, match=r'does not begin with \[CLS\]: it is of another vocab'):
+        read_shard(plain, load_vocab([*TOKENS[::-1]]))
+    with pytest.raises(InputError, match='sequences of 12 tokens, and the model takes 8 at most'):
+        read_shard(shard, vocab, 8)
+
+
+@pytest.mark.parametrize(
+    'changes, problem',
+    [
+        ({'valid_lengths': np.full(6, 13)}, 'valid_lengths of 13 to 13 in rows of 12'),
+        ({'valid_lengths': np.zeros(6)}, 'valid_lengths of 0 to 0'),
+        ({'segment_ids': np.full((6, 12), 2)}, 'a segment is neither 0 nor 1'),
+        ({'masked_lm_weights': np.full((6, 3), 0.5)}, 'a weight of a mask is neither 0 nor 1'),
+        ({'next_sentence_labels': np.full(6, -1)}, 'a label of a next sentence is neither'),
+        ({'masked_lm_ids': np.zeros((6, 2))}, 'positions, ids and weights of the masks have'),
+        ({'masked_lm_positions': np.full((6, 3), 12)}, 'a mask is at a position that its seq'),
+        ({'masked_lm_positions': np.full((6, 3), -1)}, 'a mask is at a position that its seq'),
+        ({'segment_ids': np.zeros((5, 12))}, r'segment_ids has the shape \(5, 12\), and there'),
+        ({'input_ids': np.zeros(6)}, r'input_ids has the shape \(6,\), and there'),
+        ({'input_ids': np.array(['a'] * 6)}, 'the rows of input_ids are no lists of numbers'),
+        ({'input_ids': np.full((6, 12), -1)}, 'token id'),
+    ],
+)
+def test_numbers_that_cannot_be(changes, problem, samples, vocab, tmp_path):
+    path = save(tmp_path / 'odd.npz', samples, **changes)
+    with pytest.raises(InputError, match=f'odd.npz: .*{problem}'):
+        read_shard(path, vocab)
+
+
+def test_no_samples(vocab, tmp_path):
+    path = str(tmp_path / 'empty.npz')
+    write_shard(path, Samples.none(), vocab)
+    with pytest.raises(InputError, match='empty.npz: it has no samples'):
+        read_shard(path)
+    with pytest.raises(InputError, match='empty.npz: valid_lengths are int32 of shape'):
+        read_lengths(path)
+
+
+def test_concatenate_pads(samples):
+    wide = Samples.empty(2, 20, 5)
+    for array in wide:
+        array[:] = 1
+    both = Samples.concatenate([samples, wide, Samples.none()])
+    assert both.count == 8 and both.input_ids.shape == (8, 20)
+    assert not both.input_ids[:6, 12:].any() and both.masked_lm_weights[6:].all()
+    assert np.array_equal(both.take(np.arange(6)).valid_lengths, samples.valid_lengths)
