@@ -48,14 +48,8 @@ class Processes:
         if not self._count:
             return _Later(self._function, arguments)
         if self._executor is None:
-            method = 'forkserver'
-            if method not in multiprocessing.get_all_start_methods():
-                method = 'spawn'
-            context = multiprocessing.get_context(method)
-            if method == 'forkserver':
-                context.set_forkserver_preload([__name__])
             self._executor = concurrent.futures.ProcessPoolExecutor(
-                self._count, context, initializer=_set_up, initargs=(self._function,)
+                self._count, _context(), initializer=_set_up, initargs=(self._function,)
             )
         return _Pending(self._executor.submit(_call, *arguments))
 
@@ -90,6 +84,22 @@ class Processes:
 
     def __exit__(self, *error):
         self.close()
+
+
+def _context():
+    if 'forkserver' not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context('spawn')
+    from multiprocessing import forkserver
+
+    forkserver.set_forkserver_preload([__name__])
+    if threading.current_thread() is threading.main_thread():
+        # the server inherits this, and says nothing when Ctrl-C ends this process
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    return multiprocessing.get_context('forkserver')
 
 
 class _Later:
