@@ -306,7 +306,7 @@ class TrainingLoop:
         return checkpoint.path
 
     def _find(self, step):
-        """The checkpoint of a step or the newest, in all workers the one that worker 0 has found."""
+        """The checkpoint of a step, or the newest: in all workers that which worker 0 has found."""
         checkpoint, place = None, (0, 0, 0)
         if self._workers.rank == 0:
             if step is not None:

@@ -50,14 +50,18 @@ class HorovodWorkers(Workers):
     Raises
     ------
     MissingExtraError
-        If Horovod isn't installed, or was built without MXNet.
+        If Horovod isn't installed, or wasn't built for MXNet.
     """
 
     def __init__(self):
         try:
             import horovod.mxnet as hvd
         except ImportError as error:
-            raise MissingExtraError.of('horovod', 'horovod') from error
+            raise MissingExtraError(
+                "horovod, built for MXNet, is needed for this and is not installed: 'make horovod' "
+                "in the project's folder builds it; elsewhere HOROVOD_WITH_MXNET=1 pip install "
+                "--no-build-isolation 'gluon-transformer-zoo[horovod]'"
+            ) from error
         hvd.init()
         self._hvd = hvd
         self.rank, self.size, self.local_rank = hvd.rank(), hvd.size(), hvd.local_rank()
@@ -111,5 +115,5 @@ def make_workers(comm_backend=None):
         return HorovodWorkers()
     hint = ''
     if comm_backend.startswith('dist'):
-        hint = '; for several machines use horovod, which replaces MXNet\'s parameter servers here'
+        hint = "; for several machines use horovod, which replaces MXNet's parameter servers here"
     raise InputError(f'--comm_backend {comm_backend}: give one of {", ".join(BACKENDS)}{hint}')
