@@ -42,7 +42,7 @@ class PretrainingBatch(NamedTuple):
     num_tokens: int
 
 
-def make_batch(samples, indices, pad_val, round_to, ctx):
+def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
     """A batch of samples, as narrow as they and `round_to` allow.
 
     Parameters
@@ -54,6 +54,8 @@ def make_batch(samples, indices, pad_val, round_to, ctx):
     round_to : int
         Lengths and numbers of masks are multiples of this.
     ctx : mxnet.Context
+    longest : int, optional
+        To which lengths are rounded up at most: the positions that a model has.
 
     Returns
     -------
@@ -62,6 +64,8 @@ def make_batch(samples, indices, pad_val, round_to, ctx):
     lengths, weights = samples.valid_lengths, samples.masked_lm_weights
     counts = weights.sum(axis=1).astype(int)
     length = -(-int(lengths.max()) // round_to) * round_to
+    if longest is not None:
+        length = min(length, longest)
     masks = -(-max(1, int(counts.max())) // round_to) * round_to
     ids = _fit(samples.input_ids, length)
     ids[np.arange(length) >= lengths[:, None]] = pad_val

@@ -52,6 +52,7 @@ class _StreamingLoader:
     """
 
     _groups_ahead = 1
+    _longest = None  # of the model's positions
 
     def __init__(
         self, batch_size, num_parts, pad_val, ctx, seed, shuffle, workers, round_to, circle_length
@@ -134,7 +135,9 @@ class _StreamingLoader:
         if not len(rows):
             return None
         ctx = self._contexts[number % len(self._contexts)]
-        return make_batch(samples.take(rows), ids[rows], self._pad_val, self._round_to, ctx)
+        return make_batch(
+            samples.take(rows), ids[rows], self._pad_val, self._round_to, ctx, self._longest
+        )
 
 
 def _gather(ids, parts):
@@ -252,7 +255,7 @@ class PretrainingLoader(_StreamingLoader):
             round_to,
             circle_length,
         )
-        self._vocab, self._max_len = vocab, max_len
+        self._vocab, self._longest = vocab, max_len
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
         histogram = np.zeros(1, np.int64)
@@ -279,7 +282,7 @@ class PretrainingLoader(_StreamingLoader):
 
     def _part(self, epoch, number):
         path = self._files[number]
-        return _ShardPart(number, path, self._vocab, self._max_len, self._executor)
+        return _ShardPart(number, path, self._vocab, self._longest, self._executor)
 
 
 class _TextPart(_Part):
@@ -374,6 +377,7 @@ class RawTextLoader(_StreamingLoader):
         maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
         self._processes = Processes(_TextJob(maker, num_parts, self._seed), num_workers)
         self._groups_ahead = max(1, num_workers // circle_length)
+        self._longest = options.max_seq_length
         self._buckets = Buckets(1, options.max_seq_length, batch_size, num_buckets)
         if use_avg_len:
             self._buckets.count_tokens()

@@ -155,6 +155,11 @@ def test_padding_is_the_vocabularys():
     assert batch.input_ids.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
 
 
+def test_padding_ends_with_the_models_positions(load):
+    widths = {batch.input_ids.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
+    assert max(widths) == 64 and widths <= {24, 48, 64}
+
+
 def test_buckets_hold_like_lengths(load):
     def padding(**options):
         batches = list(load(round_to=1, **options).epoch(0))
