@@ -258,6 +258,7 @@ def test_pretrained_folder(tmp_path, caplog):
 
 def test_optional_parts_may_be_left_out_silently(tmp_path, caplog):
     make(with_extra=True).save_pretrained(str(tmp_path))
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         Tiny.from_pretrained(str(tmp_path))
     assert caplog.text == ''

@@ -9,7 +9,7 @@ from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from model_zoo import cli
 from model_zoo.errors import InputError
-from model_zoo.training import ModelChoice, is_model_folder
+from model_zoo.training import ModelChoice, add_training_arguments, is_model_folder
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def vocab_file(tmp_path):
 def build(task_block, words, **options):
     parser = cli.parser('A training.')
     ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt', aliases=('model_name',))
+    add_training_arguments(parser)
     args = parser.parse_args(list(map(str, words)))
     assert not hasattr(args, 'model_name')
 

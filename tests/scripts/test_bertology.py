@@ -1,0 +1,224 @@
+"""scripts/bertology.py end to end, on small random models, and on MRPC."""
+
+import importlib.util
+import json
+import pathlib
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertConfig, BertForSequenceClassification, BertTokenizer
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
+from model_zoo import cli
+from model_zoo.tokenization.learn import learn_byte_pairs
+
+SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'bertology.py'
+LAYERS, HEADS = 2, 4
+PICTURES = {'entropy.png', 'importance.png'}
+TEXT = 'The cat sat on the mat, and the dog lay on the rug. It was a warm day in May.\n' * 6
+
+
+@pytest.fixture(scope='module')
+def script():
+    spec = importlib.util.spec_from_file_location('bertology', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope='module')
+def bert(tmp_path_factory):
+    """A folder with a BERT, and one with a task's dev set whose labels the model agrees with."""
+    folder, data = tmp_path_factory.mktemp('model'), tmp_path_factory.mktemp('data')
+    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghijklmnop']
+    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n', 'utf-8')
+    mx.random.seed(3)
+    model = BertForSequenceClassification(BertConfig(
+        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=24, max_position_embeddings=24,
+    ))  # fmt: skip
+    model.initialize(mx.init.Normal(0.6))
+    tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
+    model.save_pretrained(str(folder), tokenizer)
+    random, lines = np.random.RandomState(0), ['sentence\tlabel']
+    for number in range(24):
+        words = ' '.join(random.choice(list('abcdefghijklmnop'), random.randint(2, 12)))
+        ids = mx.nd.array([tokenizer.encode(words).input_ids], dtype='int32')
+        right = int(model(ids).argmax(axis=1).asscalar())
+        lines.append(f'{words}\t{right if number % 8 else 1 - right}')
+    (data / 'dev.tsv').write_text('\n'.join(lines) + '\n', 'utf-8')
+    return folder, data
+
+
+@pytest.fixture(scope='module')
+def gpt2(tmp_path_factory):
+    """A folder with a GPT-2, and a text."""
+    folder = tmp_path_factory.mktemp('gpt2')
+    (folder / 'text.txt').write_text(TEXT, 'utf-8')
+    learn_byte_pairs(str(folder / 'text.txt'), 300, str(folder))
+    tokenizer = GPT2Tokenizer.from_pretrained(str(folder))
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=24,
+        n_ctx=24,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config)
+    model.initialize(mx.init.Normal(0.2))
+    model.save_pretrained(str(folder), tokenizer)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def gpt(tmp_path_factory):
+    """A folder with an OpenAI GPT, and a text."""
+    folder = tmp_path_factory.mktemp('gpt')
+    (folder / 'text.txt').write_text('ab ba abba ' * 40, 'utf-8')
+    tokens = ['<unk>', 'a', 'b', 'a</w>', 'b</w>', 'ab</w>', 'ba</w>']
+    vocab = {token: number for number, token in enumerate(tokens)}
+    (folder / 'vocab.json').write_text(json.dumps(vocab), 'utf-8')
+    (folder / 'merges.txt').write_text('#version: 0.2\na b</w>\nb a</w>\n', 'utf-8')
+    model = OpenAIGPTLMHeadModel(OpenAIGPTConfig(
+        vocab_size=len(tokens), n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=24, n_ctx=24
+    ))  # fmt: skip
+    model.initialize(mx.init.Normal(0.2))
+    model.save_pretrained(str(folder))
+    return folder
+
+
+def run(script, *argv):
+    return cli.run(script.main, list(map(str, argv)))
+
+
+def results_of(folder):
+    return json.loads((folder / 'results.json').read_text('utf-8'))
+
+
+def check_pruning(results):
+    """What holds of every pruning."""
+    pruning = results['pruning']
+    before, after, metric = pruning['before'], pruning['after'], pruning['metric']
+    off = sum(len(heads) for heads in pruning['pruned_heads'].values())
+    assert after['heads'] == LAYERS * HEADS - off == np.sum(pruning['head_mask'])
+    # query, key, value with their biases, and output of each head
+    assert before['parameters'] - after['parameters'] == off * (4 * 16 * 4 + 3 * 4)
+    assert after[metric] == pytest.approx(pruning['masked'][metric], rel=1e-4)
+    accepted = [step for step in pruning['steps'] if step['accepted']]
+    score = accepted[-1]['score'] if accepted else before[metric]
+    assert after[metric] == pytest.approx(score, rel=1e-4)
+    assert before[metric] == results['scores'][metric]
+    assert pruning['speedup'] > 0
+    return pruning
+
+
+def test_bert_on_a_task(script, bert, tmp_path):
+    model, data = bert
+    common = ['--model_name_or_path', model, '--task_name', 'SST-2', '--data_dir', data]
+    common += ['--try_masking', '--masking_threshold', 0.7, '--max_seq_length', 16]
+    argv = [*common, '--output_dir', tmp_path, '--sentence', 'a b c', 'd e']
+    assert run(script, *argv) == 0
+    results = results_of(tmp_path)
+    assert results['scores'] == {'accuracy': 0.875}
+    assert np.shape(results['entropy']) == np.shape(results['importance']) == (LAYERS, HEADS)
+    assert np.min(results['importance']) == 0 and np.max(results['importance']) == 1
+    assert np.array(results['ranks']).ravel()[np.argmax(results['importance'])] == 0
+    assert sorted(np.ravel(results['ranks'])) == list(range(LAYERS * HEADS))
+    assert results['attention']['tokens'] == [
+        *('[CLS]', 'a', 'b', 'c', '[SEP]', 'd', 'e', '[SEP]')
+    ]
+    for name in (*PICTURES, *results['attention']['pictures']):
+        assert (tmp_path / name).read_bytes().startswith(b'\x89PNG')
+    assert len(results['attention']['pictures']) == LAYERS
+    pruning = check_pruning(results)
+    assert pruning['pruned_heads'] and pruning['after']['accuracy'] >= 0.7 * 0.875
+
+    # the pruned model can be looked at again: it has what the other lacks
+    again = tmp_path / 'again'
+    argv = ['--model', tmp_path / 'pruned_model', *common[2:], '--output_dir', again]
+    assert run(script, *argv) == 0
+    second = results_of(again)
+    assert second['scores'] == {'accuracy': pruning['after']['accuracy']}
+    mask = np.array(pruning['head_mask'])
+    assert [[value is not None for value in row] for row in second['importance']] == mask.tolist()
+    assert second['pruning']['before']['heads'] == mask.sum()
+
+
+@pytest.mark.parametrize('family', ['gpt', 'gpt2'])
+def test_language_models(script, family, request, tmp_path):
+    folder = request.getfixturevalue(family)
+    argv = ['--model', folder, '--eval_file', folder / 'text.txt', '--try_masking']
+    argv += ['--sentence', 'ab ba', '--output_dir', tmp_path, '--block_size', 12]
+    assert run(script, *argv) == 0
+    results = results_of(tmp_path)
+    assert results['scores']['perplexity'] == pytest.approx(1 / results['scores']['likelihood'])
+    assert ''.join(results['attention']['tokens']).replace(' ', '') == 'abba'
+    check_pruning(results)
+    head = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}[family]
+    pruned = head.from_pretrained(str(tmp_path / 'pruned_model'))
+    heads = [attention.num_heads for attention in pruned.transformer.attentions()]
+    assert heads == np.sum(results['pruning']['head_mask'], axis=1).tolist()
+
+
+def test_normalization_flags_and_subset(script, gpt2, tmp_path):
+    argv = ['--model', gpt2, '--eval_file', gpt2 / 'text.txt', '--block_size', 12]
+    argv += ['--data_subset', 3, '--output_dir', tmp_path]
+    raw = ['--dont_normalize_importance_by_layer', '--dont_normalize_global_importance']
+    assert run(script, *argv, *raw) == 0
+    importance = np.array(results_of(tmp_path)['importance'])
+    assert run(script, *argv, raw[1]) == 0
+    by_layer = np.array(results_of(tmp_path)['importance'])
+    np.testing.assert_allclose((by_layer**2).sum(1), 1)
+    expected = importance / np.sqrt((importance**2).sum(1, keepdims=True))
+    np.testing.assert_allclose(by_layer, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        (['--masking_threshold', '1'], '--masking_threshold 1.0'),
+        (['--masking_amount', '0'], '--masking_amount 0.0'),
+        (['--max_seq_length', '99'], 'the model takes 24 tokens'),
+        (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
+        (['--sentence', 'a', 'b', 'c'], '3 are too many'),
+        (['--data_subset', '0'], '--data_subset 0'),
+        (['--task_name', 'nothing'], 'nothing'),
+        (['--model', 'nothing'], 'nothing'),
+        (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
+        (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),
+    ],
+)
+def test_bad_flags(script, bert, tmp_path, capsys, flags, message):
+    model, data = bert
+    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--output_dir', tmp_path]
+    assert run(script, *argv, '--max_seq_length', 16, *flags) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / 'results.json').exists()
+
+
+def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):
+    argv = ['--model', gpt2, '--output_dir', tmp_path]
+    assert run(script, *argv) == 1
+    assert 'it needs --eval_file' in capsys.readouterr().err
+    argv += ['--eval_file', gpt2 / 'text.txt']
+    for flags, message in [
+        (['--block_size', 99], '--block_size 99: give 2 to 24'),
+        (['--metric_name', 'f1'], 'known: likelihood'),
+        (['--sentence', TEXT], 'the model takes 1 to 24'),
+    ]:
+        assert run(script, *argv, *flags) == 1
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.data
+@pytest.mark.weights
+def test_minilm_on_mrpc(script, minilm_dir, data_dir, tmp_path):
+    argv = ['--bert_model', minilm_dir, '--data_dir', data_dir / 'glue' / 'MRPC']
+    argv += ['--data_subset', 16, '--output_dir', tmp_path, '--try_masking']
+    assert run(script, *argv, '--masking_threshold', 0.1, '--masking_amount', 0.4) == 0
+    log = (tmp_path / 'log_bertology.txt').read_text('utf-8')
+    assert 'has no classifier.weight' in log
+    results = results_of(tmp_path)
+    assert np.shape(results['importance']) == (6, 12)
+    pruning = results['pruning']
+    assert pruning['before']['heads'] == 72 and pruning['after']['heads'] < 72
+    assert pruning['after']['accuracy'] == pruning['masked']['accuracy']

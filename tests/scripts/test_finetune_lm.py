@@ -1,0 +1,258 @@
+"""scripts/finetune_lm.py end to end: on the fly, from shards, mapped; others take the result."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertConfig, BertForPreTraining, BertModel, BertTokenizer
+from model_zoo import cli
+from model_zoo.checkpoint import read_tensors
+from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
+from model_zoo.errors import InputError
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / 'scripts'
+SCRIPT = SCRIPTS / 'finetune_lm.py'
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+WORDS = [f'w{number}' for number in range(12)]
+LENGTH = 24
+
+
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f'{name}.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope='module')
+def script():
+    return load_script('finetune_lm')
+
+
+def write_text(path, documents, seed):
+    """Sentences of words that count on, so that a masked word can be told from its neighbours."""
+    random = np.random.RandomState(seed)
+    lines = []
+    for _ in range(documents):
+        place = random.randint(len(WORDS))
+        for _ in range(random.randint(3, 7)):
+            length = random.randint(3, 8)
+            lines.append(' '.join(WORDS[(place + n) % len(WORDS)] for n in range(length)))
+            place += length
+        lines.append('')
+    path.write_text('\n'.join(lines), 'utf-8')
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """A folder with a model/, text.txt, dev.txt, and samples/ of the text."""
+    folder = tmp_path_factory.mktemp('data')
+    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n', 'utf-8')
+    tokenizer = BertTokenizer(folder / 'vocab.txt')
+    model = BertModel(BertConfig(
+        vocab_size=len(tokenizer.vocab), hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=2, intermediate_size=64, max_position_embeddings=LENGTH,
+    ))  # fmt: skip
+    mx.random.seed(1)
+    model.initialize(mx.init.Normal(0.1))
+    model.save_pretrained(str(folder / 'model'), tokenizer)
+    write_text(folder / 'text.txt', 40, 0)
+    write_text(folder / 'dev.txt', 10, 1)
+    maker = SampleMaker(
+        Corpus([str(folder / 'text.txt')]), tokenizer, SampleOptions(LENGTH, 4, 3)
+    )
+    create_shards(maker, str(folder / 'samples'), num_outputs=3, num_workers=1)
+    return folder
+
+
+@pytest.fixture
+def arguments(data, tmp_path):
+    """Flags without training data; those given come behind them."""
+    return lambda *more: [
+        *('--bert_model', str(data / 'model'), '--output_dir', str(tmp_path / 'out')),
+        *('--max_seq_length', str(LENGTH), '--max_predictions_per_seq', '4', '--lr', '1e-2'),
+        *('--train_batch_size', '16', '--num_workers', '0', *map(str, more)),
+    ]
+
+
+def run(script, argv):
+    return cli.run(script.main, list(map(str, argv)))
+
+
+def results_of(folder):
+    return json.loads((folder / 'results.json').read_text('utf-8'))
+
+
+def best_model(folder):
+    return read_tensors(str(folder / 'best_model' / 'model.params'))[0]
+
+
+def assert_equal(folder, other):
+    ours, theirs = best_model(folder), best_model(other)
+    assert set(ours) == set(theirs)
+    for name in ours:
+        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+def test_on_the_fly(script, data, arguments, tmp_path):
+    text = ['--train_corpus', data / 'text.txt', '--dev_corpus', data / 'dev.txt']
+    assert run(script, arguments(*text, '--num_train_epochs', 8, '--log_interval', 1)) == 0
+    results = results_of(tmp_path / 'out')
+    epochs = results['training']['epochs']
+    assert len(epochs) == 8  # whatever the number of samples in each
+    assert epochs[-1]['step'] == results['args']['training_steps'] == results['training']['steps']
+    losses = [record['mlm_loss'] for record in results['training']['log']]
+    assert np.mean(losses[-5:]) < losses[0] - 0.2
+    best = results['best']['eval']
+    assert best['mlm_loss'] + best['nsp_loss'] == -max(epoch['score'] for epoch in epochs)
+    for name in ('curves.png', 'log_lm.txt', 'best_model/vocab.txt', 'checkpoints'):
+        assert (tmp_path / 'out' / name).exists()
+    model = BertForPreTraining.from_pretrained(str(tmp_path / 'out' / 'best_model'))
+    before = BertModel.from_pretrained(str(data / 'model'))
+    change = model.bert.word_embed.weight.data() - before.word_embed.weight.data()
+    assert change.abs().max().asscalar() > 1e-3
+
+
+def test_from_shards_in_memory_or_mapped(script, data, arguments, tmp_path):
+    """A folder or wildcards; without anything to evaluate on, the last epoch is the best."""
+    shards = ['--pregenerated_data', data / 'samples', '--epochs', 3, '--reduce_memory']
+    assert run(script, arguments(*shards)) == 0
+    results = results_of(tmp_path / 'out')
+    assert results['best']['epoch'] == len(results['training']['epochs']) == 3
+    losses = [epoch['train_loss'] for epoch in results['training']['epochs']]
+    assert losses[2] < losses[0] - 0.1
+    assert not list((tmp_path / 'out').glob('mapped*'))
+    other = tmp_path / 'other'
+    argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
+    assert run(script, [*argv, '--epochs', 1, '--dev_data', data / 'samples']) == 0
+    assert results_of(other)['best']['eval']['mlm_loss'] > 0
+
+
+def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path, capsys):
+    argv = arguments('--pregenerated_data', data / 'samples', '--reduce_memory', '--lr', '1e30')
+    assert run(script, argv) == 1
+    assert 'diverged' in capsys.readouterr().err
+    assert not list((tmp_path / 'out').glob('mapped*'))
+
+
+def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
+    argv = arguments('--train_corpus', data / 'text.txt', '--training_steps', 2)
+    assert run(script, argv) == 0
+    best = tmp_path / 'out' / 'best_model'
+    task = tmp_path / 'task'
+    task.mkdir()
+    rows = ''.join(f'{WORDS[n % 12]} {WORDS[n % 5]}\t{n % 2}\n' for n in range(20))
+    for name in ('train', 'dev'):
+        (task / f'{name}.tsv').write_text('sentence\tlabel\n' + rows, 'utf-8')
+    argv = ['--task_name', 'SST-2', '--data_dir', task, '--bert_model', best, '--epochs', 1]
+    argv += ['--output_dir', tmp_path / 'classifier', '--max_len', LENGTH]
+    assert run(load_script('finetune_classifier'), argv) == 0
+    (task / 'input.txt').write_text('w1 w2\n', 'utf-8')
+    argv = ['--input_file', task / 'input.txt', '--output_file', task / 'output.jsonl']
+    argv += ['--bert_model', best, '--layers', '-1', '--max_seq_length', LENGTH]
+    assert run(load_script('extract_features'), argv) == 0
+    again = ['--train_corpus', data / 'text.txt', '--training_steps', 1, '--bert_model', best]
+    assert run(script, arguments(*again, '--output_dir', tmp_path / 'again')) == 0
+
+
+@pytest.mark.parametrize('kind', ['text', 'mapped'])
+def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
+    """An interrupted training that is resumed ends where one without interruption does."""
+    source = {
+        'text': ['--train_corpus', data / 'text.txt', '--dev_corpus', data / 'dev.txt'],
+        'mapped': ['--pregenerated_data', data / 'samples', '--reduce_memory'],
+    }[kind]
+    argv = arguments(*source, '--epochs', 6, '--log_interval', 1, '--accumulate', 2)
+    whole = tmp_path / 'whole'
+    assert run(script, [*argv, '--output_dir', whole]) == 0
+    log = tmp_path / 'out' / 'log_lm.txt'
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), *map(str, argv)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, 'PYTHONPATH': str(SCRIPTS.parent)},
+    )
+    deadline = time.monotonic() + 90
+    while not (log.exists() and 'Epoch 2' in log.read_text('utf-8')):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.wait(60)
+    assert process.returncode in (130, 0)  # 0: it was done before
+    assert not list((tmp_path / 'out').glob('mapped*'))
+    assert run(script, [*argv, '--resume']) == 0
+    assert_equal(tmp_path / 'out', whole)
+
+
+ORIGINAL_LINES = [
+    '--train_corpus samples/sample_text.txt --bert_model bert-base-uncased --do_lower_case '
+    '--output_dir finetuned_lm/ --do_train',
+    '--pregenerated_data training/ --bert_model bert-base-uncased --do_lower_case --output_dir '
+    'finetuned_lm/ --epochs 3 --reduce_memory --train_batch_size 32 --fp16 --no_cuda '
+    '--gradient_accumulation_steps 2 --learning_rate 3e-5 --warmup_proportion 0.1 --seed 42',
+]
+
+
+@pytest.mark.parametrize('line', ORIGINAL_LINES, ids=['simple', 'pregenerated'])
+def test_lines_of_the_originals(script, line):
+    args = script.parse_arguments(shlex.split(line))
+    assert (args.epochs, args.lr, args.batch_size, args.warmup_ratio) == (3, 3e-5, 32, 0.1)
+    assert args.do_lower_case is True and args.seed == 42
+    assert args.dtype == ('float16' if '--fp16' in line else 'float32')
+
+
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        ([], 'give --train_corpus, a text, or --pregenerated_data'),
+        (['--train_corpus', 'x', '--pregenerated_data', 'x'], 'give --train_corpus, a text, or'),
+        (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'give one'),
+        (['--train_corpus', 'x', '--early_stop', '1'], '--early_stop needs --dev_corpus'),
+        (['--train_corpus', 'x', '--epochs', '0'], '--epochs 0'),
+    ],
+)
+def test_bad_flags(script, arguments, flags, message):
+    with pytest.raises(InputError, match=message):
+        script.parse_arguments(arguments(*flags))
+
+
+def test_bad_data(script, data, arguments, tmp_path, capsys):
+    (tmp_path / 'one.txt').write_text('w1 w2 w3\nw4 w5\n', 'utf-8')
+    (tmp_path / 'latin.txt').write_bytes(b'w1 w2\n\nw\xe9 w3\n')
+    (tmp_path / 'part.npz').write_bytes(b'PK')
+    text = data / 'text.txt'
+    for flags, message in [
+        (['--train_corpus', tmp_path / 'nothing'], 'no file matches'),
+        (['--train_corpus', tmp_path / 'one.txt'], 'only one document'),
+        (['--train_corpus', tmp_path / 'latin.txt'], 'latin.txt'),
+        (['--train_corpus', text, '--max_seq_length', 99], 'the model takes 24 tokens at most'),
+        (['--train_corpus', text, '--num_workers', -1], 'num_workers -1'),
+        (['--pregenerated_data', tmp_path], 'part.npz'),
+        (['--pregenerated_data', data / 'model'], 'no file matches'),
+    ]:
+        assert run(script, arguments(*flags)) == 1
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.data
+@pytest.mark.weights
+def test_minilm_on_a_real_text(script, data_dir, minilm_dir, tmp_path):
+    text = data_dir / 'text' / 'sample_text.txt'
+    argv = ['--train_corpus', text, '--dev_corpus', text, '--bert_model', minilm_dir]
+    argv += ['--output_dir', tmp_path, '--max_seq_length', 32, '--train_batch_size', 8]
+    argv += ['--training_steps', 12, '--lr', '5e-4', '--num_workers', 0]
+    assert run(script, argv) == 0
+    epochs = results_of(tmp_path)['training']['epochs']
+    losses = [epoch['report']['eval']['mlm_loss'] for epoch in epochs]
+    assert losses[-1] < losses[0] - 0.3
+    model = BertForPreTraining.from_pretrained(str(tmp_path / 'best_model'))
+    assert model.config.vocab_size == 30522

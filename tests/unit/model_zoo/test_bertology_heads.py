@@ -1,0 +1,317 @@
+"""Entropy, importance, masking and pruning of attention heads, and their pictures."""
+
+import itertools
+from typing import NamedTuple
+
+import mxnet as mx
+import numpy as np
+import pytest
+from PIL import Image
+
+from bert import BertConfig, BertForSequenceClassification
+from export import export_block
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from gpt2 import GPT2Config, GPT2LMHeadModel
+from model_zoo.bertology import (
+    attention_of,
+    heads_left,
+    heads_to_prune,
+    mask_heads,
+    measure_heads,
+    normalize_importance,
+    plot_attention,
+    plot_heads,
+)
+from model_zoo.errors import InputError
+
+LAYERS, HEADS, LENGTH, VOCAB = 2, 4, 9, 30
+
+
+class Batch(NamedTuple):
+    words: mx.nd.NDArray
+    valid_length: mx.nd.NDArray
+    labels: mx.nd.NDArray
+
+
+def bert():
+    return BertForSequenceClassification(BertConfig(
+        vocab_size=VOCAB, hidden_size=16, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
+        intermediate_size=24, max_position_embeddings=16,
+    ))  # fmt: skip
+
+
+def gpt():
+    return OpenAIGPTLMHeadModel(OpenAIGPTConfig(
+        vocab_size=VOCAB, n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=16, n_ctx=16
+    ))  # fmt: skip
+
+
+def gpt2():
+    return GPT2LMHeadModel(GPT2Config(
+        vocab_size=VOCAB, n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=16, n_ctx=16
+    ))  # fmt: skip
+
+
+@pytest.fixture(params=[bert, gpt, gpt2], ids=lambda make: make.__name__)
+def block(request):
+    block = request.param()
+    block.initialize(mx.init.Normal(0.4))
+    return block
+
+
+def batches(count=2):
+    random = np.random.RandomState(3)
+    return [
+        Batch(
+            mx.nd.array(random.randint(0, VOCAB, (3, LENGTH)), dtype='int32'),
+            mx.nd.array(random.randint(2, LENGTH + 1, 3)),
+            mx.nd.array(random.randint(0, 2, 3)),
+        )
+        for _ in range(count)
+    ]
+
+
+def forward_of(block):
+    """What `measure_heads` wants; the output is the loss."""
+    is_bert = isinstance(block, BertForSequenceClassification)
+
+    def forward(batch, mask):
+        options = {'valid_length': batch.valid_length, 'head_mask': mask}
+        if is_bert:
+            scores, attentions = block(batch.words, **options)
+            loss = -mx.nd.pick(mx.nd.log_softmax(scores), batch.labels).sum()
+        else:
+            loss, attentions = block(batch.words, lm_labels=batch.words, **options)
+            loss = loss * (batch.valid_length.sum() - len(batch.labels))
+        return loss, attentions, loss
+
+    return forward
+
+
+def measure(block, mask=None, data=None):
+    return measure_heads(block, forward_of(block), data or batches(), mask)
+
+
+# -- measures ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybrid', [False, True])
+def test_importance_is_that_of_autograd(block, hybrid):
+    """Turning a head down a little changes the loss by the sum whose terms importance adds up."""
+    if hybrid:
+        block.hybridize(static_alloc=True, static_shape=True)
+    one = [Batch(*(array[:1] for array in batches()[0]))]
+    found = measure(block, data=one)
+    assert found.importance.shape == found.entropy.shape == (LAYERS, HEADS)
+    forward, before = forward_of(block), block.watch_heads()
+    mask = mx.nd.ones((LAYERS, HEADS))
+    mask.attach_grad()
+    with mx.autograd.record(train_mode=False):
+        loss, _, _ = forward(one[0], mask)
+    loss.backward()
+    outputs, gradients = block.get_multihead_outputs(), block.get_multihead_gradients()
+    block.watch_heads(*before)
+    tokens = one[0].valid_length.asscalar()
+    for layer in range(LAYERS):
+        dots = (outputs[layer] * gradients[layer]).sum(axis=-1).asnumpy()[0]  # (heads, L)
+        np.testing.assert_allclose(dots.sum(-1), mask.grad[layer].asnumpy(), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(
+            found.importance[layer], np.abs(dots).sum(-1) / tokens, rtol=1e-4, atol=1e-7
+        )
+    assert (found.importance > 0).any()
+    np.testing.assert_allclose(float(found.outputs[0].asscalar()), loss.asscalar(), rtol=1e-5)
+
+
+def test_entropy_is_of_valid_tokens(block):
+    data = batches()
+    found, tokens, sums = measure(block, data=data), 0, np.zeros((LAYERS, HEADS))
+    for batch in data:
+        for row, length in enumerate(batch.valid_length.asnumpy().astype(int)):
+            words = batch.words[row : row + 1, :length]
+            for layer, attention in enumerate(attention_of(block, words)):
+                terms = attention[0] * np.log(np.maximum(attention[0], 1e-30))
+                sums[layer] -= terms.sum((1, 2))
+            tokens += length
+    np.testing.assert_allclose(found.entropy, sums / tokens, rtol=1e-4, atol=1e-5)
+
+
+def test_batches_do_not_matter(block):
+    data = batches()
+    rows = [
+        Batch(*(array[row : row + 1] for array in batch)) for batch in data for row in range(3)
+    ]
+    whole, single = measure(block, data=data), measure(block, data=rows)
+    np.testing.assert_allclose(whole.importance, single.importance, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(whole.entropy, single.entropy, rtol=1e-4, atol=1e-5)
+
+
+def test_block_is_left_as_it_was(block):
+    block.hybridize(static_alloc=True)
+    batch = batches()[0]
+    before = block(batch.words)
+    measure(block)
+    after = block(batch.words)
+    first, second = (each[0] if isinstance(each, list) else each for each in (before, after))
+    np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
+    assert type(before) is type(after)
+    assert all(parameter.grad_req == 'write' for parameter in block.collect_params().values())
+    with mx.autograd.record():
+        outputs = block(batch.words)
+        (outputs[0] if isinstance(outputs, list) else outputs).sum().backward()
+    assert _has_gradient(block)
+
+
+def _has_gradient(block):
+    weights = [p for name, p in block.collect_params().items() if name.endswith('qkv_weight')]
+    return len(weights) == LAYERS and all(np.abs(w.grad().asnumpy()).max() > 0 for w in weights)
+
+
+def test_masked_heads_have_no_importance(block):
+    mask = np.ones((LAYERS, HEADS), 'float32')
+    mask[0, 1] = mask[1, 3] = 0
+    found = measure(block, mask)
+    assert (found.importance[mask == 0] == 0).all()
+    assert (found.importance[mask == 1] > 0).all()
+
+
+def test_pruned_heads_are_nan(block):
+    pruned = {0: [1], 1: [0, 3]}
+    mask = np.ones((LAYERS, HEADS), 'float32')
+    for layer, heads in pruned.items():
+        mask[layer, heads] = 0
+    masked = measure(block, mask)
+    block.prune_heads(pruned)
+    found = measure(block)
+    assert (np.isnan(found.importance) == (mask == 0)).all()
+    assert (np.isnan(found.entropy) == (mask == 0)).all()
+    there = mask == 1
+    np.testing.assert_allclose(found.importance[there], masked.importance[there], rtol=1e-3)
+    np.testing.assert_array_equal(heads_left(block.config), mask)
+
+
+def test_nothing_to_measure(block):
+    with pytest.raises(InputError, match='no batches'):
+        measure_heads(block, forward_of(block), [])
+
+
+def test_broken_model(block):
+    parameter = next(iter(block.collect_params('.*proj_weight').values()))
+    parameter.set_data(mx.nd.full(parameter.shape, np.nan))
+    with pytest.raises(InputError, match='not finite'):
+        measure(block)
+
+
+# -- normalization ----------------------------------------------------------------------------
+
+
+def test_normalize_importance():
+    values = np.array([[3.0, 4.0], [0.0, 2.0]])
+    np.testing.assert_allclose(normalize_importance(values, overall=False), [[0.6, 0.8], [0, 1]])
+    np.testing.assert_allclose(normalize_importance(values, by_layer=False), [[0.75, 1], [0, 0.5]])
+    np.testing.assert_allclose(normalize_importance(values), [[0.6, 0.8], [0, 1]])
+    np.testing.assert_array_equal(normalize_importance(values, False, False), values)
+    np.testing.assert_array_equal(normalize_importance(np.ones((2, 2))), np.zeros((2, 2)))
+    holes = np.array([[3.0, np.nan], [1.0, 2.0]])
+    np.testing.assert_allclose(normalize_importance(holes, by_layer=False), [[1, np.nan], [0, 0.5]])
+
+
+# -- masking ----------------------------------------------------------------------------------
+
+
+def masking(scores, importance, **options):
+    """`mask_heads` with scores that come one after the other, and the same importance."""
+    scores = iter(scores)
+    mask = np.ones(importance.shape, 'float32')
+    return mask_heads(lambda mask: (next(scores), importance), mask, 1.0, importance, **options)
+
+
+def test_masking_ends_below_the_threshold():
+    importance = np.arange(8.0).reshape(2, 4)
+    mask, steps = masking([0.95, 0.9, 0.89], importance, threshold=0.9, amount=0.25)
+    # two at a time, the least important first, but the first layer keeps its last head
+    assert [step.heads for step in steps] == [[(0, 0), (0, 1)], [(0, 2), (1, 0)], [(1, 1), (1, 2)]]
+    assert [step.accepted for step in steps] == [True, True, False]
+    assert [step.left for step in steps] == [6, 4, 2]
+    np.testing.assert_array_equal(mask, [[0, 0, 0, 1], [0, 1, 1, 1]])
+
+
+def test_masking_keeps_a_head_in_each_layer():
+    mask, steps = masking(itertools.repeat(1.0), np.arange(8.0).reshape(2, 4), amount=0.1)
+    np.testing.assert_array_equal(mask, [[0, 0, 0, 1], [0, 0, 0, 1]])
+    assert len(steps) == 6 and steps[-1].accepted
+
+
+def test_masking_takes_the_importance_of_the_step_before():
+    calls = []
+
+    def measure(mask):
+        calls.append(mask)
+        return (1.0 if len(calls) < 3 else 0.0), np.where(mask, [[5.0, 1.0, 3.0]], 0)
+
+    mask, steps = mask_heads(measure, np.ones((1, 3)), 1.0, np.array([[1.0, 2.0, 3.0]]))
+    assert [step.heads for step in steps] == [[(0, 0)], [(0, 1)]]
+    np.testing.assert_array_equal(mask, [[0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ('options', 'score', 'message'),
+    [
+        ({'threshold': 1.0}, 1.0, 'threshold 1.0'),
+        ({'amount': 0}, 1.0, 'amount 0'),
+        ({}, 0.0, 'train the model'),
+        ({}, float('nan'), 'train the model'),
+    ],
+)
+def test_masking_refuses(options, score, message):
+    ones = np.ones((2, 2))
+    with pytest.raises(InputError, match=message):
+        mask_heads(lambda mask: (1.0, ones), ones, score, ones, **options)
+
+
+# -- pruning ----------------------------------------------------------------------------------
+
+
+def test_pruned_blocks_save_load_hybridize_and_export(block, tmp_path):
+    """What a mask turns off is pruned without a difference, and stays so."""
+    batch = batches()[0]
+    mask = np.ones((LAYERS, HEADS), 'float32')
+    mask[0, [0, 2]] = mask[1, 1] = 0
+
+    def run(block, **options):
+        outputs = block(batch.words, valid_length=batch.valid_length, **options)
+        return (outputs[0] if isinstance(outputs, list) else outputs).asnumpy()
+
+    expected = run(block, head_mask=mx.nd.array(mask))
+    pruned = heads_to_prune(mask, block.config)
+    assert pruned == {0: [0, 2], 1: [1]}
+    block.prune_heads(pruned)
+    assert heads_to_prune(mask, block.config) == {}
+    np.testing.assert_allclose(run(block), expected, rtol=1e-4, atol=1e-5)
+    block.save_pretrained(str(tmp_path))
+    loaded = type(block).from_pretrained(str(tmp_path))
+    loaded.hybridize(static_alloc=True, static_shape=True)
+    np.testing.assert_allclose(run(loaded), expected, rtol=1e-4, atol=1e-5)
+    measure(loaded)
+    np.testing.assert_allclose(run(loaded), expected, rtol=1e-4, atol=1e-5)
+    export_block(loaded, str(tmp_path), 'exported')  # which compares
+    assert (tmp_path / 'exported-symbol.json').exists()
+
+
+# -- pictures ---------------------------------------------------------------------------------
+
+
+def test_pictures(tmp_path):
+    values = np.random.RandomState(0).rand(3, 5)
+    values[1, 2] = np.nan
+    path = str(tmp_path / 'heads.png')
+    plot_heads(path, values, 'title', 'importance')
+    assert len(np.unique(np.asarray(Image.open(path)).reshape(-1, 4), axis=0)) > 15
+    attentions = np.random.RandomState(0).dirichlet(np.ones(4), (3, 4))
+    path = str(tmp_path / 'attention.png')
+    plot_attention(path, attentions, ['$x', '力', 'a_b', '$^{'], ['0', '1', '2'], 'costs $5 or $6')
+    assert Image.open(path).size[0] > 100
+
+
+def test_pictures_need_a_folder(tmp_path):
+    with pytest.raises(InputError, match='nowhere'):
+        plot_heads(str(tmp_path / 'nowhere' / 'x.png'), np.eye(2))
