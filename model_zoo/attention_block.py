@@ -88,6 +88,26 @@ class AttentionBlock(ZooBlock):
 
     # -- the heads' outputs ---------------------------------------------------------------------
 
+    def watch_heads(self, attentions=True, outputs=True):
+        """Return attentions from the next call on, and keep the heads' outputs; or no longer.
+
+        Parameters
+        ----------
+        attentions, outputs : bool
+            For the backbone's `output_attentions` and `keep_multihead_output`.
+
+        Returns
+        -------
+        (bool, bool)
+            What they were.
+        """
+        base = self._base()
+        before = base.output_attentions, base.keep_multihead_output
+        base.output_attentions, base.keep_multihead_output = attentions, outputs
+        base._kept_outputs = base._kept_probes = None
+        base._changed()
+        return before
+
     def make_probes(self, words):
         """Zeros, one array a layer, whose gradients will be those of the heads' outputs."""
         length = words.shape[-1]

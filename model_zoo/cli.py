@@ -15,11 +15,19 @@ __all__ = ['boolean', 'end_quietly_until_run', 'get_ctx', 'parser', 'run', 'setu
 COMMAND_FOLDERS, INSTALLED_COMMAND = ('scripts', 'export', 'bert_embedding'), 'bert-embedding'
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Shows the defaults that there are, of flags without a text of help as well."""
+
+    def _format_action(self, action):
+        none = any(action.default is value for value in (None, False, argparse.SUPPRESS))
+        if action.option_strings and not none and '%(default)' not in (action.help or ''):
+            action.help = f'{action.help or ""} (default: %(default)s)'.strip()
+        return super()._format_action(action)
+
+
 def parser(description, **kwargs):
     """An ArgumentParser whose help shows the defaults."""
-    return argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs
-    )
+    return argparse.ArgumentParser(description=description, formatter_class=_Formatter, **kwargs)
 
 
 def boolean(text):
@@ -141,3 +149,5 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
         force=True,
     )
     logging.captureWarnings(True)
+    for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
+        logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for

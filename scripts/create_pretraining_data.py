@@ -31,6 +31,9 @@ from model_zoo.data.pretraining import (
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
 
+# of the samples; more than half of them, since a document's last sentence has no next one
+MOST_RANDOM = 0.75
+
 logger = logging.getLogger('create_pretraining_data')
 
 BASE = 'bert_12_768_12'  # whose data sets have the vocabularies that are called after them
@@ -126,15 +129,7 @@ def show_sample(folder, tokenizer):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    options = SampleOptions(
-        max_seq_length=args.max_seq_length,
-        max_predictions_per_seq=args.max_predictions_per_seq,
-        dupe_factor=args.dupe_factor,
-        masked_lm_prob=args.masked_lm_prob,
-        short_seq_prob=args.short_seq_prob,
-        whole_word_mask=args.whole_word_mask,
-    )
-    options.warn_of_lost_masks()
+    options = SampleOptions.of_flags(args)
     if not args.part_mb > 0:
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     corpus = Corpus(matching_files(args.input_file))
@@ -160,6 +155,12 @@ def main(argv=None):
     folder = os.path.expanduser(args.output_dir)
     if args.verbose:
         show_sample(folder, tokenizer)
+    if facts.random_next > MOST_RANDOM * facts.samples:
+        logger.warning(
+            'the second sentence of %.0f%% of the samples is a random one, as documents of one '
+            'line have no next: put one sentence on a line, and blank lines between documents only',
+            100 * facts.random_next / facts.samples,
+        )
     seconds = time.perf_counter() - started
     logger.info(
         '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '

@@ -41,6 +41,7 @@ from model_zoo.training import (
     check_at_least_one,
     check_files,
     check_inference_arguments,
+    check_labels,
     check_training_arguments,
     data_checksum,
     labels_of_folder,
@@ -128,16 +129,6 @@ def make_task(args):
         files={segment: path for segment, path in files.items() if path},
     )
     return task if task.labels or not args.train_file else infer_labels(task)
-
-
-def check_labels(task, folder):
-    """Raise InputError if a model of ours was trained for other classes than the task's."""
-    labels = labels_of_folder(folder)
-    if labels is not None and not task.regression and labels != list(task.require_labels()):
-        raise InputError(
-            f'the model {folder!r} tells {", ".join(labels)} apart, and {task.name} has the labels '
-            f'{", ".join(task.labels)}'
-        )
 
 
 def make_model(args, choice, task, ctx):

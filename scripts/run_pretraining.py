@@ -31,7 +31,7 @@ from model_zoo.data.pretraining import (
     RawTextLoader,
     SampleOptions,
     SyntheticLoader,
-    matching_files,
+    describe_files,
 )
 from model_zoo.devices import check_gpu
 from model_zoo.errors import InputError
@@ -283,7 +283,12 @@ def make_model(args, contexts):
         BertForPreTraining,
         open_vocabulary,
         contexts,
-        {'use_pooler': True, 'use_decoder': True, 'use_classifier': True},
+        {
+            'use_pooler': True,
+            'use_decoder': True,
+            'use_classifier': True,
+            'pretrained_allow_missing': not args.from_scratch,  # heads that weights may lack
+        },
     )
 
 
@@ -298,11 +303,13 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     shards = {**common, 'vocab': tokenizer.vocab, 'max_len': longest}
     train = evaluation = None
     if args.synthetic_data:
-        sizes = args.batch_size, args.max_seq_length, args.max_predictions_per_seq
+        masks = min(args.max_predictions_per_seq, args.max_seq_length)
+        sizes = args.batch_size, args.max_seq_length, masks
         train = SyntheticLoader(*sizes, tokenizer.vocab, seed=args.seed, **common)
     elif args.data:
         training = {name: getattr(args, name) for name in ('seed', 'num_buckets', 'use_avg_len')}
         training['circle_length'] = args.circle_length
+        training['accumulate'] = args.accumulate * len(contexts)
         if args.raw:
             train = make_text_loader(args, args.data, args.batch_size, tokenizer, common, training)
         else:
@@ -317,29 +324,15 @@ def make_loaders(args, model, tokenizer, contexts, workers):
 
 
 def make_text_loader(args, files, batch_size, tokenizer, common, training):
-    options = SampleOptions(
-        max_seq_length=args.max_seq_length,
-        max_predictions_per_seq=args.max_predictions_per_seq,
-        masked_lm_prob=args.masked_lm_prob,
-        short_seq_prob=args.short_seq_prob,
-        whole_word_mask=args.whole_word_mask,
-    )
-    options.warn_of_lost_masks()
     return RawTextLoader(
         files,
         batch_size,
         tokenizer=tokenizer,
-        options=options,
+        options=SampleOptions.of_flags(args),
         num_workers=args.num_dataset_workers,
         **common,
         **training,
     )
-
-
-def describe_files(patterns):
-    """What a resumed training knows its data by, wherever that lies."""
-    files = matching_files(patterns)
-    return f'{len(files)} files of {sum(map(os.path.getsize, files))} bytes'
 
 
 class Results(Callback):
@@ -420,6 +413,11 @@ def begin(args, loop):
         path = checkpoint.path
     elif path is None and args.start_step:
         path = loop.resume(args.start_step)
+    elif path is None and not args.resume and open_store(args, args.phase2).paths():
+        raise InputError(
+            f'--ckpt_dir {args.ckpt_dir!r} has checkpoints of an earlier training, which this one '
+            'would replace: add --resume to go on with that one, or choose another folder'
+        )
     if path is not None:
         logger.info('going on from %s', path)
 

@@ -12,8 +12,6 @@ OpenAI GPT and GPT-2 read blocks of the text in random order; Transformer-XL rea
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
 
-import dataclasses
-import json
 import os
 import sys
 from typing import NamedTuple
@@ -26,10 +24,10 @@ from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo import cli
 from model_zoo.data import BlockLoader, StreamLoader
-from model_zoo.data.lines import read_lines
+from model_zoo.data.lines import read_text
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
-from model_zoo.pretrained import find_vocab_file, get_entry, resolve
+from model_zoo.pretrained import find_vocab_file
 from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.training import (
     CarriedMemory,
@@ -41,7 +39,7 @@ from model_zoo.training import (
     check_training_arguments,
     data_checksum,
     evaluate_perplexity,
-    is_model_folder,
+    family_of,
     run_inference,
     run_training,
     start_run,
@@ -139,10 +137,8 @@ def find_family(args):
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')
         return args.family
-    if is_model_folder(args.model):
-        found = family_of_folder(args.model)
-    else:
-        found = get_entry(*resolve(args.model, args.dataset)).family
+    config_classes = {name: family.head.config_class for name, family in FAMILIES.items()}
+    found = family_of(args.model, args.dataset, config_classes)
     if found is None and args.family is None:
         raise InputError(
             f'--model {args.model!r}: its config.json does not tell the family; give --family'
@@ -152,22 +148,6 @@ def find_family(args):
     if None not in (found, args.family) and found != args.family:
         raise InputError(f'--family {args.family}: --model {args.model!r} is a {found}')
     return found or args.family
-
-
-def family_of_folder(folder):
-    """The family whose configuration a folder's config.json is, or None if that isn't clear."""
-    try:
-        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
-            fields = dict(json.load(file))
-    except (OSError, ValueError, TypeError):
-        return None  # the model complains
-    for name, family in FAMILIES.items():
-        config_class = family.head.config_class
-        # ours don't name the family, but have all of its fields
-        own = {field.name for field in dataclasses.fields(config_class)}
-        if fields.get('model_type') == config_class.model_type or own <= set(fields):
-            return name
-    return fields.get('model_type')
 
 
 def learn_vocab(args):
@@ -185,14 +165,6 @@ def learn_vocab(args):
     tokenizer.build_vocab()
     tokenizer.save_pretrained(folder)
     return path
-
-
-def read_text(path):
-    """The text of a file, its line ends included."""
-    text = ''.join(line for _, line in read_lines(path))
-    if not text.strip():
-        raise InputError(f'{path!r} has no text')
-    return text
 
 
 class BlockModel:

@@ -2,7 +2,7 @@
 
 from ..errors import InputError
 
-__all__ = ['read_lines']
+__all__ = ['read_lines', 'read_text']
 
 
 def read_lines(path):
@@ -37,6 +37,20 @@ def read_lines(path):
                 yield number, text
     except OSError as error:
         raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+
+
+def read_text(path):
+    """The text of a file, its line ends included.
+
+    Raises
+    ------
+    InputError
+        As `read_lines` does, and if there is nothing but white space.
+    """
+    text = ''.join(line for _, line in read_lines(path))
+    if not text.strip():
+        raise InputError(f'{str(path)!r} has no text')
+    return text
 
 
 def _not_utf8(path, number, line, error):

@@ -15,7 +15,7 @@ from .arguments import (
 )
 from .callbacks import ProgressLogger, TensorBoardWriter
 from .checkpoint import Checkpoint, CheckpointStore, check_same_config
-from .choice import ModelChoice, is_model_folder, parse_hparams
+from .choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .evaluate import (
     ChoiceEvaluator,
     ClassifierEvaluator,
@@ -27,7 +27,7 @@ from .exported import load_exported
 from .finetune import make_trainer, run_inference, run_training, start_run
 from .host_trainer import HostTrainer
 from .interrupt import Interrupted, InterruptGuard, StopRequested
-from .labels import labels_of_folder, name_labels
+from .labels import check_labels, labels_of_folder, name_labels
 from .loop import Callback, DivergedError, TrainingLoop, TrainingState
 from .loss_scale import LossScale
 from .memory import CarriedMemory
@@ -69,12 +69,14 @@ __all__ = [
     'check_at_least_one',
     'check_files',
     'check_inference_arguments',
+    'check_labels',
     'check_rates',
     'check_same_config',
     'check_training_arguments',
     'data_checksum',
     'evaluate_perplexity',
     'evaluate_segments',
+    'family_of',
     'library_versions',
     'is_model_folder',
     'labels_of_folder',

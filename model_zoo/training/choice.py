@@ -1,15 +1,17 @@
 """The model that a training begins with, as the flags name it."""
 
+import dataclasses
+import json
 import logging
 import os
 
 from ..errors import InputError
-from ..pretrained import find_vocab_file, is_alias, resolve
+from ..pretrained import find_vocab_file, get_entry, is_alias, resolve
 from ..pretrained.sources import files_in_folder
 from ..registry import get_model
 from .arguments import check_files
 
-__all__ = ['ModelChoice', 'is_model_folder', 'parse_hparams']
+__all__ = ['ModelChoice', 'family_of', 'is_model_folder', 'parse_hparams']
 
 logger = logging.getLogger(__name__)
 
@@ -205,6 +207,43 @@ def is_model_folder(name):
     One without weights may only happen to be called as a model is, such as this project's gpt2.
     """
     return os.path.isdir(name) and not (is_alias(name) and files_in_folder(name).weights is None)
+
+
+def family_of(model, dataset, config_classes):
+    """The family that a model belongs to.
+
+    Parameters
+    ----------
+    model : str
+        Name, or a folder.
+    dataset : str or None
+        The data set of a model's name.
+    config_classes : dict of str to type
+        Family -> its configuration class, of those that a folder may belong to.
+
+    Returns
+    -------
+    str or None
+        Also another family than these; None if a folder's config.json doesn't tell.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such model.
+    """
+    if not is_model_folder(model):
+        return get_entry(*resolve(model, dataset)).family
+    try:
+        with open(os.path.join(model, 'config.json'), encoding='utf-8') as file:
+            fields = dict(json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None  # the model complains
+    for family, config_class in config_classes.items():
+        # ours may not name the family, but have all of its fields
+        own = {field.name for field in dataclasses.fields(config_class)}
+        if fields.get('model_type') == config_class.model_type or own <= set(fields):
+            return family
+    return fields.get('model_type')
 
 
 def _initialize_rest(block, ctx):

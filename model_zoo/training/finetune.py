@@ -122,7 +122,8 @@ def run_training(
     model : mxnet.gluon.Block
         Initialized.
     loader, objective, evaluate, max_grad_norm, workers
-        See `TrainingLoop`. `loader` has a length: the batches of an epoch.
+        See `TrainingLoop`. `loader` has a length: the batches of an epoch. With None for `evaluate`
+        the last epoch counts as the best.
     name : str
         Part of the names of files.
     title : str
@@ -158,7 +159,10 @@ def run_training(
         schedule = finetune_schedule(args.lr, num_steps, args.warmup_ratio)
     else:
         schedule = schedule(num_steps)
-    files = _EpochFiles(args, name, title, score_name, results or {})
+    label = f'dev {score_name}'
+    if evaluate is None:
+        label = score_name = 'updates'
+    files = _EpochFiles(args, name, title, label, results or {})
     callbacks = [ProgressLogger(), files]
     if args.tensorboard:
         callbacks.append(TensorBoardWriter(args.tensorboard))
@@ -218,9 +222,9 @@ def run_training(
 class _EpochFiles(Callback):
     """After each epoch: its parameters, the curves, and results so far."""
 
-    def __init__(self, args, name, title, score_name, results):
+    def __init__(self, args, name, title, score_label, results):
         self._args, self._name = args, name
-        self._title, self._score_name, self._results = title, score_name, results
+        self._title, self._score_label, self._results = title, score_label, results
         self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
 
     def path(self, epoch):
@@ -239,9 +243,7 @@ class _EpochFiles(Callback):
 
     def write(self, state, **more):
         folder, epoch = self._args.output_dir, state.best['epoch']
-        plot_curves(
-            os.path.join(folder, 'curves.png'), state, self._title, f'dev {self._score_name}'
-        )
+        plot_curves(os.path.join(folder, 'curves.png'), state, self._title, self._score_label)
         parameters = os.path.basename(self.path(epoch))
         best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
         results = {**self._results, 'best': best, **more}

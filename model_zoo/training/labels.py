@@ -6,7 +6,7 @@ import os
 
 from ..errors import InputError
 
-__all__ = ['labels_of_folder', 'name_labels']
+__all__ = ['check_labels', 'labels_of_folder', 'name_labels']
 
 
 def labels_of_folder(folder):
@@ -41,6 +41,23 @@ def labels_of_folder(folder):
             '{"0": "first label", "1": "second label"} and so on'
         )
     return [str(labels[str(number)]) for number in range(len(labels))]
+
+
+def check_labels(task, folder):
+    """Raise InputError if a model of ours was trained for other classes than the task's.
+
+    Parameters
+    ----------
+    task : model_zoo.data.Task
+    folder : str
+        Or a model's name.
+    """
+    labels = labels_of_folder(folder)
+    if labels is not None and not task.regression and labels != list(task.require_labels()):
+        raise InputError(
+            f'the model {folder!r} tells {", ".join(labels)} apart, and {task.name} has the labels '
+            f'{", ".join(task.labels)}'
+        )
 
 
 def name_labels(model, task, labels=None):

@@ -398,6 +398,7 @@ class TrainingLoop:
         step, stop = self.state.step, False
         if self._evaluate_interval and step % self._evaluate_interval == 0:
             self._log()
+            self._save()  # an evaluation may fail
             self._evaluate_now(guard)
             self._save()
             stop = self._finished()
@@ -559,6 +560,8 @@ class TrainingLoop:
         evaluate = self._evaluate_interval is None or (done and not self._finished())
         if evaluate:
             self._log()
+            if self._evaluate_interval is not None:
+                self._save()  # many updates may have come since the last one
             self._evaluate_now(guard)
         if self._evaluate_interval is None or not done:
             state.epoch, state.batch = state.epoch + 1, 0
@@ -568,7 +571,7 @@ class TrainingLoop:
     def _evaluate_now(self, guard):
         state = self.state
         started = time.perf_counter()
-        score, report = 0.0, {}
+        score, report = float(state.step), {}  # without an evaluation the last one is the best
         if self._evaluate is not None:
             # several workers stop together, between two updates
             score, report = self._evaluate(guard if self._workers.size == 1 else None)

@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -180,9 +181,9 @@ def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_pa
 
 @pytest.mark.parametrize('optimizer', ['bertadam', 'lamb'])
 def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_path, optimizer):
-    """A batch of 36 equals two parts of 18, in which the counts of masks differ."""
+    """8 samples at once or in parts, in which the counts of masks differ; the last batch has 4."""
     models = []
-    for size, accumulate in ((36, 1), (18, 2)):
+    for size, accumulate in ((8, 1), (4, 2), (1, 8)):
         folder = tmp_path / f'{accumulate}'
         argv = arguments('--num_steps', 10, '--accumulate', accumulate, '--optimizer', optimizer)
         argv[argv.index('--batch_size') + 1] = str(size)
@@ -192,7 +193,8 @@ def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_pat
         assert run(script, argv) == 0
         models.append(final_model(folder))
     for name, value in models[0].items():
-        assert np.abs(value - models[1][name]).max() < 1e-6, name
+        for model in models[1:]:
+            assert np.abs(value - model[name]).max() < 1e-6, name
 
 
 def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
@@ -272,6 +274,34 @@ def test_resume_needs_the_same_flags_and_data(script, arguments, data, tmp_path,
     argv[argv.index('--data') + 1] = str(data / 'train-0.npz')
     assert run(script, argv) == 1
     assert '--data is ' in capsys.readouterr().err
+
+
+def test_an_earlier_training_is_not_replaced_unasked(script, arguments, tmp_path, capsys):
+    assert run(script, arguments('--num_steps', 4)) == 0
+    before = checkpoints(tmp_path / 'ckpt')
+    assert run(script, arguments('--num_steps', 2)) == 1
+    assert 'add --resume to go on' in capsys.readouterr().err
+    assert checkpoints(tmp_path / 'ckpt') == before
+
+
+def test_the_training_is_saved_before_its_last_evaluation(
+    script, arguments, data, tmp_path, capsys
+):
+    folder = tmp_path / 'data'
+    folder.mkdir()
+    path = str(folder / 'eval.npz')
+    write_shard(path, make_samples(18, 2), load_vocab(str(data / 'vocab.txt')))
+    argv = arguments('--num_steps', 3)
+    argv[argv.index('--data_eval') + 1] = path
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members['input_ids.npy'] = members['input_ids.npy'].replace(b'\x2c\x00\x00', b'\x2c\x2c\x00')
+    with zipfile.ZipFile(path, 'w') as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert run(script, argv) == 1
+    assert 'the vocabulary 45 tokens' in capsys.readouterr().err
+    assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000003')
 
 
 def test_start_step(script, arguments, tmp_path, capsys):

@@ -7,7 +7,7 @@ import os
 
 from ...errors import InputError
 
-__all__ = ['Corpus', 'matching_files']
+__all__ = ['Corpus', 'describe_files', 'matching_files']
 
 _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory
 
@@ -41,6 +41,27 @@ def matching_files(patterns):
     if not found:
         raise InputError(f'{patterns!r} names no files')
     return sorted(found)
+
+
+def describe_files(patterns):
+    """How many files there are, and of how many bytes: what a resumed training knows its data by.
+
+    Parameters
+    ----------
+    patterns : str
+        See `matching_files`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If no file matches.
+    """
+    files = matching_files(patterns)
+    return f'{len(files)} files of {sum(map(os.path.getsize, files))} bytes'
 
 
 class Corpus:

@@ -53,16 +53,33 @@ class _StreamingLoader:
 
     _groups_ahead = 1
     _longest = None  # of the model's positions
+    _join = staticmethod(Samples.concatenate)
 
     def __init__(
-        self, batch_size, num_parts, pad_val, ctx, seed, shuffle, workers, round_to, circle_length
+        self,
+        batch_size,
+        num_parts,
+        pad_val,
+        ctx,
+        seed,
+        shuffle,
+        workers,
+        round_to,
+        circle_length,
+        accumulate,
     ):
-        check_positive(batch_size=batch_size, round_to=round_to, circle_length=circle_length)
+        check_positive(
+            batch_size=batch_size,
+            round_to=round_to,
+            circle_length=circle_length,
+            accumulate=accumulate,
+        )
         self._num_parts, self._circle_length = num_parts, circle_length
         self._pad_val = pad_val
         self._contexts = _contexts(ctx)
         self._seed, self._shuffle = seed % 2**32, shuffle
         self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
+        self._accumulate = accumulate
         self._round_to = round_to
 
     def __iter__(self):
@@ -96,7 +113,7 @@ class _StreamingLoader:
             yield waiting.popleft(), not waiting
 
     def _batches(self, groups, waiting, rng, start):
-        done = 0  # batches
+        done, first = 0, start // self._accumulate  # batches of updates
         ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
         left, skipped = None, {}  # the samples themselves, or the parts that have them
         for parts, is_last in groups:
@@ -104,15 +121,17 @@ class _StreamingLoader:
             ids = np.concatenate([ids, *(part.ids() for part in parts)])
             lengths = np.concatenate([lengths, *(part.lengths() for part in parts)])
             batches, rest = self._deal(lengths, fresh, is_last, rng)
-            if done + len(batches) > start:
+            if done + len(batches) > first:
                 if left is None:
                     left = _gather(ids[:fresh], skipped)
-                samples = Samples.concatenate([left, *(part.read() for part in parts)])
+                samples = self._join([left, *(part.read() for part in parts)])
                 for part in itertools.chain(*waiting):
                     part.read_ahead()
                 for number, rows in enumerate(batches, done):
-                    if number >= start:
-                        yield self._batch(number, samples, ids, rows[self._rank :: self._size])
+                    for part in range(self._accumulate):
+                        place = number * self._accumulate + part
+                        if place >= start:
+                            yield self._batch(place, samples, ids, rows[self._own(part)])
                 left, skipped = samples.take(rest), {}
                 del samples
             else:
@@ -121,12 +140,18 @@ class _StreamingLoader:
             done += len(batches)
             ids, lengths = ids[rest], lengths[rest]
 
+    def _own(self, part):
+        """Which samples of an update's batch are this worker's in a part of the update."""
+        return slice(part * self._size + self._rank, None, self._size * self._accumulate)
+
     def _deal(self, lengths, fresh, is_last, rng):
         """Batches of samples, of which those from number `fresh` on are new ones."""
         order = np.arange(len(lengths))
         if self._shuffle:
             rng.shuffle(order[fresh:])
-        batches, rest = self._buckets.deal(lengths, order, self._size, is_last)
+        batches, rest = self._buckets.deal(
+            lengths, order, self._size * self._accumulate, is_last
+        )
         if self._shuffle:
             batches = [batches[at] for at in rng.permutation(len(batches))]
         return batches, rest
@@ -213,6 +238,9 @@ class PretrainingLoader(_StreamingLoader):
         Lengths and numbers of masks are padded to multiples of this.
     circle_length : int
         How many files are mixed.
+    accumulate : int
+        Batches of an update. The samples of an update are drawn together, and dealt out to its
+        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
     max_len : int, optional
         Most positions that the model has.
 
@@ -240,6 +268,7 @@ class PretrainingLoader(_StreamingLoader):
         workers=None,
         round_to=8,
         circle_length=2,
+        accumulate=1,
         max_len=None,
     ):
         check_positive(num_buckets=num_buckets)
@@ -254,6 +283,7 @@ class PretrainingLoader(_StreamingLoader):
             workers,
             round_to,
             circle_length,
+            accumulate,
         )
         self._vocab, self._longest = vocab, max_len
         # one thread: more would only read what is needed later
@@ -274,7 +304,8 @@ class PretrainingLoader(_StreamingLoader):
         if use_avg_len:
             self._buckets.count_tokens(histogram)
         counts = np.bincount(self._buckets.of(lengths), weights=histogram[lengths])
-        self._length = int(np.ceil(counts / (self._buckets.sizes * self._size)).sum())
+        of_update = self._buckets.sizes * self._size * accumulate
+        self._length = int(np.ceil(counts / of_update).sum()) * accumulate
 
     def __len__(self):
         """Number of batches of an epoch, the same in all."""
@@ -324,7 +355,7 @@ class RawTextLoader(_StreamingLoader):
         The text is gone through once in an epoch, whatever `dupe_factor` says.
     num_workers : int
         Processes that make samples; 0 to do it in this one.
-    ctx, seed, shuffle, num_buckets, workers, round_to
+    ctx, seed, shuffle, num_buckets, workers, round_to, accumulate
         As of :class:`PretrainingLoader`.
     use_avg_len : bool
         The batch size is one in tokens; samples are taken for as long as the longest of a bucket.
@@ -356,6 +387,7 @@ class RawTextLoader(_StreamingLoader):
         workers=None,
         round_to=8,
         circle_length=2,
+        accumulate=1,
         part_bytes=PART_BYTES,
     ):
         check_positive(num_buckets=num_buckets, part_bytes=part_bytes)
@@ -373,10 +405,12 @@ class RawTextLoader(_StreamingLoader):
             workers,
             round_to,
             circle_length,
+            accumulate,
         )
         maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
         self._processes = Processes(_TextJob(maker, num_parts, self._seed), num_workers)
         self._groups_ahead = max(1, num_workers // circle_length)
+        self._counts = {}
         self._longest = options.max_seq_length
         self._buckets = Buckets(1, options.max_seq_length, batch_size, num_buckets)
         if use_avg_len:
@@ -384,6 +418,16 @@ class RawTextLoader(_StreamingLoader):
 
     def _part(self, epoch, number):
         return _TextPart(number, self._processes.submit(epoch, number))
+
+    def __len__(self):
+        """Number of batches of epoch 0."""
+        return self.count_batches(0)
+
+    def count_batches(self, epoch):
+        """Number of batches of an epoch, whose samples are made to count them."""
+        if epoch not in self._counts:
+            self._counts[epoch] = sum(1 for _ in self.epoch(epoch))
+        return self._counts[epoch]
 
     def close(self):
         """End the processes."""

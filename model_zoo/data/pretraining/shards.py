@@ -167,7 +167,9 @@ def read_lengths(path, vocab=None):
     with _Archive(path) as archive:
         archive.check_facts(vocab)
         lengths = archive.read('valid_lengths')
-    if lengths.dtype.kind not in 'iu' or lengths.size != len(lengths) or not len(lengths):
+    if not lengths.size:
+        raise InputError(f'{path} has no samples: leave it out')
+    if lengths.dtype.kind not in 'iu' or lengths.size != len(lengths):
         raise InputError(f'{path}: valid_lengths are {lengths.dtype} of shape {lengths.shape}')
     if lengths.min() < 1:
         raise InputError(f'{path}: a valid length is {lengths.min()}')
@@ -186,6 +188,11 @@ class _Archive:
         except OSError as error:
             raise InputError(f'cannot read {self._path!r}: {error.strerror}') from error
         except zipfile.BadZipFile as error:
+            if not self._path.endswith('.npz'):
+                raise InputError(
+                    f'{self._path!r} is no .npz file of samples: make one of a text with '
+                    'create_pretraining_data.py, or sample from it while training, with --raw'
+                ) from error
             raise self._damaged(error) from error
         missing = {f'{name}.npy' for name in Samples._fields}.difference(self._zip.namelist())
         if missing:

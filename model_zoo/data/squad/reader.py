@@ -165,7 +165,10 @@ def _read_json(path):
     except OSError as error:
         raise InputError(f'cannot read {path!r}: {error.strerror}') from error
     except ValueError as error:
-        raise InputError(f"{path} is not JSON, which SQuAD's files are: {error}") from None
+        problem = f"is not JSON, which SQuAD's files are: {error}"
+        if isinstance(error, UnicodeDecodeError):
+            problem = f'is not UTF-8 at byte {error.start}: save the file as UTF-8'
+        raise InputError(f'{path} {problem}') from None
 
 
 def _question(entry, paragraphs, version_2, training, where):

@@ -85,8 +85,8 @@ class SquadFeatures(collections.abc.Sequence):
     Raises
     ------
     InputError
-        If there is no room for a paragraph beside a question of the greatest length, or a number
-        isn't positive.
+        If there is no room for a paragraph beside a question of the greatest length, if windows
+        don't touch, or a number isn't positive.
     """
 
     def __init__(
@@ -114,7 +114,14 @@ class SquadFeatures(collections.abc.Sequence):
         for number, question in enumerate(squad.questions):
             room = max_seq_length - len(self.query(number)) - 3
             size = np.diff(encoding.paragraph_bounds[question.paragraph : question.paragraph + 2])
-            rows += [(number, *window) for window in split_windows(int(size[0]), room, doc_stride)]
+            windows = split_windows(int(size[0]), room, doc_stride)
+            if len(windows) > 1 and doc_stride > room:
+                raise InputError(
+                    f'doc_stride {doc_stride}: with max_seq_length {max_seq_length} there is room '
+                    f'for {room} tokens of a paragraph beside the question {question.id!r}, and '
+                    'what lies between two windows would not be read; give a smaller doc_stride'
+                )
+            rows += [(number, *window) for window in windows]
             bounds.append(len(rows))
         #: question, first piece and number of pieces of each window
         self.rows = np.array(rows, dtype=np.int32).reshape(-1, 3)

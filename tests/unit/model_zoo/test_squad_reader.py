@@ -139,7 +139,7 @@ def test_files_that_are_not_json(tmp_path):
     path = tmp_path / 'squad.json'
     for content in (b'', b'{"data": [', b'\xff\xfe\x00', json.dumps(make()).encode()[:-5]):
         path.write_bytes(content)
-        with pytest.raises(InputError, match='squad.json is not JSON'):
+        with pytest.raises(InputError, match='squad.json is not (JSON|UTF-8 at byte 0)'):
             read_squad(path)
     with pytest.raises(InputError, match='cannot read .*none.json'):
         read_squad(tmp_path / 'none.json')

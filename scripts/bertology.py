@@ -1,0 +1,415 @@
+"""See what the attention heads of BERT, OpenAI GPT or GPT-2 do, and prune those that do little.
+
+    python bertology.py --model output_dir/best_model --task_name MRPC --try_masking \\
+        --sentence 'Time flies like an arrow .'
+    python bertology.py --model gpt2 --eval_file valid.txt --try_masking
+
+The flags are those of pytorch-pretrained-bert's bertology.py. BERT is looked at on the dev set of a
+task of finetune_classifier.py, with a model that was trained there; OpenAI GPT and GPT-2 on a text,
+as language models. ``--output_dir`` receives the log, and ``results.json`` with the entropy of each
+head's attention, its importance (how much the loss depends on its output), and its rank by that;
+``entropy.png`` and ``importance.png`` show them, and with ``--sentence`` ``attention_LAYER.png``
+where its tokens look. With ``--try_masking`` heads are turned off, the least important ones first,
+until the metric falls below ``--masking_threshold`` of what it was; then they are pruned, metric,
+speed and size before and after are measured, and ``pruned_model/`` is for ``from_pretrained`` and
+for every other script. (A language model's metric is 1 / perplexity.)
+"""
+
+import logging
+import os
+import sys
+import time
+from typing import NamedTuple
+
+import mxnet as mx
+import numpy as np
+
+from bert import BertForSequenceClassification
+from bert.tokenizer import open_tokenizer
+from gpt import OpenAIGPTLMHeadModel
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2 import GPT2LMHeadModel
+from gpt2.tokenizer import GPT2Tokenizer
+from model_zoo import cli
+from model_zoo.bertology import (
+    attention_of,
+    heads_left,
+    heads_to_prune,
+    mask_heads,
+    measure_heads,
+    normalize_importance,
+    plot_attention,
+    plot_heads,
+)
+from model_zoo.data import (
+    BlockLoader,
+    BucketedLoader,
+    ClassifierFeatures,
+    compute_metrics,
+    get_task,
+    list_tasks,
+    read_examples,
+)
+from model_zoo.data.lines import read_text
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.files import make_writable_dir
+from model_zoo.training import (
+    ModelChoice,
+    check_at_least_one,
+    check_files,
+    check_labels,
+    family_of,
+    seed_all,
+    write_results,
+)
+
+logger = logging.getLogger('bertology')
+
+
+class Family(NamedTuple):
+    """What the script needs to know of a family of language models."""
+
+    head: type
+    tokenizer: type
+
+
+LANGUAGE_MODELS = {
+    'gpt': Family(OpenAIGPTLMHeadModel, OpenAIGPTTokenizer),
+    'gpt2': Family(GPT2LMHeadModel, GPT2Tokenizer),
+}
+CONFIG_CLASSES = {
+    'bert': BertForSequenceClassification.config_class,
+    **{name: family.head.config_class for name, family in LANGUAGE_MODELS.items()},
+}
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument_group('data').add_argument
+    add('--task_name', default='MRPC', help=f'of BERT: one of {", ".join(list_tasks())}')
+    add('--data_dir', help="folder of the task's TSV files; default: GluonNLP downloads them")
+    add('--metric_name', help='for masking; default: that by which the task compares models')
+    add('--max_seq_length', type=int, default=128, help='of the tokens, the special ones counted')
+    add('--eval_file', help='of OpenAI GPT and GPT-2: text in UTF-8')
+    add('--block_size', type=int, help='its tokens are read so many at a time; default: 128, or '
+        'what the model takes if that is less')  # fmt: skip
+    add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
+    add('--batch_size', type=int, default=8, help='does not matter for the results')
+    add = parser.add_argument_group('analysis').add_argument
+    add(
+        '--dont_normalize_importance_by_layer',
+        action='store_true',
+        help='else the importances of each layer have the Euclidean norm 1',
+    )
+    add(
+        '--dont_normalize_global_importance',
+        action='store_true',
+        help='else the importances are spread from 0 to 1',
+    )
+    add('--try_masking', action='store_true', help='turn heads off, and prune them')
+    add('--masking_threshold', type=float, default=0.9, help='share of the metric that must stay')
+    add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off a step')
+    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two')
+    ModelChoice.add_arguments(parser, None, aliases=('model_name_or_path', 'bert_model'))
+    parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
+    parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
+    parser.add_argument('--output_dir', default='./output_dir')
+    parser.set_defaults(dtype='float32')
+    args = parser.parse_args(argv)
+    check_arguments(args)
+    return args
+
+
+def check_arguments(args):
+    check_at_least_one(args, 'data_subset', 'batch_size')
+    check_files(args, 'eval_file')
+    for name in ('masking_threshold', 'masking_amount'):
+        if not 0 < getattr(args, name) < 1:
+            raise InputError(f'--{name} {getattr(args, name)}: give a number between 0 and 1')
+    if args.model is None:
+        raise InputError('give --model, a name or a folder')
+
+
+def find_family(args):
+    """Set the family of --model, and check what depends on it."""
+    args.family = family_of(args.model, args.dataset, CONFIG_CLASSES)
+    if args.family not in CONFIG_CLASSES:
+        what = 'its config.json does not tell the family' if args.family is None else args.family
+        raise InputError(
+            f'--model {args.model!r}: {what}; heads of {", ".join(CONFIG_CLASSES)} can be looked at'
+        )
+    if args.family != 'bert' and args.eval_file is None:
+        raise InputError(f'--model {args.model!r} is a language model: it needs --eval_file')
+    if len(args.sentence or ()) > (2 if args.family == 'bert' else 1):
+        raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
+
+
+class Classification:
+    """BERT on the dev set of a task."""
+
+    def __init__(self, args, ctx):
+        self._ctx, self._max_len = ctx, args.max_seq_length
+        self._task = task = get_task(args.task_name)
+        self.name = task.name
+        choice = ModelChoice(args)
+        check_labels(task, args.model)
+        if not choice.has_task:
+            logger.warning('--model was not trained for a task: its classifier is a random one')
+        self.model, self.tokenizer = choice.build(
+            BertForSequenceClassification,
+            open_tokenizer,
+            ctx,
+            {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
+            num_labels=task.num_labels,
+        )
+        if self._max_len > self.model.context_length:
+            raise InputError(
+                f'--max_seq_length {self._max_len}: the model takes {self.model.context_length} '
+                'tokens at most'
+            )
+        self.metric = args.metric_name or task.primary_metric
+        if self.metric not in task.metrics:
+            raise UnknownNameError.of(f'--metric_name of {task.name}', self.metric, task.metrics)
+        examples = read_examples(task, args.data_dir, task.dev_segments[0])[: args.data_subset]
+        features = ClassifierFeatures(self.tokenizer, task, self._max_len)(examples)
+        self._labels = np.array([feature.label for feature in features])
+        self.loader = BucketedLoader(
+            features, args.batch_size, pad_val=self.tokenizer.pad_token_id, ctx=ctx
+        )
+        logger.info('%s, %s: %d examples', task.name, task.dev_segments[0], len(examples))
+
+    def predict(self, batch, head_mask=None):
+        return self.model(
+            batch.input_ids, batch.token_types, batch.valid_length, head_mask=head_mask
+        )
+
+    def forward(self, batch, head_mask):
+        scores, attentions = self.predict(batch, head_mask)
+        if self._task.regression:
+            losses = (scores.reshape((-1,)) - batch.labels) ** 2
+        else:
+            losses = -mx.nd.pick(mx.nd.log_softmax(scores), batch.labels)
+        return losses.sum(), attentions, (batch.indices, scores)
+
+    def scores(self, outputs):
+        """The task's metrics, by name, of the outputs of `forward`."""
+        rows = np.concatenate([scores.asnumpy() for _, scores in outputs])
+        order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
+        return dict(compute_metrics(self._task, self._labels, rows[order]))
+
+    def encode(self, sentences):
+        """The model's inputs for a sentence or two, and its tokens."""
+        encoded = self.tokenizer.encode(*sentences, max_length=self._max_len)
+        inputs = encoded.input_ids, encoded.token_types
+        return [self._row(array) for array in inputs], encoded.tokens
+
+    def _row(self, ids):
+        return mx.nd.array([ids], ctx=self._ctx, dtype='int32')
+
+
+class LanguageModel:
+    """OpenAI GPT or GPT-2 on a text."""
+
+    metric = 'likelihood'
+
+    def __init__(self, args, ctx):
+        self._ctx, family = ctx, LANGUAGE_MODELS[args.family]
+        self.name = os.path.basename(args.eval_file)
+
+        def open_own(file, vocab=None):
+            return family.tokenizer.from_vocab_file(file)
+
+        self.model, self.tokenizer = ModelChoice(args).build(family.head, open_own, ctx)
+        longest = self.model.context_length
+        self._size = size = min(128, longest) if args.block_size is None else args.block_size
+        if not 2 <= size <= longest:
+            raise InputError(f'--block_size {size}: give 2 to {longest}, the tokens that the model '
+                             'takes')  # fmt: skip
+        if args.metric_name not in (None, self.metric):
+            raise UnknownNameError.of('--metric_name of a text', args.metric_name, [self.metric])
+        tokens = self.tokenizer.encode(read_text(args.eval_file))
+        if args.data_subset is not None:
+            tokens = tokens[: args.data_subset * (size - 1) + 1]
+        self.loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
+        logger.info('%s: %d tokens', args.eval_file, len(tokens))
+
+    def predict(self, batch, head_mask=None):
+        return self.model(
+            batch.words,
+            valid_length=batch.valid_length,
+            lm_labels=batch.words,
+            head_mask=head_mask,
+        )
+
+    def forward(self, batch, head_mask):
+        loss, attentions = self.predict(batch, head_mask)
+        loss = loss * batch.count
+        return loss, attentions, (batch.count, loss)
+
+    def scores(self, outputs):
+        """Perplexity and its inverse, of the outputs of `forward`."""
+        counts, losses = zip(*outputs)
+        loss = sum(float(loss.asscalar()) for loss in losses) / sum(counts)
+        return {'likelihood': float(np.exp(-loss)), 'perplexity': float(np.exp(loss))}
+
+    def encode(self, sentences):
+        """The model's inputs for a sentence, and its tokens."""
+        ids = self.tokenizer.encode(sentences[0])
+        if not 0 < len(ids) <= self.model.context_length:
+            raise InputError(
+                f'--sentence has {len(ids)} tokens: the model takes 1 to '
+                f'{self.model.context_length}'
+            )
+        words = mx.nd.array([ids], ctx=self._ctx, dtype='int32')
+        return [words], [self.tokenizer.decode([number]) for number in ids]
+
+
+def draw_attention(args, task):
+    """Write a picture for each layer; returns what of it goes to results.json."""
+    inputs, tokens = task.encode(args.sentence)
+    names = []
+    for layer, attention in enumerate(attention_of(task.model, *inputs)):
+        names.append(f'attention_{layer}.png')
+        plot_attention(
+            os.path.join(args.output_dir, names[-1]),
+            attention[0],
+            tokens,
+            [f'head {head}' for head in task.model.config.kept_heads(layer)],
+            f'layer {layer}: a row for each token that looks, a column for what it looks at',
+        )
+    return {'tokens': tokens, 'pictures': names}
+
+
+def nested(values):
+    """An array of heads as lists for JSON, with None for those that aren't there."""
+    return [[None if np.isnan(value) else float(value) for value in row] for row in values]
+
+
+def ranks(importance):
+    """Ranks of the heads: 0 is the most important one, NaN isn't there."""
+    order = np.argsort(np.where(np.isnan(importance), np.inf, -importance), axis=None)
+    result = np.empty(importance.size)
+    result[order] = np.arange(importance.size)
+    return np.where(np.isnan(importance), np.nan, result.reshape(importance.shape))
+
+
+class Study:
+    """Measures a model's heads as the flags ask, again and again."""
+
+    def __init__(self, args, task):
+        self._task = task
+        self._normal = {
+            'by_layer': not args.dont_normalize_importance_by_layer,
+            'overall': not args.dont_normalize_global_importance,
+        }
+
+    def measure(self, mask=None, title='heads'):
+        """Scores by name, normalized importance, and entropy."""
+        task = self._task
+        found = measure_heads(task.model, task.forward, task.loader, mask, title)
+        scores = task.scores(found.outputs)
+        return scores, normalize_importance(found.importance, **self._normal), found.entropy
+
+    def facts(self, scores):
+        """What is compared before and after pruning."""
+        task = self._task
+        parameters = task.model.collect_params().values()
+        speed = sequences_per_second(task)
+        count = int(sum(np.prod(parameter.shape) for parameter in parameters))
+        logger.info(
+            '%s, %d parameters, %.1f sequences/s',
+            ', '.join(f'{name} {value:.4f}' for name, value in scores.items()),
+            count,
+            speed,
+        )
+        return {
+            **scores,
+            'heads': int(heads_left(task.model.config).sum()),
+            'parameters': count,
+            'sequences_per_second': speed,
+        }
+
+
+def sequences_per_second(task):
+    """Speed of prediction over the data.
+
+    The best of three rounds: the first builds what is built once, and others may use the machine.
+    """
+    speeds = []
+    for _ in range(3):
+        started, count = time.perf_counter(), 0
+        for batch in task.loader:
+            task.predict(batch).wait_to_read()
+            count += batch.valid_length.shape[0]
+        speeds.append(count / (time.perf_counter() - started))
+    return max(speeds)
+
+
+def prune(args, task, study, scores, importance):
+    """Mask heads and prune them; returns what of it goes to results.json."""
+    config = task.model.config
+
+    def measure(mask):
+        scores, importance, _ = study.measure(mask, 'masking')
+        return scores[task.metric], importance
+
+    mask, steps = mask_heads(
+        measure,
+        heads_left(config),
+        scores[task.metric],
+        importance,
+        args.masking_threshold,
+        args.masking_amount,
+    )
+    masked, _, _ = study.measure(mask, 'masked')
+    logger.info('before pruning:')
+    before = study.facts(scores)
+    pruned = heads_to_prune(mask, config)
+    task.model.prune_heads(pruned)
+    logger.info('after pruning:')
+    after = study.facts(study.measure(title='pruned')[0])
+    folder = os.path.join(args.output_dir, 'pruned_model')
+    task.model.save_pretrained(folder, task.tokenizer)
+    logger.info('%d of %d heads are left; the model is in %s', after['heads'], before['heads'],
+                folder)  # fmt: skip
+    return {
+        'metric': task.metric,
+        'steps': [step._asdict() for step in steps],
+        'head_mask': mask.astype(int).tolist(),
+        'pruned_heads': pruned,
+        'before': before,
+        'masked': masked,
+        'after': after,
+        'speedup': after['sequences_per_second'] / before['sequences_per_second'],
+        'model': 'pruned_model',
+    }
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    find_family(args)
+    ctx = cli.get_ctx(args.gpu)
+    make_writable_dir(args.output_dir)
+    cli.setup_logging(os.path.join(args.output_dir, 'log_bertology.txt'))
+    seed_all(args.seed)
+    task = (Classification if args.family == 'bert' else LanguageModel)(args, ctx)
+    results = {'attention': draw_attention(args, task)} if args.sentence else {}
+    study = Study(args, task)
+    scores, importance, entropy = study.measure()
+    for name, values in (('entropy', entropy), ('importance', importance)):
+        path = os.path.join(args.output_dir, f'{name}.png')
+        plot_heads(path, values, f'{name}, {task.name}', name)
+    results.update(
+        scores=scores,
+        entropy=nested(entropy),
+        importance=nested(importance),
+        ranks=nested(ranks(importance)),
+    )
+    logger.info('scores: %s', scores)
+    if args.try_masking:
+        results['pruning'] = prune(args, task, study, scores, importance)
+    write_results(os.path.join(args.output_dir, 'results.json'), vars(args), **results)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,260 @@
+"""Go on with BERT's pre-training on a text of one's own: masked words and next sentences.
+
+    python finetune_lm.py --train_corpus text.txt --bert_model bert-base-uncased --output_dir out
+    python finetune_classifier.py --bert_model out/best_model ...
+
+The text has one sentence a line, and blank lines between documents. Samples are made of it on the
+fly, others in each epoch. Or they are made once, for several trainings:
+
+    python create_pretraining_data.py --input_file text.txt --output_dir samples \\
+        --vocab vocab.txt --max_seq_length 128 --max_predictions_per_seq 20
+    python finetune_lm.py --pregenerated_data samples --reduce_memory ...
+
+The flags are those of pytorch-pretrained-bert's simple_lm_finetuning.py and
+finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` receives the log,
+``results.json``, ``curves.png``, the parameters after the last epochs, checkpoints for
+``--resume``, and ``best_model/`` for the other scripts: of the epoch with the least loss on
+``--dev_corpus`` or ``--dev_data``, or of the last one.
+"""
+
+import os
+import shutil
+import sys
+
+from bert import BertForPreTraining
+from bert.pretraining import evaluate_pretraining, pretraining_objective
+from bert.tokenizer import open_tokenizer
+from model_zoo import cli
+from model_zoo.data.pretraining import (
+    MappedLoader,
+    PretrainingLoader,
+    RawTextLoader,
+    SampleOptions,
+    describe_files,
+)
+from model_zoo.errors import InputError
+from model_zoo.training import (
+    ModelChoice,
+    add_comm_backend_argument,
+    add_training_arguments,
+    check_training_arguments,
+    data_checksum,
+    make_workers,
+    run_training,
+    start_run,
+    training_config,
+)
+
+# What may differ when a training is resumed: where the files are, and how they are read.
+FREE = ('comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file')
+WITHOUT_EFFECT = ('do_train', 'no_cuda', 'on_memory')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add_data_arguments(parser)
+    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    add_training_arguments(
+        parser,
+        aliases={
+            'epochs': ('num_train_epochs',),
+            'batch_size': ('train_batch_size',),
+            'dev_batch_size': ('eval_batch_size',),
+            'accumulate': ('gradient_accumulation_steps',),
+            'lr': ('learning_rate',),
+            'wd': ('weight_decay',),
+            'warmup_ratio': ('warmup_proportion',),
+        },
+    )
+    parser.add_argument(
+        '--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16'
+    )
+    add_comm_backend_argument(parser)
+    parser.set_defaults(dev_batch_size=32, seed=42)
+    add = parser.add_argument_group('accepted, without effect').add_argument
+    for name in WITHOUT_EFFECT:
+        add(f'--{name}', action='store_true', help="the originals'")
+    args = parser.parse_args(argv)
+    for name in WITHOUT_EFFECT:
+        delattr(args, name)
+    check_arguments(args)
+    return args
+
+
+def add_data_arguments(parser):
+    add = parser.add_argument_group('data').add_argument
+    add('--train_corpus', help='text in UTF-8; wildcards, separated by commas')
+    add('--pregenerated_data', help='instead: .npz of create_pretraining_data.py, or their folder')
+    add('--dev_corpus', help='text to evaluate on after each epoch; always with the same masks')
+    add('--dev_data', help='instead: .npz, or their folder')
+    add(
+        '--reduce_memory',
+        action='store_true',
+        help='of --pregenerated_data: unpack the samples to --output_dir for the training, and map '
+        'them into memory, all mixed; --train_corpus is read in small parts anyhow',
+    )
+    add('--max_seq_length', '--max_seq_len', type=int, default=128, help='of a text: tokens')
+    add('--max_predictions_per_seq', type=int, default=20, help='of a text: masks of a sample')
+    add('--masked_lm_prob', type=float, default=0.15, help='of a text: part that is masked')
+    add('--short_seq_prob', type=float, default=0.1, help='of a text: part of the documents that '
+        'is cut into shorter samples')  # fmt: skip
+    add(
+        '--whole_word_mask',
+        '--do_whole_word_mask',
+        action='store_true',
+        help='of a text: mask all pieces of a word, or none',
+    )
+    add(
+        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
+        help='whether to lower-case the text; default: what the vocabulary is for',
+    )  # fmt: skip
+    add('--num_workers', type=int, default=1, help='of a text: processes that make samples; 0: '
+        'it is done between the updates')  # fmt: skip
+
+
+def check_arguments(args):
+    check_training_arguments(args)
+    if bool(args.train_corpus) == bool(args.pregenerated_data):
+        raise InputError('give --train_corpus, a text, or --pregenerated_data, samples')
+    if args.dev_corpus and args.dev_data:
+        raise InputError('--dev_corpus and --dev_data both name what to evaluate on: give one')
+    if args.early_stop and not (args.dev_corpus or args.dev_data):
+        raise InputError('--early_stop needs --dev_corpus or --dev_data')
+    for name in ('pregenerated_data', 'dev_data'):
+        path = getattr(args, name)
+        if path is not None and os.path.isdir(path):
+            setattr(args, name, os.path.join(path, '*.npz'))
+
+
+def has_text(args):
+    """Whether samples are made of a text."""
+    return bool(args.train_corpus or args.dev_corpus)
+
+
+def make_model(args, ctx):
+    """The model, initialized, and its tokenizer."""
+
+    def open_as_asked(file, vocab=None):
+        if args.do_lower_case is not None:
+            file = file._replace(do_lower_case=args.do_lower_case)
+        return open_tokenizer(file, vocab)
+
+    model, tokenizer = ModelChoice(args, family='bert').build(
+        BertForPreTraining,
+        open_as_asked,
+        ctx,
+        {'use_pooler': True, 'use_decoder': True, 'use_classifier': True},
+    )
+    if has_text(args) and args.max_seq_length > model.context_length:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {model.context_length} '
+            'tokens at most'
+        )
+    return model, tokenizer
+
+
+class Data:
+    """The loaders, and what is to be put in order when they aren't used any more."""
+
+    def __init__(self, args, model, tokenizer, ctx, workers):
+        self._args, self._tokenizer = args, tokenizer
+        self._common = {'ctx': ctx, 'workers': workers}
+        self._shards = {'vocab': tokenizer.vocab, 'max_len': model.context_length, **self._common}
+        self._options = SampleOptions.of_flags(args) if has_text(args) else None
+        self._loaders = []
+        # each worker's own: they may be on several machines
+        self._folder = os.path.join(args.output_dir, f'mapped_{workers.rank}')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for loader in self._loaders:
+            loader.close()
+        if self._args.reduce_memory:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def train(self):
+        args, size = self._args, self._args.batch_size
+        if args.train_corpus:
+            return self._text(args.train_corpus, size, seed=args.seed)
+        if args.reduce_memory:
+            return MappedLoader(
+                args.pregenerated_data, size, self._folder, seed=args.seed, **self._shards
+            )
+        return PretrainingLoader(args.pregenerated_data, size, seed=args.seed, **self._shards)
+
+    def dev(self):
+        """None if there is nothing to evaluate on."""
+        args, size = self._args, self._args.dev_batch_size
+        if args.dev_corpus:
+            return self._text(args.dev_corpus, size, shuffle=False)
+        if args.dev_data:
+            return PretrainingLoader(args.dev_data, size, shuffle=False, **self._shards)
+        return None
+
+    def _text(self, files, size, **options):
+        loader = RawTextLoader(
+            files,
+            size,
+            tokenizer=self._tokenizer,
+            options=self._options,
+            num_workers=self._args.num_workers,
+            **self._common,
+            **options,
+        )
+        self._loaders.append(loader)
+        return loader
+
+
+def count_steps(args, loader):
+    """Set the number of updates, where epochs of a text differ in theirs."""
+    if args.train_corpus and args.training_steps is None:
+        accumulate = args.accumulate or 1
+        counts = map(loader.count_batches, range(args.epochs))
+        args.training_steps = sum(-(-count // accumulate) for count in counts)
+
+
+def train(args, model, tokenizer, data, workers):
+    loader, dev = data.train(), data.dev()
+    count_steps(args, loader)
+    objective = pretraining_objective(model)
+
+    def evaluate(guard):
+        return evaluate_pretraining(objective, dev, workers, guard)
+
+    vocab = tokenizer.vocab
+    config = training_config(
+        args,
+        FREE,
+        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
+    )
+    for name in ('train_corpus', 'pregenerated_data'):
+        if config[name] is not None:
+            config[name] = describe_files(config[name])
+    run_training(
+        args,
+        model,
+        loader,
+        objective,
+        None if dev is None else evaluate,
+        name='lm',
+        title=f'{os.path.basename(os.path.normpath(args.bert_model))}, pre-trained further',
+        score_name='negative loss',
+        config=config,
+        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        workers=workers,
+    )
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    workers = make_workers(args.comm_backend)
+    ctx = start_run(args, 'lm', workers)
+    model, tokenizer = make_model(args, ctx)
+    with Data(args, model, tokenizer, ctx, workers) as data:
+        train(args, model, tokenizer, data, workers)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))
