@@ -469,5 +469,5 @@ def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
     argv = ['--train_file', squad / 'train-v2.0-part.json', '--version_2', '--debug']
     argv += ['--predict_file', squad / 'dev-v2.0-part.json', '--bert_model', 'bert_6_384_12']
     argv += ['--training_steps', '2', '--batch_size', '4', '--output_dir', tmp_path]
-    assert run(script, [*argv, '--max_seq_length', '128']) == 0
+    assert run(script, [*argv, '--max_seq_length', '128', '--doc_stride', '32']) == 0
     assert read(tmp_path, 'results.json')['best']['dev']['total'] == 100
