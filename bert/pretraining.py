@@ -6,8 +6,8 @@ import time
 import numpy as np
 from mxnet.gluon import HybridBlock
 
-from model_zoo.files import atomic_write
 from model_zoo.layers.losses import cross_entropy
+from model_zoo.pictures import new_figure, save_figure
 from model_zoo.training import Objective, ProgressLogger, Workers
 
 __all__ = [
@@ -200,17 +200,12 @@ def plot_pretraining(path, state, title=''):
     InputError
         If the file can't be written.
     """
-    # no pyplot, which keeps figures alive and may want a display
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     evaluations = [
         {'step': record['step'], **record['report']['eval']}
         for record in state.epochs
         if record['report']
     ]
-    figure = Figure(figsize=(10, 4), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, 4)
     for axes, kind, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
         for color, term in enumerate(TERMS):
             for records, name, style in (
@@ -229,5 +224,4 @@ def plot_pretraining(path, state, title=''):
         if axes.lines:
             axes.legend()
     figure.suptitle(title)
-    with atomic_write(path, mode='wb') as file:
-        figure.savefig(file, format='png', dpi=100)
+    save_figure(path, figure)

@@ -58,6 +58,7 @@ from model_zoo.training import (
     check_at_least_one,
     check_files,
     check_labels,
+    check_length,
     family_of,
     seed_all,
     write_results,
@@ -162,11 +163,7 @@ class Classification:
             {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
             num_labels=task.num_labels,
         )
-        if self._max_len > self.model.context_length:
-            raise InputError(
-                f'--max_seq_length {self._max_len}: the model takes {self.model.context_length} '
-                'tokens at most'
-            )
+        check_length(args, 'max_seq_length', self.model)
         self.metric = args.metric_name or task.primary_metric
         if self.metric not in task.metrics:
             raise UnknownNameError.of(f'--metric_name of {task.name}', self.metric, task.metrics)

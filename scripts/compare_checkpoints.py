@@ -36,7 +36,8 @@ from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.fit import fit_block
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.families import FAMILIES
-from model_zoo.files import atomic_write, make_writable_dir, write_json
+from model_zoo.files import make_writable_dir, write_json
+from model_zoo.pictures import new_figure, save_figure
 from model_zoo.pretrained import files_in_folder
 
 log = logging.getLogger('compare_checkpoints')
@@ -589,11 +590,7 @@ def print_table(rows):
 
 def plot(path, rows, title):
     """Draw maximum and standard deviation of each row's differences to a PNG file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4.5), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(9, 4.5)
     axes = figure.subplots()
     places = range(len(rows))
     for kind, label in (('max', 'largest'), ('std', 'standard deviation')):
@@ -605,8 +602,7 @@ def plot(path, rows, title):
     axes.set(ylabel='difference', title=title)
     axes.grid(alpha=0.3)
     axes.legend()
-    with atomic_write(path, mode='wb') as file:
-        figure.savefig(file, format='png', dpi=100)
+    save_figure(path, figure)
 
 
 def main(argv=None):

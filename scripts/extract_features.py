@@ -41,7 +41,7 @@ from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
 from model_zoo.files import atomic_write
 from model_zoo.pretrained import find_vocab_file
-from model_zoo.training import ModelChoice, check_at_least_one, check_files
+from model_zoo.training import ModelChoice, check_at_least_one, check_files, check_length
 
 logger = logging.getLogger('extract_features')
 
@@ -128,17 +128,14 @@ def make_model(args, ctx):
 
 def check_model(args, model):
     """Raise InputError if the model lacks a layer, or takes no texts of the length."""
-    count, longest = model.config.num_hidden_layers, model.config.max_position_embeddings
+    count = model.config.num_hidden_layers
     for layer in args.layers:
         if not -count <= layer < count:
             raise InputError(
                 f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
                 f'{count - 1}'
             )
-    if args.max_seq_length > longest:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
-        )
+    check_length(args, 'max_seq_length', model)
 
 
 def split(line):

@@ -42,6 +42,7 @@ from model_zoo.training import (
     check_files,
     check_inference_arguments,
     check_labels,
+    check_length,
     check_training_arguments,
     data_checksum,
     labels_of_folder,
@@ -144,9 +145,7 @@ def make_model(args, choice, task, ctx):
         {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
         num_labels=task.num_labels,
     )
-    longest = model.config.max_position_embeddings
-    if args.max_len > longest:
-        raise InputError(f'--max_len {args.max_len}: the model takes {longest} tokens at most')
+    check_length(args, 'max_len', model)
     return model, tokenizer
 
 

@@ -37,6 +37,7 @@ from model_zoo.training import (
     ModelChoice,
     add_comm_backend_argument,
     add_training_arguments,
+    check_length,
     check_training_arguments,
     data_checksum,
     make_workers,
@@ -143,13 +144,15 @@ def make_model(args, ctx):
         BertForPreTraining,
         open_as_asked,
         ctx,
-        {'use_pooler': True, 'use_decoder': True, 'use_classifier': True},
+        {
+            'use_pooler': True,
+            'use_decoder': True,
+            'use_classifier': True,
+            'pretrained_allow_missing': True,  # heads that weights may lack
+        },
     )
-    if has_text(args) and args.max_seq_length > model.context_length:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {model.context_length} '
-            'tokens at most'
-        )
+    if has_text(args):
+        check_length(args, 'max_seq_length', model)
     return model, tokenizer
 
 

@@ -42,6 +42,7 @@ from model_zoo.training import (
     check_at_least_one,
     check_files,
     check_inference_arguments,
+    check_length,
     check_training_arguments,
     evaluate_segments,
     load_exported,
@@ -134,11 +135,7 @@ def make_model(args, choice, ctx):
         ctx,
         {'use_pooler': False, 'use_decoder': False, 'use_classifier': False},
     )
-    longest = model.config.max_position_embeddings
-    if args.max_seq_length > longest:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
-        )
+    check_length(args, 'max_seq_length', model)
     return model, tokenizer
 
 

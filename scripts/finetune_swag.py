@@ -28,6 +28,7 @@ from model_zoo.training import (
     add_comm_backend_argument,
     add_training_arguments,
     check_at_least_one,
+    check_length,
     check_training_arguments,
     data_checksum,
     make_workers,
@@ -142,11 +143,7 @@ def make_model(args, choice, ctx):
         ctx,
         {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
     )
-    longest = model.config.max_position_embeddings
-    if args.max_seq_length > longest:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
-        )
+    check_length(args, 'max_seq_length', model)
     if args.do_lower_case and not tokenizer.do_lower_case:
         raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
     return model, tokenizer

@@ -41,6 +41,7 @@ from model_zoo.training import (
     add_comm_backend_argument,
     add_training_arguments,
     check_at_least_one,
+    check_length,
     check_training_arguments,
     data_checksum,
     evaluate_segments,
@@ -176,11 +177,7 @@ def make_model(args, choice, labels, ctx):
         num_labels=len(labels),
         **options,
     )
-    longest = model.config.max_position_embeddings
-    if args.max_seq_length > longest:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
-        )
+    check_length(args, 'max_seq_length', model)
     return model, tokenizer
 
 

@@ -49,6 +49,7 @@ from model_zoo.training import (
     add_comm_backend_argument,
     check_at_least_one,
     check_files,
+    check_length,
     check_rates,
     data_checksum,
     is_model_folder,
@@ -294,13 +295,10 @@ def make_model(args, contexts):
 
 def make_loaders(args, model, tokenizer, contexts, workers):
     """Those of ``--data`` and ``--data_eval``; None where the flag isn't given."""
-    longest = model.config.max_position_embeddings
-    if (args.raw or args.synthetic_data) and args.max_seq_length > longest:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {longest} tokens at most'
-        )
+    if args.raw or args.synthetic_data:
+        check_length(args, 'max_seq_length', model)
     common = {'ctx': contexts, 'workers': workers}
-    shards = {**common, 'vocab': tokenizer.vocab, 'max_len': longest}
+    shards = {**common, 'vocab': tokenizer.vocab, 'max_len': model.context_length}
     train = evaluation = None
     if args.synthetic_data:
         masks = min(args.max_predictions_per_seq, args.max_seq_length)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from ..files import atomic_write
+from ..pictures import new_figure, save_figure
 
 __all__ = ['plot_attention', 'plot_heads']
 
@@ -13,20 +13,10 @@ MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into
 LARGEST = 15  # inches of a panel; so many tokens can't be read anyhow
 
 
-def _figure(width, height):
-    # no pyplot, which keeps figures alive and may want a display
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout='constrained')
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _save(figure, path):
-    with atomic_write(path, mode='wb') as file, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings('ignore', message='Glyph')  # of scripts that the font lacks
-        figure.savefig(file, format='png', dpi=100)
+        save_figure(path, figure)
 
 
 def plot_heads(path, values, title='', label=''):
@@ -47,7 +37,7 @@ def plot_heads(path, values, title='', label=''):
         If the file can't be written.
     """
     layers, heads = values.shape
-    figure = _figure(2 + 0.55 * heads, 1.5 + 0.45 * layers)
+    figure = new_figure(2 + 0.55 * heads, 1.5 + 0.45 * layers)
     axes = figure.subplots()
     image = axes.imshow(np.ma.masked_invalid(values), cmap='viridis', aspect='auto')
     figure.colorbar(image, ax=axes, label=label)
@@ -85,7 +75,7 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     columns = math.ceil(math.sqrt(len(attentions)))
     rows = math.ceil(len(attentions) / columns)
     side = min(1.2 + 0.16 * len(tokens), LARGEST)
-    figure = _figure(columns * side, rows * side + 0.6)
+    figure = new_figure(columns * side, rows * side + 0.6)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     names = [token.replace('$', r'\$') for token in tokens]  # which would begin a formula
     for axes, attention, name in zip(panels, attentions, titles):

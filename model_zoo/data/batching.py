@@ -93,8 +93,8 @@ class BucketedLoader:
         self._seed = seed
         self._epoch = 0
         self._ctx = ctx or mx.cpu()
-        self._rank, self._parts = (0, 1) if workers is None else (workers.rank, workers.size)
-        batch_size *= self._parts
+        self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
+        batch_size *= self._size
         lengths = [feature.valid_length for feature in features]
         if shuffle:
             with warnings.catch_warnings():
@@ -144,7 +144,7 @@ class BucketedLoader:
         Batch or None
         """
         for indices in self.batch_indices(epoch)[start:]:
-            indices = indices[self._rank :: self._parts]
+            indices = indices[self._rank :: self._size]
             yield self._batch(indices) if len(indices) else None
 
     def batch_indices(self, epoch):

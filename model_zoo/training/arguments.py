@@ -15,6 +15,7 @@ __all__ = [
     'check_at_least_one',
     'check_files',
     'check_inference_arguments',
+    'check_length',
     'check_rates',
     'check_training_arguments',
     'data_checksum',
@@ -119,6 +120,13 @@ def check_at_least_one(args, *names):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f'--{name} {value}: give 1 or more')
+
+
+def check_length(args, name, model):
+    """Raise InputError, naming the flag, if it asks for more tokens than a model takes."""
+    length, longest = getattr(args, name), model.context_length
+    if length > longest:
+        raise InputError(f'--{name} {length}: the model takes {longest} tokens at most')
 
 
 def check_files(args, *names):

@@ -387,20 +387,17 @@ class TrainingLoop:
             self._call('on_step')
             if state.step % self._log_interval == 0:
                 self._log()
-            if self._between_epochs(guard):
+            if self._do_what_is_due(guard):
                 break
         if self._evaluate_interval is None:  # else epochs don't matter to the log
             self._log()
         self._in_flight = None
 
-    def _between_epochs(self, guard):
-        """Evaluate and save after an update that is due for it; returns whether to stop."""
+    def _do_what_is_due(self, guard):
+        """Evaluate or save after an update, where an interval ends; returns whether to stop."""
         step, stop = self.state.step, False
         if self._evaluate_interval and step % self._evaluate_interval == 0:
-            self._log()
-            self._save()  # an evaluation may fail
-            self._evaluate_now(guard)
-            self._save()
+            self._evaluate_at_interval(guard)
             stop = self._finished()
         elif self._checkpoint_interval and step % self._checkpoint_interval == 0:
             self._log()
@@ -556,17 +553,20 @@ class TrainingLoop:
 
     def _end_epoch(self, guard):
         state = self.state
-        done = state.step >= self.num_steps
-        evaluate = self._evaluate_interval is None or (done and not self._finished())
-        if evaluate:
-            self._log()
-            if self._evaluate_interval is not None:
-                self._save()  # many updates may have come since the last one
+        if self._evaluate_interval is None:
             self._evaluate_now(guard)
-        if self._evaluate_interval is None or not done:
             state.epoch, state.batch = state.epoch + 1, 0
-        if evaluate:
             self._save()
+        elif state.step < self.num_steps:
+            state.epoch, state.batch = state.epoch + 1, 0
+        elif not self._finished():
+            self._evaluate_at_interval(guard)
+
+    def _evaluate_at_interval(self, guard):
+        self._log()
+        self._save()  # the evaluation may fail, and the last checkpoint be many updates old
+        self._evaluate_now(guard)
+        self._save()
 
     def _evaluate_now(self, guard):
         state = self.state

@@ -1,6 +1,6 @@
 """Learning curves as a picture."""
 
-from ..files import atomic_write
+from ..pictures import new_figure, save_figure
 
 __all__ = ['plot_curves']
 
@@ -23,13 +23,9 @@ def plot_curves(path, state, title='', score_name='score'):
     InputError
         If the file can't be written.
     """
-    # no pyplot, which keeps figures alive and may want a display
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(10, 4), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, 4)
     left, right = figure.subplots(1, 2)
     # a line through one point can't be seen, and one through a few hides where they are
     marker = 'o' if len(state.log) <= FEW_POINTS else None
@@ -49,5 +45,4 @@ def plot_curves(path, state, title='', score_name='score'):
     for axes in (left, right):
         axes.grid(alpha=0.3)
     figure.suptitle(title)
-    with atomic_write(path, mode='wb') as file:
-        figure.savefig(file, format='png', dpi=100)
+    save_figure(path, figure)

@@ -59,14 +59,14 @@ class _StreamingLoader:
         self,
         batch_size,
         num_parts,
-        pad_val,
-        ctx,
-        seed,
-        shuffle,
-        workers,
-        round_to,
-        circle_length,
-        accumulate,
+        vocab,
+        ctx=None,
+        seed=0,
+        shuffle=True,
+        workers=None,
+        round_to=8,
+        circle_length=2,
+        accumulate=1,
     ):
         check_positive(
             batch_size=batch_size,
@@ -75,7 +75,7 @@ class _StreamingLoader:
             accumulate=accumulate,
         )
         self._num_parts, self._circle_length = num_parts, circle_length
-        self._pad_val = pad_val
+        self._pad_val = vocab[vocab.padding_token]
         self._contexts = _contexts(ctx)
         self._seed, self._shuffle = seed % 2**32, shuffle
         self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
@@ -221,28 +221,31 @@ class PretrainingLoader(_StreamingLoader):
         Of one worker, and one device.
     vocab : gluonnlp.vocab.BERTVocab
         The model's.
-    ctx : mxnet.Context or list of mxnet.Context
-        Batches go to several in turn.
-    seed : int
-    shuffle : bool
-        Without it, the order is that of the files, and within them of the buckets.
     num_buckets : int
         Ranges of lengths, of which a batch has one.
     use_avg_len : bool
         The batch size is one in tokens: a batch has as many samples of the bucket's average length
         and a standard deviation, as GluonNLP has it.
-    workers : object, optional
-        With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
-        ``r::size``; all read all files.
-    round_to : int
-        Lengths and numbers of masks are padded to multiples of this.
-    circle_length : int
-        How many files are mixed.
-    accumulate : int
-        Batches of an update. The samples of an update are drawn together, and dealt out to its
-        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
     max_len : int, optional
         Most positions that the model has.
+    **options
+        Those of the loaders that read on:
+
+        ctx : mxnet.Context or list of mxnet.Context
+            Batches go to several in turn.
+        seed : int, default 0
+        shuffle : bool, default True
+            Without it, the order is that of the files, and within them of the buckets.
+        workers : object, optional
+            With ``rank`` and ``size``. Of each batch of all workers together, worker r has the
+            samples ``r::size``; all read all files.
+        round_to : int, default 8
+            Lengths and numbers of masks are padded to multiples of this.
+        circle_length : int, default 2
+            How many files are mixed.
+        accumulate : int, default 1
+            Batches of an update. The samples of an update are drawn together, and dealt out to its
+            batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
 
     Attributes
     ----------
@@ -260,31 +263,14 @@ class PretrainingLoader(_StreamingLoader):
         batch_size,
         *,
         vocab,
-        ctx=None,
-        seed=0,
-        shuffle=True,
         num_buckets=1,
         use_avg_len=False,
-        workers=None,
-        round_to=8,
-        circle_length=2,
-        accumulate=1,
         max_len=None,
+        **options,
     ):
         check_positive(num_buckets=num_buckets)
         self._files = matching_files(files) if isinstance(files, str) else sorted(files)
-        super().__init__(
-            batch_size,
-            len(self._files),
-            vocab[vocab.padding_token],
-            ctx,
-            seed,
-            shuffle,
-            workers,
-            round_to,
-            circle_length,
-            accumulate,
-        )
+        super().__init__(batch_size, len(self._files), vocab, **options)
         self._vocab, self._longest = vocab, max_len
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
@@ -304,8 +290,8 @@ class PretrainingLoader(_StreamingLoader):
         if use_avg_len:
             self._buckets.count_tokens(histogram)
         counts = np.bincount(self._buckets.of(lengths), weights=histogram[lengths])
-        of_update = self._buckets.sizes * self._size * accumulate
-        self._length = int(np.ceil(counts / of_update).sum()) * accumulate
+        of_update = self._buckets.sizes * self._size * self._accumulate
+        self._length = int(np.ceil(counts / of_update).sum()) * self._accumulate
 
     def __len__(self):
         """Number of batches of an epoch, the same in all."""
@@ -355,14 +341,14 @@ class RawTextLoader(_StreamingLoader):
         The text is gone through once in an epoch, whatever `dupe_factor` says.
     num_workers : int
         Processes that make samples; 0 to do it in this one.
-    ctx, seed, shuffle, num_buckets, workers, round_to, accumulate
+    num_buckets : int
         As of :class:`PretrainingLoader`.
     use_avg_len : bool
         The batch size is one in tokens; samples are taken for as long as the longest of a bucket.
-    circle_length : int
-        How many parts of the text are mixed.
     part_bytes : int
         Of the text that samples are made of at a time.
+    **options_of_batches
+        The `options` of :class:`PretrainingLoader`; `circle_length` parts of the text are mixed.
 
     Raises
     ------
@@ -379,37 +365,20 @@ class RawTextLoader(_StreamingLoader):
         options,
         *,
         num_workers=4,
-        ctx=None,
-        seed=0,
-        shuffle=True,
         num_buckets=1,
         use_avg_len=False,
-        workers=None,
-        round_to=8,
-        circle_length=2,
-        accumulate=1,
         part_bytes=PART_BYTES,
+        **options_of_batches,
     ):
         check_positive(num_buckets=num_buckets, part_bytes=part_bytes)
         if num_workers < 0:
             raise InputError(f'num_workers {num_workers}: give 0 or more')
         corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
-        vocab, num_parts = tokenizer.vocab, plan_parts(corpus, part_bytes=part_bytes)
-        super().__init__(
-            batch_size,
-            num_parts,
-            vocab[vocab.padding_token],
-            ctx,
-            seed,
-            shuffle,
-            workers,
-            round_to,
-            circle_length,
-            accumulate,
-        )
+        num_parts = plan_parts(corpus, part_bytes=part_bytes)
+        super().__init__(batch_size, num_parts, tokenizer.vocab, **options_of_batches)
         maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
         self._processes = Processes(_TextJob(maker, num_parts, self._seed), num_workers)
-        self._groups_ahead = max(1, num_workers // circle_length)
+        self._groups_ahead = max(1, num_workers // self._circle_length)
         self._counts = {}
         self._longest = options.max_seq_length
         self._buckets = Buckets(1, options.max_seq_length, batch_size, num_buckets)

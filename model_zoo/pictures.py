@@ -1,0 +1,38 @@
+"""Figures of matplotlib that need no display, as PNG files."""
+
+from .files import atomic_write
+
+__all__ = ['new_figure', 'save_figure']
+
+
+def new_figure(width, height):
+    """An empty figure.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    # no pyplot, which keeps figures alive and may want a display
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout='constrained')
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(path, figure):
+    """Write a figure to a PNG file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    with atomic_write(path, mode='wb') as file:
+        figure.savefig(file, format='png', dpi=100)
