@@ -2,6 +2,7 @@
 # make test   all tests but the comparisons with other implementations
 # make peers  these comparisons, in an environment of their own (.venv-peers)
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
+# make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
 #
 # A Python from 3.8 to 3.11 is looked for; choose another with `make PYTHON=/path/to/python3.11`.
 
@@ -9,7 +10,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test peers horovod lint install clean
+.PHONY: demo test peers horovod docs lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3 python3.11 python3.10 python3.9 python3.8; do \
@@ -44,13 +45,18 @@ peers: $(VENV_PEERS)/.installed-peers
 
 horovod: $(VENV)/.installed-horovod
 
+docs: $(VENV)/.installed-docs
+	$(VENV)/bin/python docs/run_notebooks.py
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo '-- the site: docs/_build/html/index.html'
+
 lint: $(VENV)/.installed-tests
 	$(VENV)/bin/ruff check .
 
 install: $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) $(VENV_PEERS) build *.egg-info .pytest_cache .ruff_cache output_dir
+	rm -rf $(VENV) $(VENV_PEERS) build *.egg-info .pytest_cache .ruff_cache output_dir docs/_build
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 %/bin/python:
@@ -75,6 +81,15 @@ clean:
 %/.installed-peers: requirements/peers.txt %/.installed-tests
 	@echo '-- installing requirements/peers.txt into $*'
 	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	@touch $@
+
+%/.installed-docs: requirements/docs.txt %/.installed
+	@$*/bin/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+		echo 'The site is built with Python 3.11 only, and $* has another one:' \
+			'make docs VENV=.venv-docs PYTHON=/path/to/python3.11' >&2; \
+		exit 1; }
+	@echo '-- installing requirements/docs.txt into $*'
+	@$*/bin/python -m pip install -r requirements/docs.txt | $(SHORT)
 	@touch $@
 
 # Horovod is compiled against the MXNet that is installed. No cache: pip could take a wheel from it

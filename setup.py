@@ -18,7 +18,7 @@ def version():
 setup(
     name='gluon-transformer-zoo',
     version=version(),
-    description='BERT as MXNet Gluon HybridBlocks',
+    description='BERT, GPT, GPT-2 and Transformer-XL as MXNet Gluon HybridBlocks',
     long_description=(HERE / 'README.rst').read_text(encoding='utf-8'),
     long_description_content_type='text/x-rst',
     author='The gluon-transformer-zoo authors',

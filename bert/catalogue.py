@@ -38,6 +38,7 @@ ARCHITECTURES = {
     ]
 }
 
+#: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (
     _entry(BASE, 'book_corpus_wiki_en_uncased', 'bert-base-uncased', default=True),
     _entry(BASE, 'book_corpus_wiki_en_cased', 'bert-base-cased'),

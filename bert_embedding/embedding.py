@@ -26,7 +26,9 @@ __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
 logger = logging.getLogger(__name__)
 
+#: how the vectors of a word's pieces become one
 OOV_WAYS = ('avg', 'sum', 'last')
+#: how the vectors of a sentence's pieces become one
 POOLINGS = ('mean', 'cls', 'max')
 
 # Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to

@@ -7,6 +7,7 @@ __all__ = ['ARCHITECTURES', 'PRETRAINED']
 #: name of a model -> its fields of OpenAIGPTConfig; the name says layers, units and heads
 ARCHITECTURES = {'gpt_12_768_12': {'n_layer': 12, 'n_embd': 768, 'n_head': 12}}
 
+#: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (
     PretrainedEntry(
         'gpt_12_768_12',

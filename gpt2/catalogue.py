@@ -10,6 +10,7 @@ ARCHITECTURES = {
     'gpt2_24_1024_16': {'n_layer': 24, 'n_embd': 1024, 'n_head': 16},
 }
 
+#: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = tuple(
     PretrainedEntry(
         model,

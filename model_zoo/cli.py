@@ -1,6 +1,7 @@
 """What every command line of the project shares: one clear message and an exit status on errors."""
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -9,7 +10,15 @@ import threading
 
 from .errors import ZooError
 
-__all__ = ['boolean', 'end_quietly_until_run', 'get_ctx', 'parser', 'run', 'setup_logging']
+__all__ = [
+    'boolean',
+    'end_quietly_until_run',
+    'get_ctx',
+    'parser',
+    'run',
+    'setup_logging',
+    'whole_number',
+]
 
 #: folders beside this package whose files are commands, and the installed command
 COMMAND_FOLDERS, INSTALLED_COMMAND = ('scripts', 'export', 'bert_embedding'), 'bert-embedding'
@@ -40,6 +49,15 @@ def boolean(text):
         return values[text.lower()]
     except KeyError:
         raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
+
+
+def whole_number(text):
+    """An int that may be written as pytorch-pretrained-bert's examples have it: 3.0."""
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if value.is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
 
 
 def end_quietly_until_run():

@@ -12,9 +12,11 @@ head's attention, its importance (how much the loss depends on its output), and 
 where its tokens look. With ``--try_masking`` heads are turned off, the least important ones first,
 until the metric falls below ``--masking_threshold`` of what it was; then they are pruned, metric,
 speed and size before and after are measured, and ``pruned_model/`` is for ``from_pretrained`` and
-for every other script. (A language model's metric is 1 / perplexity.)
+for every other script. (A language model's metric is 1 / perplexity.) After any end of the run, the
+same command with ``--resume`` doesn't repeat what was measured.
 """
 
+import json
 import logging
 import os
 import sys
@@ -23,9 +25,10 @@ from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
+from tqdm import tqdm
 
 from bert import BertForSequenceClassification
-from bert.tokenizer import open_tokenizer
+from bert.finetuning import make_task_model
 from gpt import OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
@@ -54,17 +57,28 @@ from model_zoo.data.lines import read_text
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.files import make_writable_dir
 from model_zoo.training import (
+    InterruptGuard,
     ModelChoice,
+    PartialOutput,
     check_at_least_one,
     check_files,
     check_labels,
-    check_length,
+    data_checksum,
     family_of,
+    model_checksum,
     seed_all,
+    training_config,
     write_results,
 )
 
 logger = logging.getLogger('bertology')
+
+
+# What may differ when a run is resumed: where things are, which are compared, and what is drawn.
+FREE = (
+    'data_dir', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters', 'vocab_file',
+    'hparams', 'sentence',
+)  # fmt: skip
 
 
 class Family(NamedTuple):
@@ -90,7 +104,7 @@ def parse_arguments(argv=None):
     add('--task_name', default='MRPC', help=f'of BERT: one of {", ".join(list_tasks())}')
     add('--data_dir', help="folder of the task's TSV files; default: GluonNLP downloads them")
     add('--metric_name', help='for masking; default: that by which the task compares models')
-    add('--max_seq_length', type=int, default=128, help='of the tokens, the special ones counted')
+    add('--max_seq_length', type=int, default=128, help='of BERT: tokens, the special ones counted')
     add('--eval_file', help='of OpenAI GPT and GPT-2: text in UTF-8')
     add('--block_size', type=int, help='its tokens are read so many at a time; default: 128, or '
         'what the model takes if that is less')  # fmt: skip
@@ -115,6 +129,9 @@ def parse_arguments(argv=None):
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
     parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
     parser.add_argument('--output_dir', default='./output_dir')
+    parser.add_argument(
+        '--resume', action='store_true', help='go on with what an interrupted run has measured'
+    )
     parser.set_defaults(dtype='float32')
     args = parser.parse_args(argv)
     check_arguments(args)
@@ -154,22 +171,19 @@ class Classification:
         self.name = task.name
         choice = ModelChoice(args)
         check_labels(task, args.model)
-        if not choice.has_task:
-            logger.warning('--model was not trained for a task: its classifier is a random one')
-        self.model, self.tokenizer = choice.build(
-            BertForSequenceClassification,
-            open_tokenizer,
-            ctx,
-            {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
+        self.model, self.tokenizer = make_task_model(
+            args, choice, BertForSequenceClassification, ctx, trains=False,
             num_labels=task.num_labels,
-        )
-        check_length(args, 'max_seq_length', self.model)
+        )  # fmt: skip
         self.metric = args.metric_name or task.primary_metric
         if self.metric not in task.metrics:
             raise UnknownNameError.of(f'--metric_name of {task.name}', self.metric, task.metrics)
         examples = read_examples(task, args.data_dir, task.dev_segments[0])[: args.data_subset]
         features = ClassifierFeatures(self.tokenizer, task, self._max_len)(examples)
         self._labels = np.array([feature.label for feature in features])
+        inputs = [np.array([each.input_ids, each.token_types]) for each in features]
+        checksum = data_checksum([*inputs, self._labels])
+        self.data = f'{len(examples)} examples with checksum {checksum}'
         self.loader = BucketedLoader(
             features, args.batch_size, pad_val=self.tokenizer.pad_token_id, ctx=ctx
         )
@@ -227,6 +241,7 @@ class LanguageModel:
         tokens = self.tokenizer.encode(read_text(args.eval_file))
         if args.data_subset is not None:
             tokens = tokens[: args.data_subset * (size - 1) + 1]
+        self.data = f'{len(tokens)} tokens with checksum {data_checksum([np.array(tokens)])}'
         self.loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
         logger.info('%s: %d tokens', args.eval_file, len(tokens))
 
@@ -291,10 +306,15 @@ def ranks(importance):
 
 
 class Study:
-    """Measures a model's heads as the flags ask, again and again."""
+    """Measures a model's heads as the flags ask, again and again.
 
-    def __init__(self, args, task):
-        self._task = task
+    What was measured is added to `partial`. What an earlier run has measured comes from there: it
+    was the same, since what is measured next only depends on what was found.
+    """
+
+    def __init__(self, args, task, partial, guard):
+        self._task, self._partial, self._guard = task, partial, guard
+        self._earlier = [json.loads(record) for record in partial]
         self._normal = {
             'by_layer': not args.dont_normalize_importance_by_layer,
             'overall': not args.dont_normalize_global_importance,
@@ -302,16 +322,22 @@ class Study:
 
     def measure(self, mask=None, title='heads'):
         """Scores by name, normalized importance, and entropy."""
+        if self._earlier:
+            scores, importance, entropy = self._earlier.pop(0)
+            return scores, np.array(importance), np.array(entropy)
         task = self._task
-        found = measure_heads(task.model, task.forward, task.loader, mask, title)
+        found = measure_heads(task.model, task.forward, task.loader, mask, title, self._guard)
         scores = task.scores(found.outputs)
-        return scores, normalize_importance(found.importance, **self._normal), found.entropy
+        importance = normalize_importance(found.importance, **self._normal)
+        measured = scores, importance.tolist(), found.entropy.tolist()
+        self._partial.append(json.dumps(measured).encode())
+        return scores, importance, found.entropy
 
     def facts(self, scores):
         """What is compared before and after pruning."""
         task = self._task
         parameters = task.model.collect_params().values()
-        speed = sequences_per_second(task)
+        speed = sequences_per_second(task, self._guard)
         count = int(sum(np.prod(parameter.shape) for parameter in parameters))
         logger.info(
             '%s, %d parameters, %.1f sequences/s',
@@ -327,7 +353,7 @@ class Study:
         }
 
 
-def sequences_per_second(task):
+def sequences_per_second(task, guard):
     """Speed of prediction over the data.
 
     The best of three rounds: the first builds what is built once, and others may use the machine.
@@ -335,7 +361,8 @@ def sequences_per_second(task):
     speeds = []
     for _ in range(3):
         started, count = time.perf_counter(), 0
-        for batch in task.loader:
+        for batch in tqdm(task.loader, 'speed', disable=None, leave=False):
+            guard.check()
             task.predict(batch).wait_to_read()
             count += batch.valid_length.shape[0]
         speeds.append(count / (time.perf_counter() - started))
@@ -390,22 +417,29 @@ def main(argv=None):
     cli.setup_logging(os.path.join(args.output_dir, 'log_bertology.txt'))
     seed_all(args.seed)
     task = (Classification if args.family == 'bert' else LanguageModel)(args, ctx)
-    results = {'attention': draw_attention(args, task)} if args.sentence else {}
-    study = Study(args, task)
-    scores, importance, entropy = study.measure()
-    for name, values in (('entropy', entropy), ('importance', importance)):
-        path = os.path.join(args.output_dir, f'{name}.png')
-        plot_heads(path, values, f'{name}, {task.name}', name)
-    results.update(
-        scores=scores,
-        entropy=nested(entropy),
-        importance=nested(importance),
-        ranks=nested(ranks(importance)),
+    job = training_config(
+        args, FREE, model=f'parameters with checksum {model_checksum(task.model)}', data=task.data
     )
-    logger.info('scores: %s', scores)
-    if args.try_masking:
-        results['pruning'] = prune(args, task, study, scores, importance)
-    write_results(os.path.join(args.output_dir, 'results.json'), vars(args), **results)
+    output = os.path.join(args.output_dir, 'results.json')
+    with PartialOutput(output, job, args.resume) as partial, InterruptGuard() as guard:
+        results = {'attention': draw_attention(args, task)} if args.sentence else {}
+        study = Study(args, task, partial, guard)
+        scores, importance, entropy = study.measure()
+        for name, values in (('entropy', entropy), ('importance', importance)):
+            path = os.path.join(args.output_dir, f'{name}.png')
+            plot_heads(path, values, f'{name}, {task.name}', name)
+        results.update(
+            scores=scores,
+            entropy=nested(entropy),
+            importance=nested(importance),
+            ranks=nested(ranks(importance)),
+        )
+        logger.info('scores: %s', scores)
+        write_results(output, vars(args), **results)
+        if args.try_masking:
+            results['pruning'] = prune(args, task, study, scores, importance)
+            write_results(output, vars(args), **results)
+        partial.remove()
 
 
 if __name__ == '__main__':

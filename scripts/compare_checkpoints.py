@@ -277,8 +277,9 @@ def run_torch(args, inputs, config, has_span):
             outputs = list_of(model(words, attention_mask=keep, token_type_ids=types))
             for name, scores in zip(('masked words', 'next sentence'), outputs):
                 result[name] = torch.log_softmax(scores, -1).numpy()
-            span = library.BertForQuestionAnswering(model.config if args.software == 'transformers'
-                                                    else model.bert.config).eval()  # fmt: skip
+            span_config = model.bert.config
+            span_config.num_labels = 2  # start and end; a classifier's folder has its own number
+            span = library.BertForQuestionAnswering(span_config).eval()
             span.bert = model.bert
             span.qa_outputs.weight.copy_(torch.tensor(inputs['span']))
             span.qa_outputs.bias.zero_()

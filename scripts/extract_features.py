@@ -16,38 +16,56 @@ JSON for each of the input,
 Google's.) With ``--output_file output.npz`` the same becomes arrays, which take half of the space
 and don't round: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
 ``bounds`` (lines + 1,): the tokens of line i are numbers ``bounds[i]`` to ``bounds[i + 1]``. Inputs
-may be larger than the memory.
+may be larger than the memory. ``OUTPUT.results.json`` tells what was done. Until the output is
+complete, the lines that are done wait in the folder ``OUTPUT.part``; after any end of the run, the
+same command with ``--resume`` goes on behind them.
 """
 
 import array
-import contextlib
 import itertools
 import json
 import logging
 import os
 import sys
-import tempfile
 import time
 import zipfile
+import zlib
 
 import mxnet as mx
 import numpy as np
 from tqdm import tqdm
 
 from bert import BertConfig, BertModel
-from bert.tokenizer import open_tokenizer
+from bert.finetuning import tokenizer_opener
 from model_zoo import cli
 from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
 from model_zoo.files import atomic_write
 from model_zoo.pretrained import find_vocab_file
-from model_zoo.training import ModelChoice, check_at_least_one, check_files, check_length
+from model_zoo.training import (
+    InterruptGuard,
+    ModelChoice,
+    PartialOutput,
+    check_at_least_one,
+    check_files,
+    check_length,
+    data_checksum,
+    model_checksum,
+    training_config,
+    write_results,
+)
 
 logger = logging.getLogger('extract_features')
 
 SEPARATOR = ' ||| '
 POOL = 4  # batches whose lines are sorted by length together: their vectors are in memory at once
 CHUNK = 65536  # tokens written at once
+OTHER_MODEL = (
+    'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
+    'hparams',
+)  # fmt: skip
+# What may differ when a run is resumed: where things are; what they hold is compared.
+FREE = ('output_file', 'init_checkpoint', 'bert_config_file', *OTHER_MODEL)
 
 
 def parse_arguments(argv=None):
@@ -71,6 +89,9 @@ def parse_arguments(argv=None):
     )  # fmt: skip
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
     parser.add_argument('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    parser.add_argument(
+        '--resume', action='store_true', help='go on with what an interrupted run has left'
+    )
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     argv = sys.argv[1:] if argv is None else list(argv)
     for place in reversed(range(len(argv) - 1)):
@@ -87,6 +108,10 @@ def parse_arguments(argv=None):
             '--init_checkpoint, --bert_config_file and --vocab_file go together; a folder with all '
             'three can be given as --bert_model'
         )
+    if args.init_checkpoint:
+        for name in OTHER_MODEL:
+            if getattr(args, name) != parser.get_default(name):
+                raise InputError(f'--init_checkpoint and --{name} both name a model: give one')
     return args
 
 
@@ -97,17 +122,12 @@ def layer_numbers(text):
 
 def make_model(args, ctx):
     """BERT with the outputs of all layers, and its tokenizer."""
-
-    def open_as_asked(file, vocab=None):
-        if args.do_lower_case is not None:
-            file = file._replace(do_lower_case=args.do_lower_case)
-        return open_tokenizer(file, vocab)
-
+    open_tokenizer = tokenizer_opener(args.do_lower_case)
     options = {'use_pooler': False, 'output_all_encodings': True}
     if not args.init_checkpoint:
         return ModelChoice(args, family='bert').build(
             BertModel,
-            open_as_asked,
+            open_tokenizer,
             ctx,
             {'use_decoder': False, 'use_classifier': False, **options},
             **options,
@@ -117,7 +137,7 @@ def make_model(args, ctx):
     if args.dtype != 'float32':
         model.cast(args.dtype)
     model.hybridize(static_alloc=True)
-    tokenizer = open_as_asked(find_vocab_file(None, path=args.vocab_file))
+    tokenizer = open_tokenizer(find_vocab_file(None, path=args.vocab_file))
     if len(tokenizer.vocab) > model.config.vocab_size:
         raise InputError(
             f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the model '
@@ -144,98 +164,149 @@ def split(line):
     return (text, pair) if separator else (pair, '')
 
 
-def extract(args, model, tokenizer, lines, ctx):
-    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
-    lines = iter(lines)
+def describe_input(path):
+    """Number of lines, all of which can be read, and a checksum of them."""
+    count, checksum = 0, 0
+    for _, line in read_lines(path):
+        count, checksum = count + 1, zlib.crc32(line.encode(), checksum)
+    if not count:
+        raise InputError(f'--input_file {path!r} is empty')
+    return count, f'{count} lines with checksum {checksum:08x}'
+
+
+def describe_job(args, lines, model, tokenizer):
+    """What must be the same for a run to be resumed."""
+    vocab = tokenizer.vocab.idx_to_token
+    return training_config(
+        args,
+        FREE,
+        input_file=lines,
+        bert_model=f'parameters with checksum {model_checksum(model)}',
+        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab)}',
+        do_lower_case=tokenizer.do_lower_case,
+    )
+
+
+def extract(args, model, tokenizer, lines, ctx, done=0, guard=None):
+    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
+
+    The first lines, those that are `done`, have None for vectors. All are batched as if nothing was
+    done, since the rounding of the vectors depends on the batch.
+    """
+    lines, first = iter(lines), 0
     for pool in iter(lambda: list(itertools.islice(lines, POOL * args.batch_size)), []):
         texts, pairs = zip(*map(split, pool))
         encoded = tokenizer.encode_batch(
             list(texts), list(pairs), max_length=args.max_seq_length, pad=False
         )
         vectors = [None] * len(pool)
-        order = np.argsort(-encoded.valid_length, kind='stable')
-        for start in range(0, len(pool), args.batch_size):
-            rows = order[start : start + args.batch_size]
-            words = np.full((len(rows), encoded.valid_length[rows].max()), tokenizer.pad_token_id)
-            types = np.zeros_like(words)
-            for place, row in enumerate(rows):
-                words[place, : encoded.valid_length[row]] = encoded.input_ids[row]
-                types[place, : encoded.valid_length[row]] = encoded.token_types[row]
-            states = model(
-                mx.nd.array(words, ctx, 'int32'),
-                mx.nd.array(types, ctx, 'int32'),
-                mx.nd.array(encoded.valid_length[rows], ctx, 'float32'),
-            )
-            chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
-            for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
-                vectors[row] = vector[: encoded.valid_length[row]]
-                if not np.isfinite(vectors[row]).all():
-                    raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
+        if done < first + len(pool):
+            fill(args, model, tokenizer, pool, encoded, vectors, ctx, guard)
+        for place in range(min(done - first, len(pool))):
+            vectors[place] = None
         yield from zip(encoded.rows, vectors)
+        first += len(pool)
 
 
-@contextlib.contextmanager
-def json_writer(path, layers, vocab):
-    """A function that writes the next line's encoding and vectors."""
-    with atomic_write(path) as file:
-        number = itertools.count()
+def fill(args, model, tokenizer, pool, encoded, vectors, ctx, guard):
+    """Set the vectors of a pool of lines."""
+    order = np.argsort(-encoded.valid_length, kind='stable')
+    for start in range(0, len(pool), args.batch_size):
+        if guard is not None:
+            guard.check()
+        rows = order[start : start + args.batch_size]
+        words = np.full((len(rows), encoded.valid_length[rows].max()), tokenizer.pad_token_id)
+        types = np.zeros_like(words)
+        for place, row in enumerate(rows):
+            words[place, : encoded.valid_length[row]] = encoded.input_ids[row]
+            types[place, : encoded.valid_length[row]] = encoded.token_types[row]
+        states = model(
+            mx.nd.array(words, ctx, 'int32'),
+            mx.nd.array(types, ctx, 'int32'),
+            mx.nd.array(encoded.valid_length[rows], ctx, 'float32'),
+        )
+        chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
+        for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
+            vectors[row] = vector[: encoded.valid_length[row]]
+            if not np.isfinite(vectors[row]).all():
+                raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
 
-        def write(encoding, vectors):
-            values = np.round(vectors.astype(np.float64), 6).tolist()
-            features = [
-                {
-                    'token': token,
-                    'layers': [
-                        {'index': index, 'values': each} for index, each in zip(layers, row)
-                    ],
-                }
-                for token, row in zip(encoding.tokens, values)
-            ]
-            json.dump({'linex_index': next(number), 'features': features}, file)
-            file.write('\n')
 
-        yield write
+class JsonLines:
+    """Google's form: the records are lines of JSON, and the output is the records."""
+
+    def __init__(self, layers, units, vocab):
+        self._layers = layers
+
+    def record(self, number, encoding, vectors):
+        values = np.round(vectors.astype(np.float64), 6).tolist()
+        features = [
+            {
+                'token': token,
+                'layers': [
+                    {'index': index, 'values': each} for index, each in zip(self._layers, row)
+                ],
+            }
+            for token, row in zip(encoding.tokens, values)
+        ]
+        return (json.dumps({'linex_index': number, 'features': features}) + '\n').encode()
+
+    def finish(self, partial):
+        partial.publish()
 
 
-@contextlib.contextmanager
-def npz_writer(path, layers, vocab):
-    """Likewise. What grows with the input waits in a file, as an array begins with its length."""
-    ids, bounds = array.array('i'), array.array('q', [0])
-    shape = []
-    with atomic_write(path, 'wb') as file, tempfile.TemporaryFile(
-        dir=os.path.dirname(os.path.abspath(path))
-    ) as values:
+class Arrays:
+    """An .npz. A record has the tokens' numbers, int32, and their vectors, float32."""
 
-        def write(encoding, vectors):
-            ids.extend(encoding.input_ids.tolist())
-            bounds.append(len(ids))
-            shape[:] = vectors.shape[1:]
-            values.write(np.ascontiguousarray(vectors, '<f4').tobytes())
+    def __init__(self, layers, units, vocab):
+        self._layers, self._tokens = layers, vocab.idx_to_token
+        self._shape = len(layers), units
 
-        yield write
-        values.seek(0)
-        tokens = vocab.idx_to_token
-        width = max(len(tokens[number]) for number in set(ids))
-        parts = (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
-        with zipfile.ZipFile(file, 'w') as archive:
-            write_array(archive, 'layers', '<i4', (len(layers),), [np.array(layers, '<i4')])
-            write_array(archive, 'bounds', '<i8', (len(bounds),), [np.array(bounds, '<i8')])
-            write_array(
-                archive, 'tokens', f'<U{width}', (len(ids),),
-                (np.array([tokens[number] for number in part], f'<U{width}') for part in parts),
-            )  # fmt: skip
-            write_array(
-                archive, 'values', '<f4', (len(ids), *shape), iter(lambda: values.read(2**24), b'')
-            )
+    def record(self, number, encoding, vectors):
+        return encoding.input_ids.astype('<i4').tobytes() + vectors.astype('<f4').tobytes()
+
+    def finish(self, partial):
+        # an array in a file begins with its size
+        counts = partial.sizes // (4 + 4 * int(np.prod(self._shape)))
+        bounds = np.array([0, *np.cumsum(counts)], '<i8')
+        ids = array.array('i')
+        for count, record in zip(counts, partial):
+            ids.extend(np.frombuffer(record, '<i4', count).tolist())
+        width = max(len(self._tokens[number]) for number in set(ids))
+        names = (
+            np.array([self._tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
+            for start in range(0, len(ids), CHUNK)
+        )
+        values = (record[4 * count :] for count, record in zip(counts, partial))
+        layers = np.array(self._layers, '<i4')
+        with atomic_write(partial.path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
+            write_array(archive, 'layers', '<i4', layers.shape, [layers])
+            write_array(archive, 'bounds', '<i8', bounds.shape, [bounds])
+            write_array(archive, 'tokens', f'<U{width}', (len(ids),), names)
+            write_array(archive, 'values', '<f4', (len(ids), *self._shape), values)
+        partial.remove()
 
 
 def write_array(archive, name, dtype, shape, parts):
     """Add an array to an .npz from the bytes of its parts."""
     header = {'descr': dtype, 'fortran_order': False, 'shape': shape}
-    with archive.open(f'{name}.npy', 'w', force_zip64=True) as file:
+    entry = zipfile.ZipInfo(f'{name}.npy')  # with a date of its own: the same at any time
+    with archive.open(entry, 'w', force_zip64=True) as file:
         np.lib.format.write_array_header_1_0(file, header)
         for part in parts:
             file.write(bytes(part))
+
+
+def keep(results, output, partial, guard):
+    """Add the lines that aren't done yet; returns how many tokens, and cut lines, all have."""
+    tokens, cut = 0, 0
+    for number, (encoding, vectors) in enumerate(results):
+        if vectors is not None:
+            partial.append(output.record(number, encoding, vectors))
+            guard.check()
+        tokens += len(encoding)
+        cut += encoding.truncated > 0
+    return tokens, cut
 
 
 def main(argv=None):
@@ -245,29 +316,38 @@ def main(argv=None):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
     cli.setup_logging()
     # that a line can't be read is to be known of before the work
-    count = sum(1 for _ in read_lines(args.input_file))
-    if not count:
-        raise InputError(f'--input_file {args.input_file!r} is empty')
+    count, described = describe_input(args.input_file)
     ctx = cli.get_ctx(args.gpu)
-    writer = npz_writer if args.output_file.endswith('.npz') else json_writer
     model, tokenizer = make_model(args, ctx)
     check_model(args, model)
+    form = Arrays if args.output_file.endswith('.npz') else JsonLines
+    output = form(args.layers, model.config.hidden_size, tokenizer.vocab)
+    job = describe_job(args, described, model, tokenizer)
     lines = (line for _, line in read_lines(args.input_file))
-    started, tokens, cut = time.perf_counter(), 0, 0
-    with writer(args.output_file, args.layers, tokenizer.vocab) as write, tqdm(
-        total=count, unit=' lines', disable=None
-    ) as bar:
-        for encoding, vectors in extract(args, model, tokenizer, lines, ctx):
-            write(encoding, vectors)
-            tokens += len(encoding)
-            cut += encoding.truncated > 0
-            bar.update()
+    started = time.perf_counter()
+    with PartialOutput(args.output_file, job, args.resume) as partial, InterruptGuard() as guard:
+        done = partial.count
+        results = extract(args, model, tokenizer, lines, ctx, done, guard)
+        results = tqdm(results, total=count, unit=' lines', disable=None)
+        tokens, cut = keep(results, output, partial, guard)
+        output.finish(partial)
     if cut:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
         )
     seconds = time.perf_counter() - started
     logger.info('%s: %d lines, %d tokens, %.1f s', args.output_file, count, tokens, seconds)
+    write_results(
+        f'{args.output_file}.results.json',
+        vars(args),
+        lines=count,
+        tokens=tokens,
+        cut_lines=cut,
+        resumed_after=done,
+        seconds=seconds,
+        lines_per_second=(count - done) / seconds,
+        model=model.config.to_dict(),
+    )
 
 
 if __name__ == '__main__':

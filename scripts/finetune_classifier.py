@@ -21,6 +21,7 @@ import os
 import sys
 
 from bert import BertForSequenceClassification
+from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
 from model_zoo import cli
 from model_zoo.data import (
@@ -42,7 +43,6 @@ from model_zoo.training import (
     check_files,
     check_inference_arguments,
     check_labels,
-    check_length,
     check_training_arguments,
     data_checksum,
     labels_of_folder,
@@ -132,23 +132,6 @@ def make_task(args):
     return task if task.labels or not args.train_file else infer_labels(task)
 
 
-def make_model(args, choice, task, ctx):
-    """The classifier, initialized, and its tokenizer."""
-    if args.only_inference:
-        check_labels(task, args.bert_model)
-        if not choice.has_task:
-            logger.warning('--model_parameters is not set: the classifier is a random one')
-    model, tokenizer = choice.build(
-        BertForSequenceClassification,
-        open_tokenizer,
-        ctx,
-        {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
-        num_labels=task.num_labels,
-    )
-    check_length(args, 'max_len', model)
-    return model, tokenizer
-
-
 def make_deployed(args, task, ctx):
     """An exported model as a function like the classifier."""
     block = load_exported(args.model_prefix, args.max_len, ctx)
@@ -215,7 +198,12 @@ def main(argv=None):
     if args.deploy:
         model, tokenizer = make_deployed(args, task, ctx), choice.tokenizer(open_tokenizer)
     else:
-        model, tokenizer = make_model(args, choice, task, ctx)
+        if args.only_inference:
+            check_labels(task, args.bert_model)
+        model, tokenizer = make_task_model(
+            args, choice, BertForSequenceClassification, ctx, trains=not args.only_inference,
+            length_flag='max_len', num_labels=task.num_labels,
+        )  # fmt: skip
     sets = TaskSets(
         task,
         args.data_dir,

@@ -19,11 +19,12 @@ finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` r
 
 import os
 import shutil
+import socket
 import sys
 
 from bert import BertForPreTraining
+from bert.finetuning import tokenizer_opener
 from bert.pretraining import evaluate_pretraining, pretraining_objective
-from bert.tokenizer import open_tokenizer
 from model_zoo import cli
 from model_zoo.data.pretraining import (
     MappedLoader,
@@ -36,10 +37,12 @@ from model_zoo.errors import InputError
 from model_zoo.training import (
     ModelChoice,
     add_comm_backend_argument,
+    add_train_batch_size_argument,
     add_training_arguments,
     check_length,
     check_training_arguments,
     data_checksum,
+    divide_train_batch_size,
     make_workers,
     run_training,
     start_run,
@@ -59,7 +62,6 @@ def parse_arguments(argv=None):
         parser,
         aliases={
             'epochs': ('num_train_epochs',),
-            'batch_size': ('train_batch_size',),
             'dev_batch_size': ('eval_batch_size',),
             'accumulate': ('gradient_accumulation_steps',),
             'lr': ('learning_rate',),
@@ -70,6 +72,7 @@ def parse_arguments(argv=None):
     parser.add_argument(
         '--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16'
     )
+    add_train_batch_size_argument(parser)
     add_comm_backend_argument(parser)
     parser.set_defaults(dev_batch_size=32, seed=42)
     add = parser.add_argument_group('accepted, without effect').add_argument
@@ -115,6 +118,7 @@ def add_data_arguments(parser):
 
 def check_arguments(args):
     check_training_arguments(args)
+    divide_train_batch_size(args)
     if bool(args.train_corpus) == bool(args.pregenerated_data):
         raise InputError('give --train_corpus, a text, or --pregenerated_data, samples')
     if args.dev_corpus and args.dev_data:
@@ -134,15 +138,9 @@ def has_text(args):
 
 def make_model(args, ctx):
     """The model, initialized, and its tokenizer."""
-
-    def open_as_asked(file, vocab=None):
-        if args.do_lower_case is not None:
-            file = file._replace(do_lower_case=args.do_lower_case)
-        return open_tokenizer(file, vocab)
-
     model, tokenizer = ModelChoice(args, family='bert').build(
         BertForPreTraining,
-        open_as_asked,
+        tokenizer_opener(args.do_lower_case),
         ctx,
         {
             'use_pooler': True,
@@ -165,8 +163,9 @@ class Data:
         self._shards = {'vocab': tokenizer.vocab, 'max_len': model.context_length, **self._common}
         self._options = SampleOptions.of_flags(args) if has_text(args) else None
         self._loaders = []
-        # each worker's own: they may be on several machines
-        self._folder = os.path.join(args.output_dir, f'mapped_{workers.rank}')
+        self._workers = workers
+        # each machine's own
+        self._folder = os.path.join(args.output_dir, f'mapped_{socket.gethostname()}')
 
     def __enter__(self):
         return self
@@ -174,18 +173,17 @@ class Data:
     def __exit__(self, *error):
         for loader in self._loaders:
             loader.close()
-        if self._args.reduce_memory:
+        if self._args.reduce_memory and self._workers.local_rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def train(self):
         args, size = self._args, self._args.batch_size
+        options = {'seed': args.seed, 'accumulate': args.accumulate or 1}
         if args.train_corpus:
-            return self._text(args.train_corpus, size, seed=args.seed)
+            return self._text(args.train_corpus, size, **options)
         if args.reduce_memory:
-            return MappedLoader(
-                args.pregenerated_data, size, self._folder, seed=args.seed, **self._shards
-            )
-        return PretrainingLoader(args.pregenerated_data, size, seed=args.seed, **self._shards)
+            return self._mapped(args.pregenerated_data, size, **options)
+        return PretrainingLoader(args.pregenerated_data, size, **self._shards, **options)
 
     def dev(self):
         """None if there is nothing to evaluate on."""
@@ -195,6 +193,17 @@ class Data:
         if args.dev_data:
             return PretrainingLoader(args.dev_data, size, shuffle=False, **self._shards)
         return None
+
+    def _mapped(self, files, size, **options):
+        unpacks = self._workers.local_rank == 0
+        if not unpacks:
+            self._workers.sum([0])  # waits for the worker that does
+        loader = MappedLoader(
+            files, size, self._folder, unpack=unpacks, **self._shards, **options
+        )
+        if unpacks:
+            self._workers.sum([0])
+        return loader
 
     def _text(self, files, size, **options):
         loader = RawTextLoader(
@@ -213,9 +222,8 @@ class Data:
 def count_steps(args, loader):
     """Set the number of updates, where epochs of a text differ in theirs."""
     if args.train_corpus and args.training_steps is None:
-        accumulate = args.accumulate or 1
-        counts = map(loader.count_batches, range(args.epochs))
-        args.training_steps = sum(-(-count // accumulate) for count in counts)
+        batches = sum(map(loader.count_batches, range(args.epochs)))
+        args.training_steps = batches // (args.accumulate or 1)
 
 
 def train(args, model, tokenizer, data, workers):

@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 from bert import BertForQuestionAnswering
+from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
 from model_zoo import cli
 from model_zoo.data import BucketedLoader
@@ -42,7 +43,6 @@ from model_zoo.training import (
     check_at_least_one,
     check_files,
     check_inference_arguments,
-    check_length,
     check_training_arguments,
     evaluate_segments,
     load_exported,
@@ -123,20 +123,6 @@ def check_arguments(args):
             '--sentencepiece: pretrained weights have a vocabulary of their own; it goes with '
             '--from_scratch, --model_parameters or --pretrained_bert_parameters'
         )
-
-
-def make_model(args, choice, ctx):
-    """The model, initialized, and its tokenizer."""
-    if args.only_inference and not choice.has_task:
-        logger.warning('--model_parameters is not set: the answers are those of a random model')
-    model, tokenizer = choice.build(
-        BertForQuestionAnswering,
-        open_tokenizer,
-        ctx,
-        {'use_pooler': False, 'use_decoder': False, 'use_classifier': False},
-    )
-    check_length(args, 'max_seq_length', model)
-    return model, tokenizer
 
 
 def make_deployed(args, ctx):
@@ -282,7 +268,9 @@ def main(argv=None):
     if args.deploy:
         model, tokenizer = make_deployed(args, ctx), choice.tokenizer(open_tokenizer)
     else:
-        model, tokenizer = make_model(args, choice, ctx)
+        model, tokenizer = make_task_model(
+            args, choice, BertForQuestionAnswering, ctx, trains=not args.only_inference
+        )
     if args.uncased and not tokenizer.do_lower_case:
         raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
     options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': ctx}

@@ -12,13 +12,11 @@ parameters after the last epochs and the best one, ``best_model/`` for
 ``--do_eval`` alone evaluates a model.
 """
 
-import argparse
-import logging
 import os
 import sys
 
 from bert import BertForMultipleChoice
-from bert.tokenizer import open_tokenizer
+from bert.finetuning import make_task_model
 from model_zoo import cli
 from model_zoo.data import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
 from model_zoo.errors import InputError
@@ -26,11 +24,12 @@ from model_zoo.training import (
     ChoiceEvaluator,
     ModelChoice,
     add_comm_backend_argument,
+    add_train_batch_size_argument,
     add_training_arguments,
     check_at_least_one,
-    check_length,
     check_training_arguments,
     data_checksum,
+    divide_train_batch_size,
     make_workers,
     mean_over_examples,
     run_inference,
@@ -40,8 +39,6 @@ from model_zoo.training import (
     training_config,
 )
 
-logger = logging.getLogger('finetune_swag')
-
 FILES = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
 # What may differ when a training is resumed: where the files are, and what follows the training.
 FREE = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
@@ -50,8 +47,8 @@ FREE = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eva
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('task').add_argument
-    add('--do_train', action='store_true')
-    add('--do_eval', action='store_true', help='write predictions')
+    add('--do_train', action='store_true', help='train, and evaluate after each epoch')
+    add('--do_eval', action='store_true', help='write predictions; alone: evaluate a model')
     add('--data_dir', help='folder with train.csv, val.csv and perhaps test.csv')
     add('--train_file', help='instead of that in --data_dir; CSV or JSON lines')
     add('--dev_file', help='likewise')
@@ -65,56 +62,30 @@ def parse_arguments(argv=None):
         aliases={
             'accumulate': ('gradient_accumulation_steps',),
             'dev_batch_size': ('eval_batch_size',),
+            'epochs': ('num_train_epochs',),
             'lr': ('learning_rate',),
             'warmup_ratio': ('warmup_proportion',),
         },
     )
     parser.set_defaults(lr=5e-5, seed=42)
-    add = parser.add_argument_group("run_swag.py's").add_argument
-    add(
-        '--train_batch_size', type=int,
-        help='examples of an update: --batch_size times --gradient_accumulation_steps',
-    )  # fmt: skip
-    add(
-        '--num_train_epochs', type=whole_number, dest='epochs', default=argparse.SUPPRESS,
-        help='as --epochs',
-    )  # fmt: skip
-    add(
-        '--fp16', action='store_const', const='float16', dest='dtype', default=argparse.SUPPRESS,
-        help='as --dtype float16',
-    )  # fmt: skip
+    parser.add_argument(
+        '--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16'
+    )
+    add_train_batch_size_argument(parser)
     add_comm_backend_argument(parser)
     args = parser.parse_args(argv)
     check_arguments(args)
     return args
 
 
-def whole_number(text):
-    """An int that may be written as run_swag.py has it, 3.0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = None
-    if value is None or not value.is_integer():
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
-    return int(value)
-
-
 def check_arguments(args):
     check_training_arguments(args)
-    check_at_least_one(args, 'round_to', 'train_batch_size')
+    check_at_least_one(args, 'round_to')
+    divide_train_batch_size(args)
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give --do_train, --do_eval or both')
     if args.resume and not args.do_train:
         raise InputError('--resume continues a training: it needs --do_train')
-    if args.train_batch_size:
-        parts = args.accumulate or 1
-        if args.train_batch_size % parts:
-            raise InputError(
-                f'--train_batch_size {args.train_batch_size} cannot be divided into '
-                f'--gradient_accumulation_steps {parts}'
-            )
-        args.batch_size = args.train_batch_size // parts
 
 
 def read_examples(args):
@@ -131,22 +102,6 @@ def read_examples(args):
         if sets[segment][0].label is None:
             raise InputError(f'{files[segment]!r} has no labels: training needs them')
     return sets
-
-
-def make_model(args, choice, ctx):
-    """The model, initialized, and its tokenizer."""
-    if not args.do_train and not choice.has_task:
-        logger.warning('--model_parameters is not set: the answers are those of a random model')
-    model, tokenizer = choice.build(
-        BertForMultipleChoice,
-        open_tokenizer,
-        ctx,
-        {'use_pooler': True, 'use_decoder': False, 'use_classifier': False},
-    )
-    check_length(args, 'max_seq_length', model)
-    if args.do_lower_case and not tokenizer.do_lower_case:
-        raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
-    return model, tokenizer
 
 
 def make_loader(args, features, tokenizer, ctx, **options):
@@ -189,7 +144,11 @@ def main(argv=None):
     sets = read_examples(args)
     workers = make_workers(args.comm_backend)
     ctx = start_run(args, 'swag', workers)
-    model, tokenizer = make_model(args, choice, ctx)
+    model, tokenizer = make_task_model(
+        args, choice, BertForMultipleChoice, ctx, trains=args.do_train
+    )
+    if args.do_lower_case and not tokenizer.do_lower_case:
+        raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
     make_features = SwagFeatures(tokenizer, args.max_seq_length)
     features = {segment: make_features(examples) for segment, examples in sets.items()}
     train_features = features.pop('train', None)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bert import BertForTokenClassification
-from bert.tokenizer import open_tokenizer
+from bert.finetuning import make_task_model
 from model_zoo import cli
 from model_zoo.data import (
     TaggingFeatures,
@@ -41,7 +41,6 @@ from model_zoo.training import (
     add_comm_backend_argument,
     add_training_arguments,
     check_at_least_one,
-    check_length,
     check_training_arguments,
     data_checksum,
     evaluate_segments,
@@ -162,23 +161,6 @@ def choose_labels(args, train):
     if has_entities(labels):
         entity_scorer()  # that it is missing is to be known of before the training
     return labels
-
-
-def make_model(args, choice, labels, ctx):
-    """The tagger, initialized, and its tokenizer."""
-    if args.only_inference and not choice.has_task:
-        logger.warning('--model_parameters is not set: the labels are those of a random model')
-    options = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
-    model, tokenizer = choice.build(
-        BertForTokenClassification,
-        open_tokenizer,
-        ctx,
-        {'use_pooler': False, 'use_decoder': False, 'use_classifier': False},
-        num_labels=len(labels),
-        **options,
-    )
-    check_length(args, 'max_seq_length', model)
-    return model, tokenizer
 
 
 class Data(NamedTuple):
@@ -315,7 +297,11 @@ def main(argv=None):
     labels = choose_labels(args, sentences.get('train'))
     workers = make_workers(args.comm_backend)
     ctx = start_run(args, 'tagging', workers)
-    model, tokenizer = make_model(args, choice, labels, ctx)
+    dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
+    model, tokenizer = make_task_model(
+        args, choice, BertForTokenClassification, ctx, trains=not args.only_inference,
+        num_labels=len(labels), **dropout,
+    )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, ctx, workers)
     data = sets.pop('train', None)
     evaluator = Evaluator(args, labels, sets, model)

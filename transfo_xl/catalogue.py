@@ -15,6 +15,7 @@ ARCHITECTURES = {
     },
 }
 
+#: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (
     PretrainedEntry(
         'transfo_xl_18_1024_16',

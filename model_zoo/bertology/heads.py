@@ -37,7 +37,7 @@ class HeadMeasures(NamedTuple):
     outputs: list
 
 
-def measure_heads(block, forward, loader, head_mask=None, title=None):
+def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None):
     """Entropy and importance of a block's attention heads, over a data set.
 
     The block predicts as in an evaluation, without dropout; its parameters' gradients aren't
@@ -56,6 +56,8 @@ def measure_heads(block, forward, loader, head_mask=None, title=None):
         1 keeps a head, 0 turns it off.
     title : str, optional
         Shown before the progress bar, on a terminal.
+    guard : model_zoo.training.InterruptGuard, optional
+        Asked before each batch.
 
     Returns
     -------
@@ -75,6 +77,8 @@ def measure_heads(block, forward, loader, head_mask=None, title=None):
     tokens, outputs = 0, []
     with _watched(block), _without_gradients(block):
         for batch in tqdm(loader, title, disable=None, leave=False):
+            if guard is not None:
+                guard.check()
             mask = None
             if head_mask is not None:
                 mask = mx.nd.array(head_mask, ctx=batch.valid_length.context)

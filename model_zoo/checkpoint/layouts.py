@@ -26,7 +26,9 @@ _FILES = {
     'numpy': ('params_shapes.json',),
     'tensorflow': (),  # its files' names differ: see `newest_checkpoint`
 }
+#: kinds of files of weights that are looked for in a folder
 FORMATS = tuple(_FILES)
+#: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(name for names in _FILES.values() for name in names)
 #: names of configurations: ours and Hugging Face's, Google's of BERT, OpenAI's of GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')

@@ -23,6 +23,7 @@ from ..files import atomic_write
 
 __all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
 
+#: name of the entry of a file of ours that holds its metadata and checksums
 METADATA = '__metadata__'
 VERSION = 1
 _MAGIC = 0x112

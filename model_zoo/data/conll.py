@@ -51,8 +51,8 @@ def read_conll(path, word_column=0, label_column=-1):
     Raises
     ------
     InputError
-        If the file can't be read or has no sentences, or a line lacks a column or has another
-        number of columns than the first; the message names the line.
+        If the file can't be read or has no sentences, or a line lacks a column, has another number
+        of columns than the first, or only one for word and label; the message names the line.
     """
     sentences, words, labels, width = [], [], [], None
 
@@ -78,6 +78,11 @@ def read_conll(path, word_column=0, label_column=-1):
         words.append(_field(fields, word_column, 'word', path, line))
         if label_column is not None:
             labels.append(_field(fields, label_column, 'label', path, line))
+            if range(width)[word_column] == range(width)[label_column]:
+                raise InputError(
+                    f'{path}, line {line}: column {range(width)[word_column]} would be both the '
+                    'word and the label; for a test file without labels there is --no_test_labels'
+                )
     end(line + 1)
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: a word a line is expected')

@@ -58,6 +58,7 @@ def _correlation(function, labels, predictions):
     return value if np.isfinite(value) else 0.0
 
 
+#: name of a metric -> its function
 METRICS = {metric.__name__: metric for metric in (accuracy, f1, matthews, pearson, spearman)}
 
 

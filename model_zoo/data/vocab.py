@@ -13,7 +13,9 @@ from .lines import read_lines
 
 __all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'make_vocab', 'save_vocab']
 
+#: BERT's
 SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
+#: name of the file of a vocabulary of word pieces
 VOCAB_NAME = 'vocab.txt'
 
 # tokens of the other families that have a role, by GluonNLP's names of the roles

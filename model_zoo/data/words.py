@@ -17,7 +17,9 @@ from .pickles import read_pickle
 
 __all__ = ['OPTIONS', 'PICKLE_EXTENSIONS', 'WORDS_NAME', 'read_words', 'to_fields', 'write_words']
 
+#: name of the file of a vocabulary of words
 WORDS_NAME = 'vocab.json'
+#: of the originals' files, which are pickles
 PICKLE_EXTENSIONS = ('.bin', '.pkl', '.pt')
 #: fields besides idx2sym and counter, and their types; None stands for none
 OPTIONS = {

@@ -7,7 +7,8 @@ from .precision import Dense, MixedPrecision, positions_of
 
 __all__ = ['BLOCKED', 'SelfAttention', 'attention_mask', 'layer_head_mask']
 
-BLOCKED = -10000  # added to an attention score, it makes the probability exactly 0
+#: added to an attention score, it makes the probability exactly 0
+BLOCKED = -10000
 
 
 def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):

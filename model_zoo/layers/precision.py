@@ -31,6 +31,7 @@ __all__ = ['BFLOAT16', 'PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'po
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16
+#: what a block can be cast to
 PRECISIONS = ('float32', 'float16', 'bfloat16')
 
 _log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ def register(optimizer):
 class DecoupledAdam(mx.optimizer.Optimizer):
     """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
 
-    Subclasses say in :meth:`_rates` how far a weight moves. Nothing here waits for the device.
+    Subclasses say in ``_rates`` how far a weight moves. Nothing here waits for the device.
 
     Parameters
     ----------

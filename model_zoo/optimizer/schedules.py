@@ -216,6 +216,7 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
         return 0.5 * (1 + math.cos(math.pi * self._since_warmup(progress)))
 
 
+#: name of a schedule -> its class
 SCHEDULES = {
     'none': ConstantLR,
     'warmup_constant': WarmupConstantSchedule,

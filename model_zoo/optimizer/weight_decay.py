@@ -4,7 +4,8 @@ import re
 
 __all__ = ['NO_DECAY', 'disable_weight_decay']
 
-# The end of the name decides: a block's prefix may contain one of these words.
+#: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
+#: prefix may contain one of these words.
 NO_DECAY = r'.*(bias|beta|gamma)$'
 
 

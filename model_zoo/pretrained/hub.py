@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import re
+import warnings
 
 import huggingface_hub
 import requests
@@ -14,6 +15,11 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntr
 from ..data.bpe import BPE_NAMES, merges_beside
 from .download import TIMEOUT, Checksum, reason_of
 from .sources import VOCAB_NAMES, Source, SourceError, files_in_folder
+
+with warnings.catch_warnings():
+    # that progress bars are plain ones in a notebook without ipywidgets
+    warnings.filterwarnings('ignore', 'IProgress not found')
+    import huggingface_hub.file_download  # which it would import at its first use
 
 __all__ = ['HubSource']
 

@@ -26,17 +26,20 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
+#: name of the file of a tokenizer's options
 CONFIG_NAME = 'tokenizer_config.json'
-UNLIMITED = int(1e12)  # the original's max_len where none is given
+#: the original's ``max_len`` where none is given
+UNLIMITED = int(1e12)
 
-# Chunks of which none influences another's words. The ideographs are those that all versions of
-# Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
-# which would be white space for \s and str.split had the original not dropped them before.
+#: Chunks of which none influences another's words. The ideographs are those that all versions of
+#: Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
+#: which would be white space for `re` and `str.split` had the original not dropped them before.
 CHUNK = re.compile(
     '[\u3400-\u4db5\u4e00-\u9fa5]'
     r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
 )
-SPACED = re.compile(r'\S+')  # what str.split finds, with places
+#: what `str.split` finds, with places
+SPACED = re.compile(r'\S+')
 
 _SURROGATES = re.compile('[\ud800-\udfff]')
 _CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB

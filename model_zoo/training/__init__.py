@@ -3,6 +3,7 @@
 from .arguments import (
     add_comm_backend_argument,
     add_inference_arguments,
+    add_train_batch_size_argument,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -11,6 +12,8 @@ from .arguments import (
     check_rates,
     check_training_arguments,
     data_checksum,
+    divide_train_batch_size,
+    model_checksum,
     segment_files,
     training_config,
 )
@@ -33,6 +36,7 @@ from .loop import Callback, DivergedError, TrainingLoop, TrainingState
 from .loss_scale import LossScale
 from .memory import CarriedMemory
 from .objective import Objective, mean_over_examples
+from .partial import PartialOutput
 from .perplexity import evaluate_perplexity, measure_perplexity
 from .plot import plot_curves
 from .predict import predict
@@ -57,6 +61,7 @@ __all__ = [
     'LossScale',
     'ModelChoice',
     'Objective',
+    'PartialOutput',
     'Profiler',
     'ProgressLogger',
     'StopRequested',
@@ -66,6 +71,7 @@ __all__ = [
     'Workers',
     'add_comm_backend_argument',
     'add_inference_arguments',
+    'add_train_batch_size_argument',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -76,6 +82,7 @@ __all__ = [
     'check_same_config',
     'check_training_arguments',
     'data_checksum',
+    'divide_train_batch_size',
     'evaluate_perplexity',
     'evaluate_segments',
     'family_of',
@@ -87,6 +94,7 @@ __all__ = [
     'make_workers',
     'mean_over_examples',
     'measure_perplexity',
+    'model_checksum',
     'name_labels',
     'parse_hparams',
     'plot_curves',

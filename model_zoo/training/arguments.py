@@ -1,16 +1,19 @@
 """The flags that the training scripts have in common, their checks, and what a resume compares."""
 
+import itertools
 import os
 import zlib
 
 import numpy as np
 
+from .. import cli
 from ..errors import InputError
 from .workers import BACKENDS
 
 __all__ = [
     'add_inference_arguments',
     'add_comm_backend_argument',
+    'add_train_batch_size_argument',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -19,6 +22,8 @@ __all__ = [
     'check_rates',
     'check_training_arguments',
     'data_checksum',
+    'divide_train_batch_size',
+    'model_checksum',
     'segment_files',
     'training_config',
 ]
@@ -59,7 +64,7 @@ def add_training_arguments(parser, aliases=None):
     add('dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
     add('gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
     add('optimizer', default='bertadam')
-    add('epochs', type=int, default=3)
+    add('epochs', type=cli.whole_number, default=3)
     add('training_steps', type=int, help='number of updates; --epochs is ignored then')
     add('batch_size', type=int, default=32)
     add('dev_batch_size', type=int, default=8, help='for dev and test sets')
@@ -77,6 +82,34 @@ def add_training_arguments(parser, aliases=None):
     add('tensorboard', metavar='DIR', help="write TensorBoard's event files")
     add('keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
     add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
+
+
+def add_train_batch_size_argument(parser):
+    """Add pytorch-pretrained-bert's ``--train_batch_size``, for `divide_train_batch_size`."""
+    parser.add_argument(
+        '--train_batch_size', type=int,
+        help='examples of an update: --batch_size times --gradient_accumulation_steps',
+    )  # fmt: skip
+
+
+def divide_train_batch_size(args):
+    """Set ``batch_size`` where ``--train_batch_size`` was given.
+
+    Raises
+    ------
+    InputError
+        If that can't be divided into so many batches as are accumulated.
+    """
+    check_at_least_one(args, 'train_batch_size')
+    if args.train_batch_size:
+        parts = args.accumulate or 1
+        if args.train_batch_size % parts:
+            raise InputError(
+                f'--train_batch_size {args.train_batch_size} cannot be divided into '
+                f'--gradient_accumulation_steps {parts}'
+            )
+        args.batch_size = args.train_batch_size // parts
+    del args.train_batch_size  # else a resumed training could say it the other way only
 
 
 def add_comm_backend_argument(parser):
@@ -210,6 +243,22 @@ def data_checksum(values):
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         checksum = zlib.crc32(content, checksum)
     return f'{checksum:08x}'
+
+
+def model_checksum(model):
+    """A checksum of a block's configuration and parameters, which don't change in the run.
+
+    Parameters
+    ----------
+    model : ZooBlock
+
+    Returns
+    -------
+    str
+    """
+    parameters = model.collect_params().values()
+    values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
+    return data_checksum(itertools.chain([model.config.to_dict()], values))
 
 
 def training_config(args, free=(), **data):

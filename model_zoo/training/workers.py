@@ -7,6 +7,7 @@ from ..errors import InputError, MissingExtraError
 
 __all__ = ['BACKENDS', 'HorovodWorkers', 'Workers', 'make_workers']
 
+#: values of the flag ``--comm_backend``
 BACKENDS = ('device', 'horovod')
 
 

@@ -2,11 +2,14 @@
 
 import importlib.util
 import json
-import pathlib
+import os
+import shutil
+import signal
 
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
@@ -14,7 +17,6 @@ from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo import cli
 from model_zoo.tokenization.learn import learn_byte_pairs
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'bertology.py'
 LAYERS, HEADS = 2, 4
 PICTURES = {'entropy.png', 'importance.png'}
 TEXT = 'The cat sat on the mat, and the dog lay on the rug. It was a warm day in May.\n' * 6
@@ -22,10 +24,7 @@ TEXT = 'The cat sat on the mat, and the dog lay on the rug. It was a warm day in
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('bertology', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('bertology')
 
 
 @pytest.fixture(scope='module')
@@ -84,10 +83,6 @@ def gpt(tmp_path_factory):
     model.initialize(mx.init.Normal(0.2))
     model.save_pretrained(str(folder))
     return folder
-
-
-def run(script, *argv):
-    return cli.run(script.main, list(map(str, argv)))
 
 
 def results_of(folder):
@@ -159,6 +154,174 @@ def test_language_models(script, family, request, tmp_path):
     assert heads == np.sum(results['pruning']['head_mask'], axis=1).tolist()
 
 
+def without_times(results):
+    """What doesn't change from run to run."""
+    results = json.loads(json.dumps({**results, 'args': None}))
+    del results['pruning']['speedup']
+    for name in ('before', 'after'):
+        del results['pruning'][name]['sequences_per_second']
+    return results
+
+
+@pytest.fixture
+def masking(bert):
+    """Flags of a run with several measurements."""
+    model, data = bert
+    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_seq_length', 16]
+    return [*argv, '--try_masking', '--masking_threshold', 0.7]
+
+
+def count_measurements(script, monkeypatch, before=lambda number: None):
+    """A list that gets the title of each measurement; `before` is called with its number."""
+    titles, original = [], script.measure_heads
+
+    def measure(block, forward, loader, mask, title, guard):
+        titles.append(title)
+        before(len(titles))
+        return original(block, forward, loader, mask, title, guard)
+
+    monkeypatch.setattr(script, 'measure_heads', measure)
+    return titles
+
+
+def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsys):
+    whole, broken = tmp_path / 'whole', tmp_path / 'broken'
+    with monkeypatch.context() as patch:
+        titles = count_measurements(script, patch)
+        assert run(script, *masking, '--output_dir', whole) == 0
+    assert len(titles) > 4 and titles[-2:] == ['masked', 'pruned']
+
+    def interrupt(number):
+        if number == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        count_measurements(script, patch, interrupt)
+        assert run(script, *masking, '--output_dir', broken) == 130
+    told = capsys.readouterr().err
+    assert 'interrupted: ' in told and 'with --resume to go on' in told
+    assert 'pruning' not in results_of(broken) and not (broken / 'pruned_model').exists()
+    other = tmp_path / 'other.tsv'
+    shutil.copytree(bert[1], other)
+    (other / 'dev.tsv').write_text('sentence\tlabel\na b\t0\n', 'utf-8')
+    for flags, message in [
+        (['--masking_amount', 0.2], '--masking_amount is 0.2 and was 0.1'),
+        (['--data_dir', other], "--data is '1 examples with checksum"),
+        (['--model', whole / 'pruned_model'], "--model is 'parameters with checksum"),
+    ]:
+        assert run(script, *masking, *flags, '--output_dir', broken, '--resume') == 1
+        assert message in capsys.readouterr().err
+    again = count_measurements(script, monkeypatch)
+    assert run(script, *masking, '--output_dir', broken, '--resume') == 0
+    assert again == titles[3:]
+    assert without_times(results_of(broken)) == without_times(results_of(whole))
+    assert not (broken / 'results.json.part').exists()
+
+
+@pytest.mark.parametrize('number', [2, -1])
+def test_resume_after_kill(script, masking, tmp_path, monkeypatch, number):
+    """Within the masking, and when the model had been pruned but not been measured."""
+    with monkeypatch.context() as patch:
+        titles = count_measurements(script, patch)
+        assert run(script, *masking, '--output_dir', tmp_path / 'whole') == 0
+    number = range(len(titles))[number] + 1
+    program = tmp_path / 'program.py'
+    program.write_text(
+        'import os, sys\n'
+        f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
+        'import bertology\n'
+        'measure, calls = bertology.measure_heads, []\n'
+        'def counted(*args):\n'
+        '    calls.append(args)\n'
+        f'    return os.kill(os.getpid(), 9) if len(calls) == {number} else measure(*args)\n'
+        'bertology.measure_heads = counted\n'
+        'bertology.main()\n',
+        'utf-8',
+    )
+    argv = [*masking, '--output_dir', tmp_path / 'broken']
+    process = start(program, *argv)
+    assert process.wait(120) == -signal.SIGKILL
+    again = count_measurements(script, monkeypatch)
+    assert run(script, *argv, '--resume') == 0
+    assert again == titles[number - 1 :]
+    results = [without_times(results_of(tmp_path / name)) for name in ('broken', 'whole')]
+    assert results[0] == results[1]
+
+
+def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
+    """Matthews' correlation of a classifier that always says the same is 0: of what a share?"""
+    model, data = bert
+    rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
+    lines = [f'x\t{number % 2}\t\t{text}\n' for number, (text, _) in enumerate(rows)]
+    (tmp_path / 'dev.tsv').write_text(''.join(lines), 'utf-8')
+    argv = ['--model', model, '--task_name', 'CoLA', '--data_dir', tmp_path, '--try_masking']
+    argv += ['--max_seq_length', 16, '--output_dir', tmp_path]
+    assert run(script, *argv) == 1
+    assert 'the score is 0, and a share of that means nothing' in capsys.readouterr().err
+    results = results_of(tmp_path)  # what was measured is there all the same
+    assert results['scores'] == {'matthews': 0} and 'pruning' not in results
+    assert np.shape(results['importance']) == (LAYERS, HEADS)
+
+
+def test_regression(script, bert, tmp_path):
+    """Grades as the model gives them, a little changed: their correlation is what is kept."""
+    folder, data = bert
+    tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
+    backbone = BertForSequenceClassification.from_pretrained(str(folder)).bert
+    model = BertForSequenceClassification(backbone, num_labels=1)
+    model.classifier.initialize(mx.init.Normal(0.6))
+    model.save_pretrained(str(tmp_path / 'model'), tokenizer)
+    texts = [line.split('\t')[0] for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
+    ids = [mx.nd.array([tokenizer.encode(text, 'a').input_ids], dtype='int32') for text in texts]
+    types = [mx.nd.array([tokenizer.encode(text, 'a').token_types]) for text in texts]
+    scores = np.array([model(*pair).asnumpy().ravel()[0] for pair in zip(ids, types)])
+    grades = np.round(5 * (scores - scores.min()) / np.ptp(scores), 1)
+    lines = ['sentence1\tsentence2\tscore']
+    lines += [f'{text}\ta\t{grade}' for text, grade in zip(texts, grades)]
+    (tmp_path / 'dev.tsv').write_text('\n'.join(lines) + '\n', 'utf-8')
+    argv = ['--model', tmp_path / 'model', '--task_name', 'STS-B', '--data_dir', tmp_path]
+    argv += ['--try_masking', '--max_seq_length', 20, '--output_dir', tmp_path]
+    assert run(script, *argv) == 0
+    results = results_of(tmp_path)
+    assert results['scores']['pearson'] > 0.99
+    assert check_pruning(results)['after']['pearson'] >= 0.9 * results['scores']['pearson']
+
+
+def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
+    assert run(script, *masking, '--output_dir', tmp_path) == 0
+    after = results_of(tmp_path)['pruning']['after']
+    assert after['heads'] < LAYERS * HEADS
+    pruned, data = tmp_path / 'pruned_model', tmp_path / 'data'
+    shutil.copytree(bert[1], data)
+    rows = [line.split('\t')[0] for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
+    test = ['index\tsentence', *(f'{number}\t{text}' for number, text in enumerate(rows))]
+    (data / 'test.tsv').write_text('\n'.join(test) + '\n', 'utf-8')
+    classifier = load_script('finetune_classifier')
+    argv = ['--task_name', 'SST-2', '--data_dir', data, '--bert_model', pruned, '--max_len', 16]
+    argv += ['--output_dir', tmp_path / 'inference']
+    assert run(classifier, *argv, '--only_inference') == 0
+    inference = json.loads((tmp_path / 'inference' / 'inference.json').read_text('utf-8'))
+    assert inference['dev']['dev']['accuracy'] == pytest.approx(after['accuracy'])
+    assert run(classifier, *argv, '--do_predict') == 0
+    expected = (tmp_path / 'inference' / 'test_results.tsv').read_text('utf-8')
+    assert len(expected.splitlines()) == len(rows)
+    # exported, it predicts the same
+    exported = tmp_path / 'exported'
+    main = importlib.import_module('export.export').main
+    flags = ['--task', 'classification', '--model_name', pruned, '--output_dir', exported]
+    assert cli.run(main, list(map(str, [*flags, '--seq_length', 16]))) == 0
+    argv += ['--only_inference', '--deploy', '--model_prefix', exported / 'classification']
+    assert run(classifier, *argv) == 0
+    inference = json.loads((tmp_path / 'inference' / 'inference.json').read_text('utf-8'))
+    assert inference['dev']['dev']['accuracy'] == pytest.approx(after['accuracy'])
+    # and it can be trained further
+    (data / 'train.tsv').write_text((data / 'dev.tsv').read_text('utf-8'), 'utf-8')
+    argv = argv[: argv.index('--output_dir')]
+    assert run(classifier, *argv, '--epochs', 1, '--output_dir', tmp_path / 'further') == 0
+    config = json.loads((tmp_path / 'further' / 'best_model' / 'config.json').read_text('utf-8'))
+    assert config['pruned_heads'] == results_of(tmp_path)['pruning']['pruned_heads']
+
+
 def test_normalization_flags_and_subset(script, gpt2, tmp_path):
     argv = ['--model', gpt2, '--eval_file', gpt2 / 'text.txt', '--block_size', 12]
     argv += ['--data_subset', 3, '--output_dir', tmp_path]
@@ -222,3 +385,14 @@ def test_minilm_on_mrpc(script, minilm_dir, data_dir, tmp_path):
     pruning = results['pruning']
     assert pruning['before']['heads'] == 72 and pruning['after']['heads'] < 72
     assert pruning['after']['accuracy'] == pruning['masked']['accuracy']
+
+
+@pytest.mark.data
+@pytest.mark.weights
+@pytest.mark.parametrize('task', ['STS-B', 'CoLA'])
+def test_other_metrics_on_real_data(script, minilm_dir, data_dir, tmp_path, task):
+    argv = ['--bert_model', minilm_dir, '--data_dir', data_dir / 'glue', '--task_name', task]
+    assert run(script, *argv, '--data_subset', 12, '--output_dir', tmp_path) == 0
+    results = results_of(tmp_path)
+    assert -1 <= results['scores'][{'STS-B': 'pearson', 'CoLA': 'matthews'}[task]] <= 1
+    assert np.isfinite(np.array(results['importance'])).all()

@@ -1,18 +1,20 @@
 """scripts/extract_features.py end to end, on a small random model."""
 
-import importlib.util
+import itertools
 import json
-import pathlib
 import re
+import signal
+import subprocess
+import time
 
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertConfig, BertModel, BertTokenizer
-from model_zoo import cli
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'extract_features.py'
+SCRIPT = SCRIPTS / 'extract_features.py'
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij', '.', '##x', 'ä', '|']
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'
 LINES = [
@@ -27,10 +29,7 @@ LINES = [
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('extract_features', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('extract_features')
 
 
 @pytest.fixture(scope='module')
@@ -49,16 +48,16 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(script, folder, output, *more):
+def extract(script, folder, output, *more):
     argv = ['--input_file', folder / 'input.txt', '--output_file', output]
     argv += [] if '--init_checkpoint' in more else ['--bert_model', folder]
-    return cli.run(script.main, list(map(str, [*argv, *more])))
+    return run(script, *argv, *more)
 
 
 @pytest.fixture(scope='module')
 def output(script, folder):
     path = folder / 'output.jsonl'
-    assert run(script, folder, path, '--layers', '-1,0', '--max_seq_length', 12) == 0
+    assert extract(script, folder, path, '--layers', '-1,0', '--max_seq_length', 12) == 0
     return path
 
 
@@ -105,17 +104,17 @@ def test_values(output, folder):
 @pytest.mark.parametrize('batch_size', [1, 2, 32])
 def test_arrays_hold_the_same(script, output, folder, tmp_path, batch_size):
     options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', batch_size]
-    assert run(script, folder, tmp_path / 'x.npz', *options) == 0
+    assert extract(script, folder, tmp_path / 'x.npz', *options) == 0
     with np.load(tmp_path / 'x.npz', allow_pickle=False) as file:
         arrays = dict(file)
     assert arrays['layers'].tolist() == [-1, 0] and arrays['values'].dtype == np.float32
     assert arrays['bounds'].shape == (len(LINES) + 1,)
     bounds = zip(arrays['bounds'], arrays['bounds'][1:])
-    for line, (start, stop) in zip(output.read_text().splitlines(), bounds):
+    for line, (first, last) in zip(output.read_text().splitlines(), bounds):
         features = json.loads(line)['features']
-        assert arrays['tokens'][start:stop].tolist() == [each['token'] for each in features]
+        assert arrays['tokens'][first:last].tolist() == [each['token'] for each in features]
         values = [[layer['values'] for layer in each['layers']] for each in features]
-        np.testing.assert_allclose(arrays['values'][start:stop], values, atol=2e-6)
+        np.testing.assert_allclose(arrays['values'][first:last], values, atol=2e-6)
     assert arrays['values'].shape == (arrays['bounds'][-1], 2, 16)
 
 
@@ -123,7 +122,7 @@ def test_googles_command_line(script, folder, output, tmp_path):
     files = ['--init_checkpoint', folder / 'model.params', '--vocab_file', folder / 'vocab.txt']
     files += ['--bert_config_file', folder / 'config.json', '--do_lower_case=False']
     options = ['--layers=-1,0', '--max_seq_length=12', '--batch_size=8']
-    assert run(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
+    assert extract(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
     one, other = (path.read_text() for path in (tmp_path / 'x.jsonl', output))
     assert re.sub(NUMBER, '', one) == re.sub(NUMBER, '', other)
     left, right = (list(map(float, re.findall(NUMBER, text))) for text in (one, other))
@@ -131,15 +130,15 @@ def test_googles_command_line(script, folder, output, tmp_path):
     np.testing.assert_allclose(left, right, atol=2e-6)
     # upper case is unknown to this vocabulary
     files[-1] = '--do_lower_case'
-    assert run(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
+    assert extract(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
     row = json.loads((tmp_path / 'x.jsonl').read_text().splitlines()[4])
     assert [each['token'] for each in row['features']] == ['[CLS]', 'a', 'a', '[SEP]']
 
 
 def test_lines_that_are_cut_are_counted(script, folder, tmp_path, capsys):
-    assert run(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
+    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
     assert '2 of 6 lines have more than 12 tokens and were cut' in capsys.readouterr().err
-    assert run(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=24') == 0
+    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=24') == 0
     told = capsys.readouterr().err
     assert 'were cut' not in told and '6 lines' in told
 
@@ -157,18 +156,139 @@ def test_input_is_not_held_in_memory(script, folder, tmp_path):
         assert len(taken) <= count + 2 * script.POOL
 
 
-def test_failure_leaves_no_half_file(script, folder, tmp_path, monkeypatch):
+def test_results(script, folder, tmp_path):
     path = tmp_path / 'x.npz'
-    path.write_text('old')
+    assert extract(script, folder, path, '--layers=-1,0', '--max_seq_length=12') == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['x.npz', 'x.npz.results.json']
+    results = json.loads((tmp_path / 'x.npz.results.json').read_text('utf-8'))
+    with np.load(path) as file:
+        assert results['tokens'] == len(file['tokens'])
+    counts = {name: results[name] for name in ('lines', 'cut_lines', 'resumed_after')}
+    assert counts == {'lines': 6, 'cut_lines': 2, 'resumed_after': 0}
+    assert results['lines_per_second'] == pytest.approx(6 / results['seconds'])
+    assert results['args']['layers'] == [-1, 0] and results['model']['num_hidden_layers'] == 3
+    assert 'mxnet' in results['versions']
+
+
+def count_work(script, monkeypatch):
+    """A list that gets the number of lines of each pool whose vectors are computed."""
+    pools, original = [], script.fill
+
+    def fill(args, model, tokenizer, pool, *more):
+        pools.append(len(pool))
+        return original(args, model, tokenizer, pool, *more)
+
+    monkeypatch.setattr(script, 'fill', fill)
+    return pools
+
+
+@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
+def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, name):
+    """What was there stays as it is; after an error the rest is found as if there had been none."""
+    (folder / 'longer.txt').write_text('\n'.join(LINES * 5) + '\n', 'utf-8')
+    flags = ['--layers=-1,0', '--max_seq_length=12', '--batch_size=2']
+    flags += ['--input_file', folder / 'longer.txt']
+    whole, path = tmp_path / f'whole-{name}', tmp_path / name
+    assert extract(script, folder, whole, *flags) == 0
     original = script.extract
 
     def failing(*args):
-        yield next(original(*args))
+        yield from itertools.islice(original(*args), 19)
         raise script.InputError('enough')
 
-    monkeypatch.setattr(script, 'extract', failing)
-    assert run(script, folder, path, '--max_seq_length', '12') == 1
-    assert path.read_text() == 'old' and [each.name for each in tmp_path.iterdir()] == ['x.npz']
+    path.write_text('old')
+    with monkeypatch.context() as patch:
+        patch.setattr(script, 'extract', failing)
+        assert extract(script, folder, path, *flags) == 1
+    assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
+    assert 'enough' in capsys.readouterr().err
+    pools = count_work(script, monkeypatch)
+    for changed, flag in [
+        (['--layers=-1,1'], 'layers'),
+        (['--input_file', folder / 'input.txt'], 'input_file'),
+        (['--max_seq_length=11'], 'max_seq_length'),
+        (['--do_lower_case'], 'do_lower_case'),
+        (['--batch_size=3'], 'batch_size'),
+    ]:
+        assert extract(script, folder, path, *flags, *changed, '--resume') == 1
+        assert f'cannot resume: --{flag} is ' in capsys.readouterr().err
+    assert not pools
+    assert extract(script, folder, path, *flags, '--resume') == 0
+    assert pools == [8, 6]  # 19 are in the third of the pools of 8
+    assert path.read_bytes() == whole.read_bytes()
+    assert not (tmp_path / f'{name}.part').exists()
+    ours, theirs = (
+        json.loads((tmp_path / f'{each}.results.json').read_text('utf-8'))
+        for each in (name, whole.name)
+    )
+    assert ours['resumed_after'] == 19
+    assert all(ours[key] == theirs[key] for key in ('lines', 'tokens', 'cut_lines', 'model'))
+
+
+def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch, capsys):
+    """One that was trained meanwhile, in the same folder."""
+    flags = ['--layers=-1', '--max_seq_length=12', '--batch_size=1']
+    original, make_model = script.extract, script.make_model
+
+    def failing(*args):
+        yield from itertools.islice(original(*args), 2)
+        raise script.InputError('enough')
+
+    def make_other(*args):
+        model, tokenizer = make_model(*args)
+        model.word_embed.weight.data()[:] += 1e-3
+        return model, tokenizer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(script, 'extract', failing)
+        assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(script, 'make_model', make_other)
+        assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 1
+    assert '--bert_model is ' in capsys.readouterr().err
+    # without the flag it is replaced, which is told; where nothing is left, too
+    assert extract(script, folder, tmp_path / 'x.npz', *flags) == 0
+    assert 'x.npz.part, which an interrupted run has left, is replaced' in capsys.readouterr().err
+    assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 0
+    assert 'nothing to resume in' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('end', 'name'),
+    [
+        (signal.SIGKILL, 'x.jsonl'),
+        (signal.SIGKILL, 'x.npz'),
+        (signal.SIGINT, 'x.jsonl'),
+        (signal.SIGTERM, 'x.npz'),
+    ],
+)
+def test_resume_after_signals(script, folder, tmp_path, monkeypatch, end, name):
+    """Killed at any moment, the output becomes byte for byte that of an undisturbed run."""
+    random = np.random.RandomState(1)
+    lines = [' '.join(random.choice(list('abcdefghij.'), random.randint(22))) for _ in range(2500)]
+    (tmp_path / 'many.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
+    argv = ['--input_file', tmp_path / 'many.txt', '--bert_model', folder, '--batch_size', 4]
+    argv += ['--layers=-1,0,1', '--max_seq_length', 24, '--output_file']
+    process = start(SCRIPT, *argv, tmp_path / name, stderr=subprocess.PIPE)
+    ends = tmp_path / f'{name}.part' / 'ends'
+    deadline = time.monotonic() + 90
+    while not (ends.exists() and ends.stat().st_size > 8 * 100):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(end)
+    _, told = process.communicate(timeout=60)
+    if end == signal.SIGKILL:
+        assert process.returncode == -end
+    else:
+        assert process.returncode == 130
+        assert f'interrupted: what is finished is in {tmp_path / name}.part; run' in told
+        assert 'Traceback' not in told
+    assert not (tmp_path / name).exists()
+    assert run(script, *argv, tmp_path / f'whole-{name}') == 0
+    pools = count_work(script, monkeypatch)
+    assert run(script, *argv, tmp_path / name, '--resume') == 0
+    assert sum(pools) <= 2500 - 100 + 4 * script.POOL
+    assert (tmp_path / name).read_bytes() == (tmp_path / f'whole-{name}').read_bytes()
 
 
 def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):
@@ -180,9 +300,9 @@ def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, caps
         return model, tokenizer
 
     monkeypatch.setattr(script, 'make_model', make_model)
-    assert run(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
+    assert extract(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
     assert "error: the model's outputs are not finite for 'ä A" in capsys.readouterr().err
-    assert not (tmp_path / 'x.jsonl').exists()
+    assert not list(tmp_path.iterdir())  # the first batch has failed
 
 
 @pytest.mark.parametrize(
@@ -198,6 +318,10 @@ def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, caps
         (['--input_file', 'LATIN'], 'latin.txt, line 2: byte 0xe4 at position 0 is not UTF-8'),
         (['--output_file', 'INPUT'], '--output_file .* is the input'),
         (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
+        (
+            ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
+            '--init_checkpoint and --hparams both name a model',
+        ),
         (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
     ],
 )
@@ -210,7 +334,7 @@ def test_bad_input_is_one_clear_line(script, folder, tmp_path, capsys, argv, mes
         'INPUT': folder / 'input.txt',
     }
     argv = [names.get(word, word) for word in argv]
-    assert run(script, folder, tmp_path / 'x.jsonl', *argv) == 1
+    assert extract(script, folder, tmp_path / 'x.jsonl', *argv) == 1
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
     assert len(lines) == 1
     assert re.search(message, lines[0])
@@ -218,5 +342,5 @@ def test_bad_input_is_one_clear_line(script, folder, tmp_path, capsys, argv, mes
 
 def test_bad_layers(script, folder, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run(script, folder, tmp_path / 'x.jsonl', '--layers', '1,x')
+        extract(script, folder, tmp_path / 'x.jsonl', '--layers', '1,x')
     assert "argument --layers: invalid layer_numbers value: '1,x'" in capsys.readouterr().err

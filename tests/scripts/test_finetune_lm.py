@@ -1,37 +1,26 @@
 """scripts/finetune_lm.py end to end: on the fly, from shards, mapped; others take the result."""
 
-import importlib.util
 import json
-import os
-import pathlib
+import re
 import shlex
+import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run, start
 
 from bert import BertConfig, BertForPreTraining, BertModel, BertTokenizer
-from model_zoo import cli
-from model_zoo.checkpoint import read_tensors
 from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 from model_zoo.errors import InputError
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / 'scripts'
 SCRIPT = SCRIPTS / 'finetune_lm.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 WORDS = [f'w{number}' for number in range(12)]
 LENGTH = 24
-
-
-def load_script(name):
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f'{name}.py')
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope='module')
@@ -85,28 +74,13 @@ def arguments(data, tmp_path):
     ]
 
 
-def run(script, argv):
-    return cli.run(script.main, list(map(str, argv)))
-
-
 def results_of(folder):
     return json.loads((folder / 'results.json').read_text('utf-8'))
 
 
-def best_model(folder):
-    return read_tensors(str(folder / 'best_model' / 'model.params'))[0]
-
-
-def assert_equal(folder, other):
-    ours, theirs = best_model(folder), best_model(other)
-    assert set(ours) == set(theirs)
-    for name in ours:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
-
-
 def test_on_the_fly(script, data, arguments, tmp_path):
     text = ['--train_corpus', data / 'text.txt', '--dev_corpus', data / 'dev.txt']
-    assert run(script, arguments(*text, '--num_train_epochs', 8, '--log_interval', 1)) == 0
+    assert run(script, *arguments(*text, '--num_train_epochs', 8, '--log_interval', 1)) == 0
     results = results_of(tmp_path / 'out')
     epochs = results['training']['epochs']
     assert len(epochs) == 8  # whatever the number of samples in each
@@ -126,7 +100,7 @@ def test_on_the_fly(script, data, arguments, tmp_path):
 def test_from_shards_in_memory_or_mapped(script, data, arguments, tmp_path):
     """A folder or wildcards; without anything to evaluate on, the last epoch is the best."""
     shards = ['--pregenerated_data', data / 'samples', '--epochs', 3, '--reduce_memory']
-    assert run(script, arguments(*shards)) == 0
+    assert run(script, *arguments(*shards)) == 0
     results = results_of(tmp_path / 'out')
     assert results['best']['epoch'] == len(results['training']['epochs']) == 3
     losses = [epoch['train_loss'] for epoch in results['training']['epochs']]
@@ -134,20 +108,75 @@ def test_from_shards_in_memory_or_mapped(script, data, arguments, tmp_path):
     assert not list((tmp_path / 'out').glob('mapped*'))
     other = tmp_path / 'other'
     argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
-    assert run(script, [*argv, '--epochs', 1, '--dev_data', data / 'samples']) == 0
+    assert run(script, *argv, '--epochs', 1, '--dev_data', data / 'samples') == 0
     assert results_of(other)['best']['eval']['mlm_loss'] > 0
+
+
+@pytest.fixture(scope='module')
+def without_dropout(data):
+    """Flags for a model whose training doesn't depend on how a batch is divided."""
+    folder = data / 'without_dropout'
+    shutil.copytree(data / 'model', folder)
+    config = json.loads((folder / 'config.json').read_text('utf-8'))
+    config.update(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    (folder / 'config.json').write_text(json.dumps(config), 'utf-8')
+    return ['--bert_model', folder, '--lr', '1e-3']
+
+
+@pytest.mark.parametrize('kind', ['text', 'shards', 'mapped'])
+def test_accumulation(script, data, arguments, without_dropout, tmp_path, kind):
+    """Two batches of 8 make the updates, and the epochs, of one of 16."""
+    source = ['--pregenerated_data', data / 'samples']
+    if kind == 'text':
+        source = ['--train_corpus', data / 'text.txt']
+    if kind == 'mapped':
+        source.append('--reduce_memory')
+    argv = arguments(*source, *without_dropout, '--epochs', 2, '--log_interval', 1)
+    assert run(script, *argv) == 0
+    halves = ['--train_batch_size', 16, '--gradient_accumulation_steps', 2]
+    assert run(script, *argv, *halves, '--output_dir', tmp_path / 'halves') == 0
+    steps = [results_of(tmp_path / name)['training']['steps'] for name in ('out', 'halves')]
+    assert steps[0] == steps[1] >= 10
+    assert_same_model(tmp_path / 'halves', tmp_path / 'out', 1e-5)
+
+
+def test_workers_of_a_machine_share_the_map(script, data, arguments, without_dropout, tmp_path):
+    """They train as one process does, and unpack the samples once."""
+    argv = arguments('--pregenerated_data', data / 'samples', '--reduce_memory', *without_dropout)
+    argv += ['--training_steps', 8]
+    assert run(script, *argv) == 0
+    program = tmp_path / 'program.py'
+    program.write_text(
+        'import os, sys\n'
+        f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
+        'import finetune_lm\n'
+        'from model_zoo import cli\n'
+        'from model_zoo.data.pretraining import MappedLoader\n'
+        'unpack = MappedLoader._unpack\n'
+        'def counted(loader):\n'
+        '    print("unpacked to", loader._folder, flush=True)\n'
+        '    unpack(loader)\n'
+        'MappedLoader._unpack = counted\n'
+        'sys.exit(cli.run(finetune_lm.main))\n',
+        'utf-8',
+    )
+    more = ['--train_batch_size', 8, '--comm_backend', 'horovod', '--output_dir', tmp_path / 'two']
+    output = horovodrun(2, program, *argv, *more)
+    assert output.count('unpacked to') == 1
+    assert not list((tmp_path / 'two').glob('mapped*'))
+    assert_same_model(tmp_path / 'two', tmp_path / 'out', 1e-5)
 
 
 def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path, capsys):
     argv = arguments('--pregenerated_data', data / 'samples', '--reduce_memory', '--lr', '1e30')
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert 'diverged' in capsys.readouterr().err
     assert not list((tmp_path / 'out').glob('mapped*'))
 
 
 def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
     argv = arguments('--train_corpus', data / 'text.txt', '--training_steps', 2)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     best = tmp_path / 'out' / 'best_model'
     task = tmp_path / 'task'
     task.mkdir()
@@ -156,13 +185,13 @@ def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
         (task / f'{name}.tsv').write_text('sentence\tlabel\n' + rows, 'utf-8')
     argv = ['--task_name', 'SST-2', '--data_dir', task, '--bert_model', best, '--epochs', 1]
     argv += ['--output_dir', tmp_path / 'classifier', '--max_len', LENGTH]
-    assert run(load_script('finetune_classifier'), argv) == 0
+    assert run(load_script('finetune_classifier'), *argv) == 0
     (task / 'input.txt').write_text('w1 w2\n', 'utf-8')
     argv = ['--input_file', task / 'input.txt', '--output_file', task / 'output.jsonl']
     argv += ['--bert_model', best, '--layers', '-1', '--max_seq_length', LENGTH]
-    assert run(load_script('extract_features'), argv) == 0
+    assert run(load_script('extract_features'), *argv) == 0
     again = ['--train_corpus', data / 'text.txt', '--training_steps', 1, '--bert_model', best]
-    assert run(script, arguments(*again, '--output_dir', tmp_path / 'again')) == 0
+    assert run(script, *arguments(*again, '--output_dir', tmp_path / 'again')) == 0
 
 
 @pytest.mark.parametrize('kind', ['text', 'mapped'])
@@ -174,13 +203,9 @@ def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
     }[kind]
     argv = arguments(*source, '--epochs', 6, '--log_interval', 1, '--accumulate', 2)
     whole = tmp_path / 'whole'
-    assert run(script, [*argv, '--output_dir', whole]) == 0
+    assert run(script, *argv, '--output_dir', whole) == 0
     log = tmp_path / 'out' / 'log_lm.txt'
-    process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, argv)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, 'PYTHONPATH': str(SCRIPTS.parent)},
-    )
+    process = start(SCRIPT, *argv, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 90
     while not (log.exists() and 'Epoch 2' in log.read_text('utf-8')):
         assert time.monotonic() < deadline and process.poll() is None
@@ -189,8 +214,8 @@ def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
     process.wait(60)
     assert process.returncode in (130, 0)  # 0: it was done before
     assert not list((tmp_path / 'out').glob('mapped*'))
-    assert run(script, [*argv, '--resume']) == 0
-    assert_equal(tmp_path / 'out', whole)
+    assert run(script, *argv, '--resume') == 0
+    assert_same_model(tmp_path / 'out', whole)
 
 
 ORIGINAL_LINES = [
@@ -205,7 +230,8 @@ ORIGINAL_LINES = [
 @pytest.mark.parametrize('line', ORIGINAL_LINES, ids=['simple', 'pregenerated'])
 def test_lines_of_the_originals(script, line):
     args = script.parse_arguments(shlex.split(line))
-    assert (args.epochs, args.lr, args.batch_size, args.warmup_ratio) == (3, 3e-5, 32, 0.1)
+    assert (args.epochs, args.lr, args.warmup_ratio) == (3, 3e-5, 0.1)
+    assert args.batch_size * (args.accumulate or 1) == 32
     assert args.do_lower_case is True and args.seed == 42
     assert args.dtype == ('float16' if '--fp16' in line else 'float32')
 
@@ -239,18 +265,21 @@ def test_bad_data(script, data, arguments, tmp_path, capsys):
         (['--pregenerated_data', tmp_path], 'part.npz'),
         (['--pregenerated_data', data / 'model'], 'no file matches'),
     ]:
-        assert run(script, arguments(*flags)) == 1
+        assert run(script, *arguments(*flags)) == 1
         assert message in capsys.readouterr().err
 
 
 @pytest.mark.data
 @pytest.mark.weights
 def test_minilm_on_a_real_text(script, data_dir, minilm_dir, tmp_path):
+    """By its name; its weights have no heads, which begin at random."""
     text = data_dir / 'text' / 'sample_text.txt'
-    argv = ['--train_corpus', text, '--dev_corpus', text, '--bert_model', minilm_dir]
-    argv += ['--output_dir', tmp_path, '--max_seq_length', 32, '--train_batch_size', 8]
-    argv += ['--training_steps', 12, '--lr', '5e-4', '--num_workers', 0]
-    assert run(script, argv) == 0
+    argv = ['--train_corpus', text, '--dev_corpus', text, '--bert_model', 'bert_6_384_12']
+    argv += ['--bert_dataset', 'all_minilm_l6_v2', '--output_dir', tmp_path, '--max_seq_length', 32]
+    argv += ['--train_batch_size', 8, '--training_steps', 12, '--lr', '5e-4', '--num_workers', 0]
+    assert run(script, *argv) == 0
+    log = (tmp_path / 'log_lm.txt').read_text('utf-8')
+    assert re.search('has no classifier.weight.* decoder.* initialized at random', log)
     epochs = results_of(tmp_path)['training']['epochs']
     losses = [epoch['report']['eval']['mlm_loss'] for epoch in epochs]
     assert losses[-1] < losses[0] - 0.3

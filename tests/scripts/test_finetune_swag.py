@@ -1,9 +1,7 @@
 """scripts/finetune_swag.py end to end, on a small random model."""
 
-import importlib.util
 import json
 import os
-import pathlib
 import random
 import re
 import shutil
@@ -14,23 +12,18 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import ROOT, SCRIPTS, assert_same_model, horovodrun, load_script, run
 
 from bert import BertForMultipleChoice
-from model_zoo import cli
-from model_zoo.checkpoint import read_tensors
 
-ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / 'scripts' / 'finetune_swag.py'
+SCRIPT = SCRIPTS / 'finetune_swag.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=40,dropout=0']
 
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('finetune_swag', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('finetune_swag')
 
 
 @pytest.fixture(scope='module')
@@ -63,21 +56,10 @@ def arguments(data, output, *more):
     return ['--do_train', '--data_dir', data, *model, *options, '--output_dir', output, *more]
 
 
-def run(script, argv):
-    return cli.run(script.main, list(map(str, argv)))
-
-
-def assert_equal(left, right):
-    left, right = (read_tensors(path)[0] for path in (left, right))
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
-
-
 @pytest.fixture(scope='module')
 def trained(script, data, tmp_path_factory):
     output = tmp_path_factory.mktemp('trained')
-    assert run(script, arguments(data, output, '--do_eval', '--num_train_epochs', '4.0')) == 0
+    assert run(script, *arguments(data, output, '--do_eval', '--num_train_epochs', '4.0')) == 0
     return output
 
 
@@ -108,14 +90,14 @@ def test_the_best_model_takes_any_number_of_choices(trained):
 def test_only_evaluation_of_a_folder(script, data, trained, tmp_path):
     argv = ['--bert_model', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
     argv += ['--max_seq_length', '32']
-    assert run(script, [*argv, '--data_dir', data]) == 0
+    assert run(script, *argv, '--data_dir', data) == 0
     inference = json.loads((tmp_path / 'inference.json').read_text())
     results = json.loads((trained / 'results.json').read_text())
     assert inference['dev']['dev']['loss'] == pytest.approx(results['best']['dev']['loss'], 1e-4)
     predictions = (trained / 'test_predictions.tsv').read_text()
     assert (tmp_path / 'test_predictions.tsv').read_text() == predictions
     os.remove(tmp_path / 'dev_predictions.tsv')
-    assert run(script, [*argv, '--test_file', data / 'test.csv']) == 0
+    assert run(script, *argv, '--test_file', data / 'test.csv') == 0
     assert json.loads((tmp_path / 'inference.json').read_text())['dev'] == {}
     assert not (tmp_path / 'dev_predictions.tsv').exists()
 
@@ -123,7 +105,7 @@ def test_only_evaluation_of_a_folder(script, data, trained, tmp_path):
 def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypatch, capsys):
     whole, broken = tmp_path / 'whole', tmp_path / 'broken'
     options = ['--epochs', 2, '--gradient_accumulation_steps', 2]
-    assert run(script, arguments(data, whole, *options)) == 0
+    assert run(script, *arguments(data, whole, *options)) == 0
     log = json.loads((whole / 'results.json').read_text())['args']
     assert (log['batch_size'], log['accumulate']) == (8, 2)
     call, calls = BertForMultipleChoice.__call__, []
@@ -135,7 +117,7 @@ def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypa
         return call(self, *inputs)
 
     monkeypatch.setattr(BertForMultipleChoice, '__call__', interrupting)
-    assert run(script, arguments(data, broken, *options)) == 130
+    assert run(script, *arguments(data, broken, *options)) == 130
     assert '--resume' in capsys.readouterr().err
     monkeypatch.undo()
     other = tmp_path / 'other'
@@ -143,10 +125,10 @@ def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypa
     for name in ('train.csv', 'val.csv'):
         shutil.copy(data / 'val.csv', other / name)
     argv = arguments(data, broken, *options, '--resume')
-    assert run(script, [*argv, '--train_file', other / 'train.csv']) == 1
+    assert run(script, *argv, '--train_file', other / 'train.csv') == 1
     assert "train_file is '24 examples with checksum" in capsys.readouterr().err
-    assert run(script, argv) == 0
-    assert_equal(whole / 'best_model/model.params', broken / 'best_model/model.params')
+    assert run(script, *argv) == 0
+    assert_same_model(whole, broken)
 
 
 def without_total(data, output, *more):
@@ -155,25 +137,13 @@ def without_total(data, output, *more):
     return argv[:place] + argv[place + 2 :]
 
 
-def test_two_workers_train_as_one(data, tmp_path):
-    pytest.importorskip('horovod.mxnet')
-    horovodrun = pathlib.Path(sys.executable).with_name('horovodrun')
-    command = [horovodrun, '--gloo', '-np', 2, '-H', 'localhost:2', sys.executable, SCRIPT]
-    more = ['--training_steps', '4', '--lr', '1e-3', '--batch_size']
-    two = without_total(data, tmp_path / 'two', *more, '5', '--comm_backend', 'horovod')
-    one = without_total(data, tmp_path / 'one', *more, '10')
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    for argv in ([*command, *two], [sys.executable, SCRIPT, *one]):
-        done = subprocess.run(
-            list(map(str, argv)), env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    left, right = (
-        read_tensors(tmp_path / name / 'best_model' / 'model.params')[0] for name in ('one', 'two')
-    )
-    for name in left:
-        np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
-    assert (tmp_path / 'two' / 'results.json').exists()
+def test_two_workers_train_as_one(script, data, tmp_path):
+    one, two = tmp_path / 'one', tmp_path / 'two'
+    more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
+    horovodrun(2, SCRIPT, *without_total(data, two, *more, 5, '--comm_backend', 'horovod'))
+    assert run(script, *without_total(data, one, *more, 10)) == 0
+    assert_same_model(one, two, 1e-5)
+    assert (two / 'results.json').exists()
 
 
 @pytest.mark.data
@@ -183,7 +153,7 @@ def test_overfits_the_ten_real_rows(script, data_dir, tmp_path):
     argv += ['--vocab_file', data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt', *SIZE[:-1]]
     argv += ['num_heads=2,hidden_size=64,dropout=0', '--do_lower_case', '--output_dir', tmp_path]
     argv += ['--lr', '4e-3', '--batch_size', '5', '--epochs', '8', '--early_stop', '3']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['best']['dev']['accuracy'] == 1 and results['choices'] == 4
     log = results['training']['log']
@@ -219,7 +189,7 @@ def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, argv, messa
     }
     argv = [names.get(word, word) for word in argv]
     model = ['--from_scratch', '--vocab_file', data / 'vocab.txt', *SIZE, '--output_dir', tmp_path]
-    assert run(script, [*model, *argv]) == 1
+    assert run(script, *model, *argv) == 1
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
     assert len(lines) == 1
     assert re.search(message, lines[0])

@@ -1,26 +1,21 @@
 """scripts/finetune_tagging.py end to end, on a small random model and made-up sentences."""
 
-import importlib.util
 import json
 import os
-import pathlib
 import random
 import re
 import signal
-import subprocess
 import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run
 
 from bert import BertForTokenClassification
-from model_zoo import cli
-from model_zoo.checkpoint import read_tensors
 from model_zoo.data import read_conll
 
-ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / 'scripts' / 'finetune_tagging.py'
+SCRIPT = SCRIPTS / 'finetune_tagging.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=64,dropout=0']
 
@@ -32,10 +27,7 @@ def seqeval():
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('finetune_tagging', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('finetune_tagging')
 
 
 @pytest.fixture(scope='module')
@@ -69,17 +61,6 @@ def arguments(data, output, *more):
     return ['--data_dir', data, *model, *options, '--output_dir', output, *more]
 
 
-def run(script, argv):
-    return cli.run(script.main, list(map(str, argv)))
-
-
-def assert_equal(left, right):
-    left, right = (read_tensors(path)[0] for path in (left, right))
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
-
-
 def last_column(text):
     return [line.split()[-1] for line in text.splitlines() if line]
 
@@ -88,7 +69,7 @@ def last_column(text):
 def trained(script, data, tmp_path_factory):
     pytest.importorskip('seqeval')
     output = tmp_path_factory.mktemp('trained')
-    assert run(script, arguments(data, output, '--num-epochs', '3')) == 0
+    assert run(script, *arguments(data, output, '--num-epochs', '3')) == 0
     return output
 
 
@@ -120,7 +101,7 @@ def test_only_inference_of_a_folder(script, trained, data, tmp_path):
     assert config['id2label'] == {'0': 'O', '1': 'B-PER', '2': 'I-PER'}
     argv = ['--only_inference', '--bert_model', trained / 'best_model', '--output_dir', tmp_path]
     argv += ['--max_seq_length', '24']
-    assert run(script, [*argv, '--data_dir', data]) == 0
+    assert run(script, *argv, '--data_dir', data) == 0
     inference = json.loads((tmp_path / 'inference.json').read_text())
     results = json.loads((trained / 'results.json').read_text())
     for segment in ('dev', 'test'):
@@ -133,7 +114,7 @@ def test_only_inference_of_a_folder(script, trained, data, tmp_path):
     words = tmp_path / 'words.txt'
     lines = (data / 'test.txt').read_text().splitlines()
     words.write_text('\n'.join(line.partition(' ')[0] for line in lines) + '\n')
-    assert run(script, [*argv, '--test_file', words, '--no_test_labels']) == 0
+    assert run(script, *argv, '--test_file', words, '--no_test_labels') == 0
     assert json.loads((tmp_path / 'inference.json').read_text())['dev'] == {}
     found = (tmp_path / 'test_predictions.txt').read_text()
     assert last_column(found) == last_column(expected)
@@ -144,7 +125,7 @@ def test_parameters_of_an_epoch_go_into_a_new_model(script, trained, data, tmp_p
     argv = arguments(data, tmp_path, '--only_inference', '--labels', 'O', 'B-PER', 'I-PER')
     argv[argv.index('--from_scratch')] = '--model_parameters'
     argv.insert(argv.index('--model_parameters') + 1, trained / best['parameters'])
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     inference = json.loads((tmp_path / 'inference.json').read_text())
     assert inference['dev']['dev']['f1'] == best['dev']['f1']
 
@@ -152,7 +133,7 @@ def test_parameters_of_an_epoch_go_into_a_new_model(script, trained, data, tmp_p
 def test_any_column(script, data, tmp_path):
     """The second column repeats the words' first letters: no entities, so accuracy counts."""
     argv = arguments(data, tmp_path, '--label_column', '1', '--epochs', '1', '--dropout-prob', '0')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['labels'] == list('ABCDEMN')
     assert results['best']['dev']['accuracy'] >= 0.9 and 'f1' not in results['best']['dev']
@@ -162,7 +143,7 @@ def test_any_column(script, data, tmp_path):
 def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypatch, capsys):
     whole, broken = tmp_path / 'whole', tmp_path / 'broken'
     options = ['--epochs', 2, '--accumulate', 2]
-    assert run(script, arguments(data, whole, *options)) == 0
+    assert run(script, *arguments(data, whole, *options)) == 0
     call, calls = BertForTokenClassification.__call__, []
 
     def interrupting(self, *inputs):
@@ -172,43 +153,31 @@ def test_interrupted_and_resumed_is_as_unbroken(script, data, tmp_path, monkeypa
         return call(self, *inputs)
 
     monkeypatch.setattr(BertForTokenClassification, '__call__', interrupting)
-    assert run(script, arguments(data, broken, *options)) == 130
+    assert run(script, *arguments(data, broken, *options)) == 130
     monkeypatch.undo()
     argv = arguments(data, broken, *options, '--resume')
-    assert run(script, [*argv, '--label_column', '1']) == 1
+    assert run(script, *argv, '--label_column', '1') == 1
     assert '--label_column is 1 and was -1' in capsys.readouterr().err
-    assert run(script, argv) == 0
-    assert_equal(whole / 'best_model/model.params', broken / 'best_model/model.params')
+    assert run(script, *argv) == 0
+    assert_same_model(whole, broken)
     whole, broken = (json.loads((each / 'results.json').read_text()) for each in (whole, broken))
     assert whole['best']['dev']['loss'] == broken['best']['dev']['loss']
 
 
 def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
-    assert run(script, arguments(data, tmp_path)) == 1
+    assert run(script, *arguments(data, tmp_path)) == 1
     assert 'gluon-transformer-zoo[tagging]' in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_two_workers_train_as_one(data, tmp_path):
-    pytest.importorskip('horovod.mxnet')
-    horovodrun = pathlib.Path(sys.executable).with_name('horovodrun')
-    command = [horovodrun, '--gloo', '-np', 2, '-H', 'localhost:2', sys.executable, SCRIPT]
-    more = ['--training_steps', '4', '--lr', '1e-3', '--batch_size']
-    two = arguments(data, tmp_path / 'two', *more, '5', '--comm_backend', 'horovod')
-    one = arguments(data, tmp_path / 'one', *more, '10')
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    for argv in ([*command, *two], [sys.executable, SCRIPT, *one]):
-        done = subprocess.run(
-            list(map(str, argv)), env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    left, right = (
-        read_tensors(tmp_path / name / 'best_model' / 'model.params')[0] for name in ('one', 'two')
-    )
-    for name in left:
-        np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
-    assert (tmp_path / 'two' / 'results.json').exists()
+def test_two_workers_train_as_one(script, data, tmp_path):
+    one, two = tmp_path / 'one', tmp_path / 'two'
+    more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
+    horovodrun(2, SCRIPT, *arguments(data, two, *more, 5, '--comm_backend', 'horovod'))
+    assert run(script, *arguments(data, one, *more, 10)) == 0
+    assert_same_model(one, two, 1e-5)
+    assert (two / 'results.json').exists()
 
 
 @pytest.mark.data
@@ -221,7 +190,7 @@ def test_learns_from_real_sentences(script, data_dir, tmp_path):
     argv += ['--vocab_file', data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt', *SIZE]
     argv += ['--seq-len', '32', '--lr', '5e-3', '--optimizer', 'openaiadam', '--batch-size', '4']
     argv += ['--epochs', '5']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['best']['dev']['f1'] > 0.6
     lines = (tmp_path / 'dev_predictions.txt').read_text('utf-8').splitlines()
@@ -254,7 +223,7 @@ def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, argv, messa
     names = {'OUT': tmp_path, 'TEST': data / 'test.txt', 'DATA': data}
     argv = [names.get(word, word) for word in argv]
     model = ['--from_scratch', '--vocab_file', data / 'vocab.txt', *SIZE, '--output_dir', tmp_path]
-    assert run(script, [*model, *argv]) == 1
+    assert run(script, *model, *argv) == 1
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
     assert len(lines) == 1
     assert re.search(message, lines[0])
@@ -262,13 +231,13 @@ def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, argv, messa
 
 def test_labels_of_the_folder_are_kept(script, trained, data, tmp_path, capsys):
     argv = ['--data_dir', data, '--bert_model', trained / 'best_model', '--output_dir', tmp_path]
-    assert run(script, [*argv, '--labels', 'B-PER', 'O', 'I-PER']) == 1
+    assert run(script, *argv, '--labels', 'B-PER', 'O', 'I-PER') == 1
     assert 'has the labels O B-PER I-PER: leave out --labels' in capsys.readouterr().err
     # a further training, one of whose labels the data lack
     part = tmp_path / 'train.txt'
     part.write_text('a A O\nn N B-PER\n')
     argv += ['--train_file', part, '--seq-len', '24', '--epochs', '1', '--lr', '0']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['labels'] == ['O', 'B-PER', 'I-PER'] and results['best']['dev']['f1'] >= 0.95
 

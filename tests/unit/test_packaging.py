@@ -91,7 +91,7 @@ def test_requirements(arguments):
     assert names_in('base.txt') == names_of(arguments['install_requires'])
     assert names_in('test.txt') == names_of(arguments['extras_require']['dev'])
     pinned = names_in('constraints.txt')
-    for file in ('base.txt', 'test.txt', 'peers.txt'):
+    for file in ('base.txt', 'test.txt', 'peers.txt', 'docs.txt'):
         assert names_in(file) <= pinned
 
 

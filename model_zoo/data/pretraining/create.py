@@ -14,7 +14,8 @@ from .shards import write_shard
 
 __all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
 
-PART_BYTES = 2**23  # of text; with 5 dupes of 128 tokens a process takes some 400 MB for it
+#: bytes of text in a part; with 5 dupes of 128 tokens a process takes some 400 MB for it
+PART_BYTES = 2**23
 
 
 class ShardFacts(NamedTuple):

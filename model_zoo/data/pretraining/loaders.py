@@ -229,23 +229,22 @@ class PretrainingLoader(_StreamingLoader):
     max_len : int, optional
         Most positions that the model has.
     **options
-        Those of the loaders that read on:
-
-        ctx : mxnet.Context or list of mxnet.Context
-            Batches go to several in turn.
-        seed : int, default 0
-        shuffle : bool, default True
-            Without it, the order is that of the files, and within them of the buckets.
-        workers : object, optional
-            With ``rank`` and ``size``. Of each batch of all workers together, worker r has the
-            samples ``r::size``; all read all files.
-        round_to : int, default 8
-            Lengths and numbers of masks are padded to multiples of this.
-        circle_length : int, default 2
-            How many files are mixed.
-        accumulate : int, default 1
-            Batches of an update. The samples of an update are drawn together, and dealt out to its
-            batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
+        The following.
+    ctx : mxnet.Context or list of mxnet.Context
+        Batches go to several in turn.
+    seed : int, default 0
+    shuffle : bool, default True
+        Without it, the order is that of the files, and within them of the buckets.
+    workers : object, optional
+        With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
+        ``r::size``; all read all files.
+    round_to : int, default 8
+        Lengths and numbers of masks are padded to multiples of this.
+    circle_length : int, default 2
+        How many files are mixed.
+    accumulate : int, default 1
+        Batches of an update. The samples of an update are drawn together, and dealt out to its
+        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
 
     Attributes
     ----------

@@ -26,6 +26,9 @@ class MappedLoader(PretrainingLoader):
     folder : str
         For the unpacked files, some five times as large as the others; to be removed by the caller
         once the loader isn't used any more. What is there is overwritten.
+    unpack : bool
+        False if another loader, such as another worker's on the same machine, has unpacked the
+        same files to the folder.
     **options
         As of `PretrainingLoader`, but `circle_length`.
 
@@ -39,14 +42,19 @@ class MappedLoader(PretrainingLoader):
     def _join(parts):
         return _Joined(parts)
 
-    def __init__(self, files, batch_size, folder, **options):
+    def __init__(self, files, batch_size, folder, unpack=True, **options):
         files = matching_files(files) if isinstance(files, str) else sorted(files)
         super().__init__(files, batch_size, circle_length=len(files), **options)
-        self._folder = make_writable_dir(folder)
+        self._folder = folder
+        if unpack:
+            self._unpack()
+
+    def _unpack(self):
+        make_writable_dir(self._folder)
         for number, path in enumerate(self._files):
             samples = read_shard(path, self._vocab, self._longest)
             for name, array in samples._asdict().items():
-                with atomic_write(_path(folder, number, name), 'wb') as file:
+                with atomic_write(_path(self._folder, number, name), 'wb') as file:
                     np.save(file, array)
 
     def _part(self, epoch, number):

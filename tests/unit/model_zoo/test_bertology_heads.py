@@ -259,6 +259,7 @@ def test_masking_takes_the_importance_of_the_step_before():
         ({'threshold': 1.0}, 1.0, 'threshold 1.0'),
         ({'amount': 0}, 1.0, 'amount 0'),
         ({}, 0.0, 'train the model'),
+        ({}, -0.2, 'train the model'),
         ({}, float('nan'), 'train the model'),
     ],
 )

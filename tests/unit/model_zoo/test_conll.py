@@ -63,6 +63,8 @@ def test_spaces_within_words(tmp_path):
         ('a x\nb\n', (0, -1), "in.txt, line 2: 1 columns, where the lines before have 2: 'b'"),
         ('a x\n', (0, 2), 'line 1: there is no column 2 for the label: the line has 2 columns'),
         ('a x\n', (-3, 0), 'line 1: there is no column -3 for the word'),
+        ('a\nb\n', (0, -1), 'line 1: column 0 would be both the word and the label; for'),
+        ('a x\n', (1, -1), 'line 1: column 1 would be both'),
         ('a\tx\nb\t\n', (0, 1), 'line 2: the label in column 1 is empty'),
         ('\ta\n', (0, 1), 'line 1: the word in column 0 is empty'),
     ],

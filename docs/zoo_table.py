@@ -1,8 +1,8 @@
-"""Write the table of pretrained weights in README.rst anew from the catalogue.
+"""Write the tables of pretrained weights in docs/model_zoo.rst anew from the catalogue.
 
-    python docs/readme_table.py
+    python docs/zoo_table.py
 
-A test fails when the table is out of date.
+A test fails when they are out of date.
 """
 
 import pathlib
@@ -13,9 +13,9 @@ from model_zoo.files import atomic_write
 from model_zoo.pretrained import list_pretrained
 from model_zoo.pretrained.sources import in_repository
 
-README = pathlib.Path(__file__).resolve().parent.parent / 'README.rst'
-BEGIN = '.. the next table is written by docs/readme_table.py\n\n'
-END = '\n.. end of the table\n'
+PAGE = pathlib.Path(__file__).resolve().parent / 'model_zoo.rst'
+BEGIN = '.. the tables are written by docs/zoo_table.py\n\n'
+END = '\n.. end of the tables\n'
 HEADER = ('data set', 'other names', 'lacks', 'found in')
 
 
@@ -52,17 +52,17 @@ def table():
 
 
 def updated(text):
-    """`text` of the README with the table of today."""
+    """`text` of the page with the tables of today."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return before + BEGIN + table() + END + after
 
 
 def main(argv=None):
-    """Rewrite the README's table."""
+    """Rewrite the page."""
     cli.parser(__doc__.split('\n')[0]).parse_args(argv)
-    text = updated(README.read_text(encoding='utf-8'))
-    with atomic_write(README) as file:
+    text = updated(PAGE.read_text(encoding='utf-8'))
+    with atomic_write(PAGE) as file:
         file.write(text)
 
 

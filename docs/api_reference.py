@@ -1,0 +1,223 @@
+"""Sphinx extension: the API reference, from each module's ``__all__`` and its docstrings.
+
+    .. public-names:: model_zoo.optimizer
+
+shows the module's docstring, a table of its public names, and each name's documentation. Names
+that a package above has in its own ``__all__`` are shown there alone, for that is where users
+import them from.
+
+A name in single backticks is a link where there is one such name, and plain text elsewhere: it may
+be a parameter. References by an explicit role, such as ``:class:``, must lead somewhere.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+
+from sphinx.addnodes import pending_xref
+from sphinx.domains.python import PyXRefRole
+from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+from model_zoo.families import FAMILIES
+
+PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
+# a class shows what it inherits up to these, which are of other libraries
+_FOREIGN_BASES = (
+    'HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,dict,Exception'
+)
+_ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
+_SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')
+_TERM = re.compile(r'\w[\w, ]* : ')
+
+
+# -- the directive ------------------------------------------------------------------------------
+
+
+class PublicNames(SphinxDirective):
+    """``.. public-names:: MODULE``."""
+
+    required_arguments = 1
+
+    def run(self):
+        (name,) = self.arguments
+        module = importlib.import_module(name)
+        data, others = [], []
+        for each in own_names(module):
+            value = getattr(module, each)
+            is_data = not (inspect.isclass(value) or inspect.isroutine(value))
+            (data if is_data else others).append(each)
+        lines = [f'.. automodule:: {name}', '']
+        if others:
+            lines += ['.. autosummary::', '   :nosignatures:', '', *(f'   {n}' for n in others), '']
+        for each in data:
+            lines += [f'.. py:data:: {each}', '']
+            lines += [*(f'   {line}' for line in comment_of(name, each)), '']
+        for each in others:
+            lines += [*entry(name, each, getattr(module, each)), '']
+        return self.parse_text_to_nodes('\n'.join(lines))
+
+
+def own_names(module):
+    """The names of ``__all__`` that no package above `module` has in its own."""
+    parents = []
+    package = module.__name__.rpartition('.')[0]
+    while package:
+        parents.append(importlib.import_module(package))
+        package = package.rpartition('.')[0]
+    return [
+        name
+        for name in module.__all__
+        if not any(
+            name in getattr(parent, '__all__', ())
+            and getattr(parent, name) is getattr(module, name)
+            for parent in parents
+        )
+    ]
+
+
+def entry(module, name, value):
+    """Lines of the directive that documents a class or a function of `module`."""
+    if value.__module__.split('.')[0] != module.split('.')[0]:
+        return [f'.. py:class:: {name}', '', f'   The same as `{value.__module__}.{name}`.']
+    if not inspect.isclass(value):
+        return [f'.. autofunction:: {name}']
+    kind = 'autoexception' if issubclass(value, Exception) else 'autoclass'
+    lines = [f'.. {kind}:: {name}', '   :members:', '   :show-inheritance:']
+    if getattr(value, 'backbone', None) is None:  # a task's block has what its backbone has
+        lines.append(f'   :inherited-members: {_FOREIGN_BASES}')
+    return lines
+
+
+def comment_of(module, name):
+    """The lines of the ``#:`` comment at a constant of `module`, or of the package `module`.
+
+    Raises
+    ------
+    ExtensionError
+        If there is none.
+    """
+    within = [each for each in sys.modules if each.startswith(module + '.')]
+    for each in (module, *sorted(within)):
+        found = ModuleAnalyzer.for_module(each).find_attr_docs().get(('', name))
+        if found:
+            return found
+    raise ExtensionError(f'{module}.{name} has no comment that begins with "#:"')
+
+
+# -- docstrings ---------------------------------------------------------------------------------
+
+
+def give_definitions(app, what, name, obj, options, lines):
+    """Turn the terms of a block's inputs and outputs into definitions, if only empty ones.
+
+    Napoleon leaves these sections as they are, and reStructuredText makes a term of a line only
+    where an indented one follows.
+    """
+    result, inside = [], False
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ''
+        if set(following) == {'-'}:
+            inside = line in _SECTIONS
+        result.append(line)
+        if inside and _TERM.match(line) and not following.startswith(' '):
+            result += ['    ..', '']
+    lines[:] = result
+
+
+def skip_noise(app, what, name, obj, skip, options):
+    """Leave out what is explained elsewhere: named tuples' fields, forward passes, tables of sizes.
+    """
+    noise = name in ('architectures', 'forward', 'hybrid_forward')
+    return True if noise or type(obj).__name__ == '_tuplegetter' else None
+
+
+# -- references ---------------------------------------------------------------------------------
+
+
+class NameRole(PyXRefRole):
+    """The default role."""
+
+    def run(self):
+        self.name = 'py:obj'
+        return super().run()
+
+    def process_link(self, env, refnode, *rest):
+        refnode['loose'] = True
+        return super().process_link(env, refnode, *rest)
+
+
+def loosen_types(app, doctree):
+    """Let a word of a parameter's type be a name or just a word."""
+    for node in doctree.findall(pending_xref):
+        if node.get('refdomain') == 'py' and 'refspecific' in node:
+            del node['refspecific']
+            node['loose'] = True
+
+
+def show_public_bases(app, name, obj, options, bases):
+    """In the place of a base that isn't public show what it is derived from itself."""
+    bases[:] = dict.fromkeys(each for base in bases for each in public_bases(base))
+
+
+def public_bases(base):
+    module = sys.modules[base.__module__]
+    if not is_ours(base.__module__) or base.__name__ in getattr(module, '__all__', ()):
+        return [base]
+    return [each for parent in base.__bases__ for each in public_bases(parent)]
+
+
+def is_ours(name):
+    return name.split('.')[0] in PACKAGES
+
+
+def resolve(app, env, node, content):
+    """Link to a name by its last part, or by the module that it is defined in.
+
+    Without a link stay what belongs to other libraries, and what a loose reference doesn't find.
+    """
+    if node.get('refdomain') != 'py':
+        return None
+    target = node['reftarget']
+    place = find(env.get_domain('py').objects, target, node.get('py:module') or '')
+    if place is not None:
+        entry = place[1]
+        return make_refnode(
+            app.builder, node['refdoc'], entry.docname, entry.node_id, content, place[0]
+        )
+    foreign = '.' in target and not is_ours(target)
+    return content if node.get('loose') or foreign else None
+
+
+def find(objects, target, module):
+    """(full name, its place) of the name that `target` means in `module`, or None."""
+    if is_ours(target):  # such as bert.model.BertModel, which is shown as bert.BertModel
+        *package, name = target.split('.')
+        names = ['.'.join([*package[:size], name]) for size in range(len(package), 0, -1)]
+        found = [each for each in names if each in objects][:1]
+    else:
+        found = [
+            name
+            for name, entry in objects.items()
+            if name.endswith(f'.{target}')
+            and not entry.aliased
+            and ('.' in target or entry.objtype in _ON_TOP)  # a bare word may be a parameter
+        ]
+        package = module.split('.')[0]
+        found = [name for name in found if name.split('.')[0] == package] or found
+    return (found[0], objects[found[0]]) if len(found) == 1 else None
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.add_directive('public-names', PublicNames)
+    app.add_role('name', NameRole())
+    app.connect('autodoc-process-docstring', give_definitions, priority=400)  # before Napoleon
+    app.connect('autodoc-skip-member', skip_noise)
+    app.connect('doctree-read', loosen_types)
+    app.connect('autodoc-process-bases', show_public_bases)
+    app.connect('missing-reference', resolve)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}

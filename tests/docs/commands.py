@@ -1,0 +1,276 @@
+"""Running the commands of the documentation, shortened, most of them in this process."""
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from unittest import mock
+
+from pages import PageError
+
+import bert_embedding.cli
+from model_zoo import cli
+from model_zoo.errors import MissingExtraError
+
+__all__ = ['Runner']
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+#: commands that aren't run, and why
+NOT_RUN = {
+    'pip': 'it would change the environment that the tests run in',
+    'git': 'it needs a network',
+    'cd': 'each command is run in the folder of its page',
+}
+#: looks at what there is: run as they are
+LOOKS = ('cat', 'head', 'ls', 'wc')
+#: these take minutes; that their flags are right is checked
+PARSED_ONLY = ('scripts/benchmark/', 'tests/oracle/')
+TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
+TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
+#: flags that make a script short, behind those of the page; OPTIONAL ones where the page has them
+OPTIONAL = ('--block_size', '--learn_vocab', '--mem_len', '--tgt_len')
+SHORTENING = {
+    'finetune_classifier': f'{TRAINING} --max_len 32',
+    'finetune_squad': f'{TRAINING} --max_seq_length 64 --max_query_length 16 --doc_stride 32',
+    'finetune_swag': f'{TRAINING} --max_seq_length 32',
+    'finetune_tagging': f'{TRAINING} --max_seq_length 32',
+    'finetune_lm': f'{TRAINING} --max_seq_length 32',
+    'finetune_gpt': f'{TRAINING} --n_valid 6',
+    'train_lm': f'{TRAINING} --block_size 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
+    'create_pretraining_data': '--dupe_factor 1 --max_seq_length 32 --max_predictions_per_seq 5',
+    'learn_vocab': '--vocab_size 400',
+    'run_pretraining': '--num_steps 2 --ckpt_interval 2',
+    'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
+    'eval_transfo_xl': '--tgt_len 16',
+    'generate_gpt2': '--length 3',
+    'bertology': '--data_subset 8 --batch_size 8 --max_seq_length 32',
+    'extract_features': '',
+    'convert_checkpoint': '',
+    'compare_checkpoints': '--num_examples 2',
+    'export': '',
+    'bert': '',
+}
+EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
+#: what only a CUDA build of MXNet has, and whether a value belongs to it
+GPU_FLAGS = {'--gpu': '?', '--gpus': '1'}
+HOROVODRUN_FLAGS = {'-np': 1, '-H': 1, '--gloo': 0, '--mpi': 0}
+
+
+class _Understood(Exception):
+    """The flags of a command have been parsed."""
+
+
+class _Captured(io.TextIOWrapper):
+    """What is printed, by a stream that has all that sys.stdout has."""
+
+    def __init__(self):
+        super().__init__(io.BytesIO(), encoding='utf-8', write_through=True)
+
+    def getvalue(self):
+        return self.buffer.getvalue().decode()
+
+
+class Runner:
+    """Runs commands in the current folder.
+
+    Parameters
+    ----------
+    short_data : callable
+        ``short_data(word) -> word``: puts a shortened copy in the place of a data set's file.
+    """
+
+    def __init__(self, short_data):
+        self._short_data = short_data
+        self._modules = {}
+
+    def __call__(self, text, output_matters=False):
+        """Run a command.
+
+        Parameters
+        ----------
+        text : str
+        output_matters : bool
+            Whether the page shows the output: then the command is run as it stands.
+
+        Returns
+        -------
+        str or None
+            What it printed; None if it can't be run here.
+
+        Raises
+        ------
+        PageError
+            If it fails, or if the runner doesn't know it.
+        """
+        loop = re.fullmatch(r'until (.*); do sleep \d+; done', text.strip())
+        words = shlex.split(loop.group(1) if loop else text, comments=True)
+        if words[0] in NOT_RUN:
+            return None
+        if words[0] in LOOKS:
+            return _run_process(words)
+        if words[0] == 'make':
+            return _run_process(['make', '-n', *words[1:]], cwd=ROOT)
+        if words[0] == 'horovodrun':
+            return self._run_horovod(words[1:])
+        if words[0] == 'bert-embedding':
+            words[:1] = ['python', EMBEDDING]
+        if words[0] != 'python' or len(words) < 2:
+            raise PageError(f'{words[0]!r}: the runner of the pages does not know this command')
+        script, argv = words[1], words[2:]
+        if script.startswith(PARSED_ONLY):
+            return self._parse(script, argv)
+        if not output_matters:
+            argv = self._shortened(script, argv)
+        return self._run_main(self._module(script).main, argv)
+
+    def _shortened(self, script, argv):
+        """The arguments for a short run on this machine."""
+        name = pathlib.Path(script).stem
+        if name not in SHORTENING:
+            raise PageError(f'{script}: tests/docs/commands.py does not say how to shorten it')
+        argv = [self._short_data(word) for word in _without(argv, GPU_FLAGS)]
+        extra = SHORTENING[name].split()
+        if name.startswith('run_pretraining'):
+            extra += ['--total_batch_size' if '--total_batch_size' in argv else '--batch_size', '4']
+            # without these it would be a new BERT base
+            if '--pretrained' not in argv and not {'--model_parameters', '--resume'} & {*argv}:
+                extra += TINY.split()
+        return argv + _fitting(extra, argv, name) + _data_that_is_downloaded(name, argv)
+
+    def _module(self, script):
+        """The script as a module, and its folder on the path, as Python has it for a script."""
+        if script not in self._modules:
+            path = ROOT / script
+            if not path.is_file():
+                raise PageError(f'{script}: there is no such file in the project')
+            if script == EMBEDDING:
+                return bert_embedding.cli
+            if str(path.parent) not in sys.path:
+                sys.path.append(str(path.parent))
+            spec = importlib.util.spec_from_file_location(f'page_{path.stem}', path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            self._modules[script] = module
+        return self._modules[script]
+
+    def _parse(self, script, argv):
+        """Have the script parse its arguments, and no more."""
+        parse_args = argparse.ArgumentParser.parse_args
+
+        def parse_only(parser, *args, **kwargs):
+            parse_args(parser, *args, **kwargs)
+            raise _Understood
+
+        patch = mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_only)
+        with patch, contextlib.suppress(_Understood):
+            self._run_main(self._module(script).main, argv)
+            raise PageError(f'{script} parses no arguments')
+
+    @staticmethod
+    def _run_main(main, argv):
+        missing = []
+
+        def main_if_installed(argv):
+            try:
+                return main(argv)
+            except MissingExtraError as error:  # an optional library isn't in this environment
+                missing.append(error)
+
+        printed, complaints = _Captured(), _Captured()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
+            try:
+                status = cli.run(main_if_installed, argv)
+            except SystemExit as error:  # argparse's
+                status = error.code
+        if status:
+            last = '\n'.join(complaints.getvalue().strip().splitlines()[-8:])
+            raise PageError(f'{" ".join(argv)}\nends with status {status}:\n{last}')
+        return None if missing else printed.getvalue()
+
+    def _run_horovod(self, words):
+        """Run two processes of what horovodrun starts, where Horovod is installed.
+
+        What is for other machines is parsed only.
+        """
+        horovodrun = shutil.which('horovodrun', path=os.path.dirname(sys.executable))
+        hosts = words[words.index('-H') + 1] if '-H' in words else 'localhost'
+        words = _without(words, HOROVODRUN_FLAGS)
+        if words[0] != 'python':
+            raise PageError(f'horovodrun {words[0]}: the runner of the pages does not know this')
+        if not hosts.startswith('localhost'):
+            return self._parse(words[1], words[2:])
+        script, argv = words[1], self._shortened(words[1], words[2:])
+        self._module(script)  # that there is one
+        if horovodrun is None:
+            return None
+        environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+        command = [horovodrun, '--gloo', '-np', '2', '-H', 'localhost:2']
+        return _run_process([*command, sys.executable, ROOT / script, *argv], env=environment)
+
+
+def _without(argv, flags):
+    """`argv` without `flags`: how many values each has, '?' for one or none."""
+    result, words = [], list(argv)
+    while words:
+        word = words.pop(0)
+        if word not in flags:
+            result.append(word)
+        elif flags[word] == '?':
+            if words and not words[0].startswith('-'):
+                words.pop(0)
+        else:
+            del words[: int(flags[word])]
+    return result
+
+
+def _fitting(extra, argv, name):
+    """Those of the flags `extra`, each with a value, that go with a command."""
+    left_out = {flag for flag in OPTIONAL if flag not in argv}
+    if name == 'finetune_lm' and '--pregenerated_data' in argv:
+        left_out.add('--max_seq_length')  # the samples have their length
+    pairs = zip(extra[::2], extra[1::2])
+    return [word for pair in pairs if pair[0] not in left_out for word in pair]
+
+
+def _data_that_is_downloaded(name, argv):
+    """Flags for files in the place of those that a user needn't have."""
+    if name == 'finetune_classifier' and '--data_dir' not in argv:
+        task = argv[argv.index('--task_name') + 1]
+        if task != 'custom':
+            return ['--data_dir', os.path.join('downloaded', task)]
+    if name == 'finetune_squad':
+        version = '2.0' if '--version_2' in argv else '1.1'
+        given = {word for word in argv if word.endswith('_file')}
+        names = {'--train_file': 'train', '--predict_file': 'dev'}
+        return [
+            word
+            for flag, part in names.items()
+            if flag not in given
+            for word in (flag, os.path.join('downloaded', 'squad', f'{part}-v{version}-part.json'))
+        ]
+    return []
+
+
+def _run_process(command, cwd=None, env=None):
+    result = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    if result.returncode:
+        last = '\n'.join(result.stdout.strip().splitlines()[-8:])
+        raise PageError(f'{" ".join(map(str, command))}\nends with {result.returncode}:\n{last}')
+    return result.stdout

@@ -1,0 +1,204 @@
+"""Pages of the documentation: their code blocks, and what is run of them.
+
+The conventions, for README.rst and docs/**/*.rst:
+
+- ``.. code-block:: python``: all of a page's are run in order, in one namespace and one folder. A
+  top-level statement that prints states its output in a comment, at the end of its last line or on
+  the lines below it.
+- ``.. code-block:: console``: ``$ command``, continued by a backslash; the lines that follow are
+  its output, whose numbers may differ a little. `commands` runs them.
+- other literal blocks hold formats and outputs of files.
+"""
+
+import ast
+import contextlib
+import io
+import re
+import sys
+import textwrap
+import types
+from typing import List, NamedTuple
+
+__all__ = ['Block', 'Command', 'PageError', 'commands_of', 'find_blocks', 'find_faults', 'run_page']
+
+RUN = ('python', 'console')
+OTHERS = ('text', 'none', 'json', 'rst')
+_DIRECTIVE = re.compile(r'( *)\.\. (code-block|code|sourcecode|parsed-literal|doctest)::(.*)')
+# what is code, wherever it stands
+_CODE = re.compile(
+    r'(\$ |>>> |(python3?|pip|make|horovodrun|bert-embedding|import) |from \S+ import )'
+)
+_NUMBER = re.compile(r'-?\d+\.?\d*(?:e[-+]?\d+)?')
+
+
+class PageError(AssertionError):
+    """A page doesn't do what it says; the message begins with the place, page:line."""
+
+
+class Block(NamedTuple):
+    """A literal block."""
+
+    kind: str  # the language; '::' where none is named
+    line: int  # number of its text's first line
+    text: str
+
+
+class Command(NamedTuple):
+    """A command of a console block."""
+
+    line: int
+    text: str
+    output: str
+
+
+def find_blocks(text):
+    """The literal blocks of a page, as a list of Block."""
+    lines, blocks, number = [line.rstrip() for line in text.splitlines()], [], 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        directive = _DIRECTIVE.fullmatch(line)
+        if directive:
+            kind = directive.group(3).strip() or directive.group(2)
+            while number < len(lines) and re.match(r' +:[\w-]+:', lines[number]):
+                number += 1
+        elif line.rstrip().endswith('::') and not line.lstrip().startswith('.. '):
+            kind = '::'
+        else:
+            continue
+        while number < len(lines) and not lines[number].strip():
+            number += 1
+        first, margin = number, re.match(' *', line).group() + ' '
+        while number < len(lines) and (lines[number].startswith(margin) or not lines[number]):
+            number += 1
+        body = textwrap.dedent('\n'.join(lines[first:number])).rstrip()
+        if body:
+            blocks.append(Block(kind, first + 1, body + '\n'))
+    return blocks
+
+
+def find_faults(text):
+    """What of a page escapes the runner, as a list of 'line: what is wrong'."""
+    faults = [
+        f'{number}: put this into a code-block, python or console'
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.startswith('>>> ')
+    ]
+    for block in find_blocks(text):
+        if block.kind in RUN:
+            continue
+        if block.kind not in (*OTHERS, '::'):
+            faults.append(f'{block.line}: a code-block is one of {", ".join((*RUN, *OTHERS))}')
+        for number, line in enumerate(block.text.splitlines(), block.line):
+            if _CODE.match(line.lstrip()):
+                faults.append(f'{number}: {line.strip()!r} is code: it belongs into a code-block')
+    return faults
+
+
+def commands_of(block, name='') -> List[Command]:
+    """The commands of a console block of the page `name`."""
+    commands, lines = [], block.text.splitlines()
+    number = 0
+    while number < len(lines):
+        if not lines[number].startswith('$ '):
+            raise PageError(f'{name}:{block.line + number}: a console block begins with "$ "')
+        first, words = number, lines[number][2:]
+        while words.endswith('\\'):
+            number += 1
+            words = words[:-1] + ' ' + lines[number].strip()
+        number += 1
+        output = []
+        while number < len(lines) and not lines[number].startswith('$ '):
+            output.append(lines[number])
+            number += 1
+        commands.append(Command(block.line + first, words, '\n'.join(output).strip()))
+    return commands
+
+
+def run_page(name, text, run_command):
+    """Run a page's blocks in order, in the current folder.
+
+    Parameters
+    ----------
+    name : str
+        For messages and tracebacks.
+    text : str
+    run_command : callable
+        ``run_command(text of a command, whether its output matters)`` -> what it printed, or None
+        if it can't be run here. Raises PageError if it fails.
+
+    Raises
+    ------
+    PageError
+        If a block fails, or prints something else than the page says.
+    """
+    module = types.ModuleType('a_page_of_the_documentation')
+    sys.modules[module.__name__] = module  # where pickle and dataclasses look for it
+    try:
+        for block in find_blocks(text):
+            if block.kind == 'python':
+                _run_python(name, block, module.__dict__)
+            elif block.kind == 'console':
+                for command in commands_of(block, name):
+                    _run_console(name, command, run_command)
+    finally:
+        del sys.modules[module.__name__]
+
+
+def _run_python(name, block, namespace):
+    """Run a block, statement by statement, and compare what each prints."""
+    lines = block.text.splitlines()
+    padding = '\n' * (block.line - 1)  # so that tracebacks have the page's lines
+    try:
+        tree = ast.parse(padding + block.text, name)
+    except SyntaxError as error:
+        raise PageError(f'{name}:{error.lineno}: {error.msg}') from error
+    for statement in tree.body:
+        place = f'{name}:{statement.lineno}'
+        printed = io.StringIO()
+        code = compile(ast.Module([statement], []), name, 'exec')
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)
+        except (Exception, SystemExit) as error:
+            raise PageError(f'{place}: {type(error).__name__}: {error}') from error
+        promised = _promised(lines, statement, block.line)
+        printed = printed.getvalue().splitlines()
+        if printed and [line.rstrip() for line in printed] != promised:
+            raise PageError(f'{place}: prints {printed}, and the page says {promised}')
+
+
+def _promised(lines, statement, first_line):
+    """What the comment behind, or those below, a statement say that it prints, a list of lines."""
+    last = statement.end_lineno - first_line
+    behind = lines[last].encode()[statement.end_col_offset :].decode().strip()
+    if behind.startswith('#'):
+        return [behind[2:]]
+    promised = []
+    for line in lines[last + 1 :]:
+        if not line.startswith('#'):
+            break
+        promised.append(line[2:].rstrip())
+    return promised
+
+
+def _run_console(name, command, run_command):
+    try:
+        printed = run_command(command.text, bool(command.output))
+    except PageError as error:
+        raise PageError(f'{name}:{command.line}: {error}') from error
+    if command.output and printed is not None and not _same(printed, command.output):
+        raise PageError(
+            f'{name}:{command.line}: prints\n{printed}\nand the page says\n{command.output}'
+        )
+
+
+def _same(printed, promised):
+    """Whether two texts are the same but for white space and rounding in their numbers."""
+    if _NUMBER.sub('0', printed).split() != _NUMBER.sub('0', promised).split():
+        return False
+    pairs = zip(_NUMBER.findall(printed), _NUMBER.findall(promised))
+    return all(
+        one == other or (re.search('[.e]', one + other) and abs(float(one) - float(other)) < 1e-4)
+        for one, other in pairs
+    )

@@ -1,0 +1,225 @@
+"""What a page of the documentation finds on a user's machine: data sets and pretrained weights.
+
+Data sets are shortened for commands, and made up where a user's program would download them. The
+weights that no test machine has are tiny models under their names.
+"""
+
+import csv
+import itertools
+import json
+import pathlib
+
+import mxnet as mx
+
+from bert import BertConfig, BertForPreTraining, BertTokenizer
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
+from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
+from model_zoo.data import get_task, list_tasks
+from model_zoo.pretrained import list_pretrained
+from model_zoo.tokenization.learn import learn_byte_pairs
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
+
+__all__ = ['DATA', 'PEERS_NAMES', 'TinyModels', 'make_downloads', 'shorten_data', 'shorten_text']
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / 'tests' / 'fixtures'
+
+#: folders of the data directory
+DATA = (
+    'chnsenticorp', 'conll2003', 'glue', 'lcqmc', 'rocstories', 'squad', 'swag', 'text', 'vocab',
+    'wikitext-2', 'xnli',
+)  # fmt: skip
+BYTES, TRAIN_BYTES = 6000, 100000  # of a shortened file; a training set has all labels
+#: names of the peers' -> the tiny model that stands for it
+PEERS_NAMES = {
+    'bert-base-uncased': 'bert',
+    'google-bert/bert-base-uncased': 'bert',
+    'gpt2': 'gpt2',
+    'openai-community/gpt2': 'gpt2',
+    'openai-gpt': 'gpt',
+    'openai-community/openai-gpt': 'gpt',
+    'transfo-xl-wt103': 'transfo_xl',
+}
+
+
+def shorten_data(data_dir, folder):
+    """Copy the beginning of each file of the data directory into `folder`."""
+    for path in pathlib.Path(data_dir).rglob('*'):
+        relative = path.relative_to(data_dir)
+        if not path.is_file() or relative.parts[0] not in DATA:
+            continue
+        copy = folder / relative
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if relative.parts[0] == 'vocab':
+            copy.symlink_to(path)
+        elif relative.parts[0] == 'squad':
+            copy.write_text(json.dumps(_first_questions(json.loads(path.read_text('utf-8')))))
+        else:
+            with open(path, 'rb') as file:
+                start = file.read(TRAIN_BYTES if relative.stem == 'train' else BYTES)
+                rest = file.read(1)
+            copy.write_bytes(start[: start.rindex(b'\n') + 1] if rest else start)
+
+
+def shorten_text(path, copy, documents=4, lines=40):
+    """Write the first lines of each of the first documents of a text to `copy`."""
+    parts = path.read_text('utf-8').split('\n\n')[:documents]
+    short = ('\n'.join(part.splitlines()[:lines]) for part in parts)
+    copy.write_text('\n\n'.join(short) + '\n', 'utf-8')
+
+
+def _first_questions(content, articles=1, paragraphs=2, questions=4):
+    data = content['data'][:articles]
+    for article in data:
+        article['paragraphs'] = article['paragraphs'][:paragraphs]
+        for paragraph in article['paragraphs']:
+            paragraph['qas'] = paragraph['qas'][:questions]
+    return {**content, 'data': data}
+
+
+def make_downloads(folder):
+    """Make up the data sets that programs download: a folder for each task, and SQuAD."""
+    for name in list_tasks():
+        task = get_task(name)
+        (folder / name).mkdir(parents=True)
+        for files in task.files.values():
+            _write_task(task, folder / name / files[0])
+    text = 'Red birds sing in the morning. Blue fish swim at night.'
+    for version, part in itertools.product(('1.1', '2.0'), ('train', 'dev')):
+        questions = [
+            {'id': f'{part}{number}', 'question': 'What sings?', 'is_impossible': not answers,
+             'answers': answers}
+            for number, answers in enumerate(
+                [[{'text': 'Red birds', 'answer_start': 0}], []][: 2 if version == '2.0' else 1] * 4
+            )
+        ]  # fmt: skip
+        article = {'title': 'made up', 'paragraphs': [{'context': text, 'qas': questions}]}
+        path = folder / 'squad' / f'{part}-v{version}-part.json'
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({'version': version, 'data': [article]}))
+
+
+def _write_task(task, path, rows=12):
+    """A file in the first layout of `task` that has labels."""
+    layout = next(layout for layout in task.layouts if layout.label is not None)
+    labels = ('0.5', '4.2') if task.regression else task.labels
+    where = layout.where or ()
+    if layout.header:
+        columns = [*layout.text, layout.label, *where[:1]]
+    else:
+        columns = list(range(layout.width))
+    with open(path, 'w', encoding='utf-8', newline='') as file:
+        writer = csv.writer(file, delimiter='\t', lineterminator='\n')
+        if layout.header:
+            writer.writerow(columns)
+        for number in range(rows):
+            row = dict.fromkeys(columns, 'x')
+            row.update(dict.fromkeys(layout.text, f'sentence {number} is short'))
+            row[layout.label] = labels[number % len(labels)]
+            if where:
+                row[where[0]] = where[1]
+            writer.writerow(row.values())
+
+
+class TinyModels:
+    """Tiny models of all families, each made when it is asked for first.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    data_dir : pathlib.Path or None
+        Whose vocabularies are taken; else there are small ones.
+    vocab : pathlib.Path or None
+        A vocabulary of BERT's.
+    """
+
+    def __init__(self, folder, data_dir=None, vocab=None):
+        self._folder = folder
+        self._data_dir = data_dir
+        self._vocab = vocab or FIXTURES / 'checkpoints' / 'bert_tensorflow' / 'vocab.txt'
+
+    def folder(self, family, format='native'):
+        """The folder of a family's tiny model, as `save_pretrained` writes it in `format`."""
+        folder = self._folder / format / family
+        if not folder.exists():
+            mx.random.seed(1)
+            block, tokenizer = getattr(self, f'_{family}')(folder)
+            block.initialize(mx.init.Normal(0.05))
+            block.save_pretrained(str(folder), tokenizer, format=format)
+            if family == 'bert':
+                (folder / 'bert_config.json').write_text((folder / 'config.json').read_text())
+        return folder
+
+    def fill_cache(self, root):
+        """Make links to the models in the cache `root`, under all names but that of MiniLM."""
+        root.mkdir(parents=True)
+        for entry in list_pretrained():
+            if entry.package is None:
+                (root / entry.full_name).symlink_to(self.folder(entry.family))
+
+    def fill_hub_cache(self, folder, minilm_dir):
+        """Make huggingface_hub's cache with the models that `PEERS_NAMES` names, and MiniLM."""
+        for name, family in PEERS_NAMES.items():
+            if family != 'transfo_xl':  # transformers reads pickles of it only
+                _add_to_hub_cache(folder, name, self.folder(family, 'huggingface'))
+        _add_to_hub_cache(folder, 'sentence-transformers/all-MiniLM-L6-v2', minilm_dir)
+
+    def _bert(self, folder):
+        tokenizer = BertTokenizer(str(self._vocab))
+        config = BertConfig(
+            vocab_size=len(tokenizer.vocab), hidden_size=16, num_hidden_layers=4,
+            num_attention_heads=4, intermediate_size=32,
+        )  # fmt: skip
+        return BertForPreTraining(config), tokenizer
+
+    def _gpt2(self, folder):
+        if self._data_dir:
+            source = self._data_dir / 'vocab' / 'gpt2'
+            files = [source / 'encoder.json', source / 'vocab.bpe']
+        else:
+            source = folder.parent / 'pairs'
+            files = [learn_byte_pairs(ROOT / 'README.rst', 500, source), source / 'merges.txt']
+        tokenizer = GPT2Tokenizer(*map(str, files))
+        sizes = {'n_embd': 16, 'n_layer': 2, 'n_head': 2}
+        return GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer.vocab), **sizes)), tokenizer
+
+    def _gpt(self, folder):
+        if self._data_dir:
+            source = self._data_dir / 'vocab' / 'openai-gpt'
+            files = [source / 'encoder_bpe_40000.json', source / 'vocab_40000.bpe']
+        else:
+            letters = [chr(number) for number in range(33, 127)]
+            tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters), 'th', 'the</w>']
+            source = folder.parent / 'letters'
+            source.mkdir(parents=True)
+            files = [source / 'vocab.json', source / 'merges.txt']
+            files[0].write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+            files[1].write_text('#version: 0.2\nt h\nth e</w>\n')
+        tokenizer = OpenAIGPTTokenizer(*map(str, files))
+        sizes = {'n_embd': 16, 'n_layer': 2, 'n_head': 2}
+        config = OpenAIGPTConfig(vocab_size=len(tokenizer.vocab), **sizes)
+        return OpenAIGPTLMHeadModel(config), tokenizer
+
+    def _transfo_xl(self, folder):
+        tokenizer = TransfoXLTokenizer(special=['<unk>', '<eos>'])
+        text = (ROOT / 'README.rst').read_text('utf-8')
+        tokenizer.count_sents([line.split() for line in text.splitlines()])
+        tokenizer.build_vocab()
+        size = len(tokenizer)
+        config = TransfoXLConfig(
+            vocab_size=size, cutoffs=[size // 4, size // 2], d_model=16, d_embed=16, n_head=2,
+            d_head=8, d_inner=32, n_layer=2, div_val=2, tgt_len=16, mem_len=16,
+        )  # fmt: skip
+        return TransfoXLLMHeadModel(config), tokenizer
+
+
+def _add_to_hub_cache(cache, name, files):
+    """Lay a model's folder into a cache as huggingface_hub fills it."""
+    repository = cache / f'models--{name.replace("/", "--")}'
+    snapshot = repository / 'snapshots' / ('0' * 40)
+    (repository / 'refs').mkdir(parents=True)
+    (repository / 'refs' / 'main').write_text(snapshot.name)
+    snapshot.mkdir(parents=True)
+    for path in pathlib.Path(files).iterdir():
+        if path.is_file():
+            (snapshot / path.name).symlink_to(path)

@@ -1,0 +1,243 @@
+"""The notebooks as they are stored, and docs/run_notebooks.py on made-up ones.
+
+That the stored notebooks still run is found by `make docs`.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from model_zoo import cli
+from model_zoo.errors import UnknownNameError
+
+nbformat = pytest.importorskip('nbformat')
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'docs' / 'run_notebooks.py'
+NOTEBOOKS = sorted((ROOT / 'docs' / 'notebooks').glob('*.ipynb'))
+ABSOLUTE = re.compile(r'(?<![\w.~/])/(?:home|root|tmp|usr|var|opt|work|Users)/\w')
+
+
+def load_script():
+    spec = importlib.util.spec_from_file_location('run_notebooks', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+run_notebooks = load_script()
+
+
+# -- the stored ones ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def stored(request):
+    """A notebook of the documentation, and its path; reading it checks its format."""
+    return run_notebooks.read_notebook(request.param), request.param
+
+
+def texts(notebook):
+    """All texts of a notebook's outputs."""
+    for _, cell in run_notebooks.code_cells(notebook):
+        for output in cell.outputs:
+            yield output.get('text', '')
+            for kind, content in output.get('data', {}).items():
+                if kind.startswith('text/'):
+                    yield content
+
+
+def test_all_are_there():
+    names = ['bertology', 'classifier', 'embeddings', 'generation', 'question_answering']
+    assert [path.stem for path in NOTEBOOKS] == names
+    index = (ROOT / 'docs' / 'notebooks' / 'index.rst').read_text(encoding='utf-8')
+    assert sorted(re.findall(r'^   ([a-z_]+)$', index, re.MULTILINE)) == names
+
+
+def test_begins_with_a_title(stored):
+    first = stored[0].cells[0]
+    assert first.cell_type == 'markdown'
+    assert re.match(r'# \w', first.source)
+
+
+def test_outputs_are_those_of_the_code(stored):
+    notebook, path = stored
+    run_notebooks.check_stored(notebook, path)
+    cells = [cell for _, cell in run_notebooks.code_cells(notebook)]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    # but for the imports each cell shows something
+    assert all(cell.outputs for cell in cells[1:])
+    kinds = [kind for cell in cells for kind in run_notebooks.kinds(cell)]
+    assert any('image/png' in kind for kind in kinds)
+    assert 'stream stderr' not in kinds
+    assert 'error' not in kinds
+
+
+def test_is_of_no_machine(stored):
+    notebook, path = stored
+    sources = [cell.source for cell in notebook.cells]
+    assert not [text for text in [*texts(notebook), *sources] if ABSOLUTE.search(text)]
+    assert set(notebook.metadata) == {'kernelspec', 'language_info', run_notebooks.CODE_KEY}
+    assert not any(cell.metadata for cell in notebook.cells)
+    assert path.stat().st_size <= run_notebooks.MOST_BYTES
+
+
+# -- the runner ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a notebook of cells of code; returns its path."""
+    pytest.importorskip('nbclient')
+    pytest.importorskip('ipykernel')
+
+    def make(*sources):
+        notebook = nbformat.v4.new_notebook()
+        notebook.cells = [nbformat.v4.new_markdown_cell('# Title')]
+        notebook.cells += map(nbformat.v4.new_code_cell, sources)
+        path = tmp_path / 'made_up.ipynb'
+        nbformat.write(notebook, path)
+        return path
+
+    return make
+
+
+def run(path, *flags):
+    return run_notebooks.main([str(path), *flags])
+
+
+def change(path, edit):
+    """Edit the notebook at `path` as a user of Jupyter might."""
+    notebook = nbformat.read(path, as_version=4)
+    edit(notebook)
+    nbformat.write(notebook, path)
+
+
+def test_stores_outputs_and_finds_them_again(make, capsys):
+    path = make(
+        'import os, tempfile\nnumber = 6 * 7',
+        'print(number, os.getcwd())\nopen(os.path.join(tempfile.mkdtemp(), "file"), "w").name',
+    )
+    run(path, '--write')
+    notebook = run_notebooks.read_notebook(path)
+    first, second = (cell for _, cell in run_notebooks.code_cells(notebook))
+    assert first.outputs == []
+    assert run_notebooks.kinds(second) == ['stream stdout', 'text/plain']
+    # it ran in its own folder, and its temporary files were elsewhere
+    assert second.outputs[0].text == f'42 {path.parent}\n'
+    place = second.outputs[1].data['text/plain'].strip("'")
+    assert place.startswith('TMPDIR/')
+    assert list(path.parent.iterdir()) == [path]
+    content = path.read_bytes()
+    run(path)
+    assert path.read_bytes() == content
+    assert re.fullmatch(
+        r'made_up.ipynb: stored, \d+ s\nmade_up.ipynb: as stored, \d+ s\n', capsys.readouterr().out
+    )
+
+
+def test_a_cell_that_fails(make, capsys):
+    path = make('a = 1', 'b = a\n1 / 0')
+    content = path.read_bytes()
+    assert cli.run(run_notebooks.main, [str(path), '--write']) == 1
+    message = 'error: made_up.ipynb, cell 3 (b = a): ZeroDivisionError: division by zero\n'
+    assert capsys.readouterr().err == message
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ('source', 'message'),
+    [
+        ('import sys\nprint("beware", file=sys.stderr)', 'writes to standard error: beware'),
+        ('import os\nos._exit(3)', 'the kernel died'),
+        ('import time\ntime.sleep(60)', 'took longer than 1 s'),
+    ],
+)
+def test_a_cell_that_goes_wrong(make, source, message):
+    with pytest.raises(run_notebooks.NotebookError, match=rf'cell 2 .*{message}'):
+        run(make(source), '--write', '--timeout', '1')
+
+
+def test_stored_outputs_are_missing(make):
+    with pytest.raises(run_notebooks.NotebookError, match='has no outputs; run: .* made_up'):
+        run(make('print(1)'))
+
+
+def test_code_has_changed(make):
+    path = make('print(1)')
+    run(path, '--write')
+
+    def edit(notebook):
+        notebook.cells[1].source = 'print(2)'
+
+    change(path, edit)
+    with pytest.raises(run_notebooks.NotebookError, match='its code has changed'):
+        run(path)
+
+
+def test_outputs_are_of_another_kind(make):
+    path = make('1', 'print(2)')
+    run(path, '--write')
+
+    def edit(notebook):
+        notebook.cells[2].outputs = notebook.cells[1].outputs
+
+    change(path, edit)
+    with pytest.raises(run_notebooks.NotebookError) as caught:
+        run(path)
+    assert "cell 3: the stored outputs are ['text/plain']" in str(caught.value)
+    assert "now they are ['stream stdout']" in str(caught.value)
+
+
+def test_too_large(make, monkeypatch):
+    path = make('print("a" * 1000)')
+    content = path.read_bytes()
+    monkeypatch.setattr(run_notebooks, 'MOST_BYTES', 1000)
+    with pytest.raises(run_notebooks.NotebookError, match='would have .* 1000 are the most'):
+        run(path, '--write')
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    'content', ['{', '{"cells": []}', '[]', '{"nbformat": 4, "nbformat_minor": 5, "cells": []}']
+)
+def test_no_notebook(make, content):
+    path = make('1')
+    path.write_text(content, encoding='utf-8')
+    with pytest.raises(run_notebooks.NotebookError, match='made_up.ipynb is no notebook'):
+        run(path)
+
+
+def test_unknown_name(make):
+    with pytest.raises(UnknownNameError, match="unknown notebook 'classifer'; known: bertology"):
+        run_notebooks.main(['classifer'])
+
+
+def test_interrupted(make):
+    path = make(
+        'import os, pathlib, time\npathlib.Path("pid").write_text(str(os.getpid()))\ntime.sleep(60)'
+    )
+    content = path.read_bytes()
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(path), '--write'],
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    kernel = path.parent / 'pid'
+    until = time.monotonic() + 60
+    while not (kernel.exists() and kernel.read_text()) and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.decode()) == (130, 'interrupted\n')
+    assert path.read_bytes() == content
+    assert sorted(each.name for each in path.parent.iterdir()) == ['made_up.ipynb', 'pid']
+    assert not pathlib.Path('/proc', kernel.read_text()).exists()

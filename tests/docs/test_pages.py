@@ -1,0 +1,160 @@
+"""README.rst and docs/: every code block runs and prints what the page says."""
+
+import itertools
+import pathlib
+import re
+
+import commands
+import pages
+import places
+import pytest
+
+from model_zoo import registry
+from model_zoo.pretrained import catalogue
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [
+    path
+    for path in (ROOT / 'README.rst', *sorted((ROOT / 'docs').rglob('*.rst')))
+    if '/_' not in str(path.relative_to(ROOT))  # docs/_build and the like
+]
+PEERS = r'^(?:import|from) (transformers|torch|pytorch_pretrained_bert)\b'
+_DATA = '|'.join(places.DATA)
+# `glue/MRPC`, `text/one.txt,text/two.txt`; and `--data_dir glue`
+DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
+DATA_FOLDER = re.compile(rf'--\w+[ =]({_DATA})(?=\s|$)')
+
+
+def code_of(text):
+    return '\n'.join(b.text for b in pages.find_blocks(text) if b.kind in pages.RUN)
+
+
+def cases():
+    """A case a page, with the marks of what its code needs."""
+    for path in PAGES:
+        code, marks = code_of(path.read_text('utf-8')), []
+        if re.search(PEERS, code, re.MULTILINE):
+            marks.append(pytest.mark.peers)
+        if re.search('minilm', code, re.IGNORECASE):
+            marks.append(pytest.mark.weights)
+        if DATA_FILE.search(code) or DATA_FOLDER.search(code):
+            marks.append(pytest.mark.data)
+        yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
+
+
+def optional(request, fixture):
+    """The value of a fixture, or None where it has the test skipped."""
+    try:
+        return request.getfixturevalue(fixture)
+    except pytest.skip.Exception:
+        return None
+
+
+@pytest.fixture(scope='session')
+def shared(tmp_path_factory):
+    """Folder with what all pages share: made-up downloads, shortened data, a cache of weights."""
+    folder = tmp_path_factory.mktemp('shared')
+    places.make_downloads(folder / 'downloaded')
+    return folder
+
+
+@pytest.fixture(scope='session')
+def tiny_models(shared, request):
+    """Tiny models, and a cache with them."""
+    data_dir = optional(request, 'data_dir')
+    minilm_dir = optional(request, 'minilm_dir')
+    vocab = minilm_dir and minilm_dir / 'vocab.txt'
+    models = places.TinyModels(shared / 'models', data_dir, vocab)
+    models.fill_cache(shared / 'mxnet' / 'models')
+    return models
+
+
+@pytest.fixture(scope='session')
+def short_data(shared, data_dir):
+    places.shorten_data(data_dir, shared / 'short')
+    return shared / 'short'
+
+
+@pytest.fixture(scope='session')
+def hub_cache(shared, tiny_models, minilm_dir):
+    """A cache of huggingface_hub's, with tiny models and MiniLM."""
+    tiny_models.fill_hub_cache(shared / 'hub', minilm_dir)
+    return shared / 'hub'
+
+
+@pytest.fixture
+def registries(monkeypatch):
+    """What a page adds to the zoo is taken back after it."""
+    monkeypatch.setattr(registry, '_BUILDERS', dict(registry._BUILDERS))
+    monkeypatch.setattr(catalogue, '_ENTRIES', dict(catalogue._ENTRIES))
+
+
+def serve_peers(monkeypatch, hub_cache, models):
+    """Let transformers and pytorch-pretrained-bert find tiny models under the names."""
+    import huggingface_hub.constants
+    import pytorch_pretrained_bert as peer
+    import transformers.utils.hub
+
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(hub_cache))
+    monkeypatch.setattr(transformers.utils.hub, 'TRANSFORMERS_CACHE', str(hub_cache))
+    files = {
+        'PRETRAINED_MODEL_ARCHIVE_MAP': 'pytorch_model.bin',
+        'PRETRAINED_CONFIG_ARCHIVE_MAP': 'config.json',
+        'PRETRAINED_VOCAB_ARCHIVE_MAP': 'vocab.json',
+        'PRETRAINED_MERGES_ARCHIVE_MAP': 'merges.txt',
+    }
+    modules = (
+        peer.modeling, peer.modeling_gpt2, peer.modeling_openai, peer.modeling_transfo_xl,
+        peer.tokenization, peer.tokenization_gpt2, peer.tokenization_openai,
+    )  # fmt: skip
+    for module, (name, file) in itertools.product(modules, files.items()):
+        urls = getattr(module, name, {})
+        for model in set(urls) & set(places.PEERS_NAMES):
+            folder = models.folder(places.PEERS_NAMES[model], 'pytorch')
+            path = folder / ('vocab.txt' if module is peer.tokenization else file)
+            monkeypatch.setitem(urls, model, str(folder if module is peer.modeling else path))
+
+
+def test_pages_are_found():
+    assert len(PAGES) >= 4
+    assert sum(len(pages.find_blocks(path.read_text('utf-8'))) for path in PAGES) >= 20
+
+
+@pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_code_escapes(path):
+    assert pages.find_faults(path.read_text('utf-8')) == []
+
+
+@pytest.mark.parametrize('path', cases())
+def test_page(path, request, shared, tiny_models, registries, tmp_path, monkeypatch):
+    marks = {mark.name for mark in request.node.iter_markers()}
+    short = None
+    if 'weights' in marks:
+        request.getfixturevalue('minilm_dir')
+    if 'data' in marks:
+        data_dir = request.getfixturevalue('data_dir')
+        short = request.getfixturevalue('short_data')
+        for name in places.DATA:
+            (tmp_path / name).symlink_to(data_dir / name)
+    if 'peers' in marks:
+        pytest.importorskip('transformers')
+        pytest.importorskip('pytorch_pretrained_bert')
+        serve_peers(monkeypatch, request.getfixturevalue('hub_cache'), tiny_models)
+    (tmp_path / 'downloaded').symlink_to(shared / 'downloaded')
+    (tmp_path / 'scripts').symlink_to(ROOT / 'scripts')  # commands are run beside it
+    monkeypatch.setenv('MXNET_HOME', str(shared / 'mxnet'))
+    monkeypatch.chdir(tmp_path)
+
+    def short_word(word):
+        """A word of a command, with a short file in place of each that it names."""
+        file = pathlib.Path(word)  # which the page has made
+        if word in places.DATA or DATA_FILE.match(word):
+            return str(short / word)
+        if file.suffix == '.txt' and file.name != 'vocab.txt' and file.is_file():
+            copy = file.with_name(f'short_{file.name}')
+            places.shorten_text(file, copy)
+            return str(copy)
+        return word
+
+    text = path.read_text('utf-8')
+    pages.run_page(str(path.relative_to(ROOT)), text, commands.Runner(short_word))

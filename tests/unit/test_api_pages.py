@@ -1,0 +1,94 @@
+"""The API reference has all public names, and each has something to show there."""
+
+import importlib
+import inspect
+import pathlib
+import pkgutil
+import re
+
+import pytest
+
+from model_zoo.families import FAMILIES
+
+API = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'api'
+PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
+
+
+def modules():
+    """Names of all modules with an ``__all__``."""
+    for package in PACKAGES:
+        path = importlib.import_module(package).__path__
+        for name in (package, *(info.name for info in pkgutil.walk_packages(path, f'{package}.'))):
+            if hasattr(importlib.import_module(name), '__all__'):
+                yield name
+
+
+MODULES = sorted(modules())
+
+
+def pages():
+    return {page.stem: page.read_text(encoding='utf-8') for page in API.glob('*.rst')}
+
+
+def entries():
+    """The modules that the pages name, in order."""
+    return re.findall(r'^\.\. public-names:: (\S+)$', '\n'.join(pages().values()), re.MULTILINE)
+
+
+def source_of(module):
+    return inspect.getsource(importlib.import_module(module))
+
+
+def has_comment(module, name):
+    """Whether a constant has a comment ``#:`` in `module`, or in one within that package."""
+    pattern = re.compile(rf'^#: .*\n(?:#: .*\n)*{name}\b.* = ', re.MULTILINE)
+    within = [other for other in MODULES if other == module or other.startswith(f'{module}.')]
+    return any(pattern.search(source_of(other)) for other in within)
+
+
+def is_shown_above(module, name):
+    """Whether a package above `module` has the same name, which its own entry shows."""
+    value = getattr(importlib.import_module(module), name)
+    while '.' in module:
+        module = module.rpartition('.')[0]
+        package = importlib.import_module(module)
+        if name in getattr(package, '__all__', ()) and getattr(package, name) is value:
+            return True
+    return False
+
+
+def test_modules_are_found():
+    assert len(MODULES) > 60
+    assert {*PACKAGES, 'model_zoo.layers.cells'} <= {*MODULES}
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_public_names_are_in_the_reference(module):
+    names = importlib.import_module(module).__all__
+    left = [name for name in names if not is_shown_above(module, name)]
+    shown = entries().count(module)
+    if left:
+        assert shown == 1, f'docs/api/ must show {module} once: {left}'
+    else:
+        assert shown == 0, f'a package above {module} shows all of its names'
+
+
+def test_entries_are_modules():
+    assert {*entries()} <= {*MODULES}
+
+
+def test_pages_are_listed():
+    listed = re.findall(r'^   (\w+)$', pages()['index'], re.MULTILINE)
+    assert sorted([*listed, 'index']) == sorted(pages())
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_public_names_are_explained(module):
+    for name in importlib.import_module(module).__all__:
+        value = getattr(importlib.import_module(module), name)
+        if inspect.isclass(value) or inspect.isroutine(value):
+            # a class's own: a dataclass without one gets its signature from Python
+            doc = value.__doc__ or ''
+            assert doc.strip() and not doc.startswith(f'{name}('), f'{module}.{name}'
+        else:
+            assert has_comment(module, name), f'{module}.{name} lacks a comment "#: ..." before it'
