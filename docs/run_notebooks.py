@@ -40,7 +40,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('notebooks', nargs='*', help='names or files; default: all')
     parser.add_argument('--write', action='store_true', help='store the outputs')
-    parser.add_argument('--timeout', type=int, default=300, help='most seconds of a cell')
+    parser.add_argument('--timeout', type=int, default=600, help='most seconds of a cell')
     args = parser.parse_args(argv)
     if args.timeout < 1:
         raise InputError(f'--timeout {args.timeout}: give 1 or more seconds')
@@ -97,7 +97,7 @@ def code_digest(notebook):
 # -- running ------------------------------------------------------------------------------------
 
 
-def run_notebook(notebook, path, timeout=300):
+def run_notebook(notebook, path, timeout=600):
     """Run all cells and keep their outputs in `notebook`.
 
     Raises
@@ -134,9 +134,12 @@ def _run_cells(notebook, path, timeout, scratch):
     )
     client.owns_km = True  # so that the kernel ends with this block, however that is left
     cells = tqdm(code_cells(notebook), path.name, unit='cell', disable=None, leave=False)
-    with client.setup_kernel(cwd=str(path.resolve().parent), env=_environment(scratch)):
-        for number, cell in cells:
-            _run_cell(client, cell, number, f'{path.name}, cell {number}')
+    try:
+        with client.setup_kernel(cwd=str(path.resolve().parent), env=_environment(scratch)):
+            for number, cell in cells:
+                _run_cell(client, cell, number, f'{path.name}, cell {number}')
+    except RuntimeError as error:  # nbclient's and jupyter_client's, outside of cells
+        raise NotebookError(f'{path.name}: no kernel to run it: {error}') from error
 
 
 def _environment(scratch):
@@ -243,7 +246,7 @@ def write_notebook(notebook, path):
         file.write(content)
 
 
-def process(path, write=False, timeout=300):
+def process(path, write=False, timeout=600):
     """Run one notebook, and check its stored outputs or replace them."""
     stored = read_notebook(path)
     if not write:

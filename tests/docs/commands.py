@@ -35,8 +35,9 @@ LOOKS = ('cat', 'head', 'ls', 'wc')
 PARSED_ONLY = ('scripts/benchmark/', 'tests/oracle/')
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
-#: flags that make a script short, behind those of the page; OPTIONAL ones where the page has them
+#: flags that take the place of a command's own, and aren't added where it hasn't got them
 OPTIONAL = ('--block_size', '--learn_vocab', '--mem_len', '--tgt_len')
+#: script -> flags that make it short, each with a value, behind those of the command
 SHORTENING = {
     'finetune_classifier': f'{TRAINING} --max_len 32',
     'finetune_squad': f'{TRAINING} --max_seq_length 64 --max_query_length 16 --doc_stride 32',
@@ -59,8 +60,8 @@ SHORTENING = {
     'bert': '',
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
-#: what only a CUDA build of MXNet has, and whether a value belongs to it
-GPU_FLAGS = {'--gpu': '?', '--gpus': '1'}
+#: what is left out, and how many values belong to it (see `_without`)
+GPU_FLAGS = {'--gpu': '?', '--gpus': 1}
 HOROVODRUN_FLAGS = {'-np': 1, '-H': 1, '--gloo': 0, '--mpi': 0}
 
 
@@ -227,7 +228,7 @@ def _without(argv, flags):
             if words and not words[0].startswith('-'):
                 words.pop(0)
         else:
-            del words[: int(flags[word])]
+            del words[: flags[word]]
     return result
 
 
@@ -236,6 +237,8 @@ def _fitting(extra, argv, name):
     left_out = {flag for flag in OPTIONAL if flag not in argv}
     if name == 'finetune_lm' and '--pregenerated_data' in argv:
         left_out.add('--max_seq_length')  # the samples have their length
+    if '--train_batch_size' in argv:  # of which --batch_size is a part
+        extra = [word.replace('--batch_size', '--train_batch_size') for word in extra]
     pairs = zip(extra[::2], extra[1::2])
     return [word for pair in pairs if pair[0] not in left_out for word in pair]
 

@@ -1,5 +1,7 @@
 """The runner of the pages: a made-up page that is right, and ways to spoil it."""
 
+import json
+
 import commands
 import pages
 import places
@@ -115,6 +117,36 @@ def test_numbers_of_commands_may_differ_a_little():
     for printed in ('[0.26 1.] 2 words 3e-05', '[0.25 1.] 3 words 3e-05', '[0.25 1.] 2 words'):
         with pytest.raises(pages.PageError):
             check(printed)
+
+
+def test_data_are_shortened(tmp_path):
+    data, short = tmp_path / 'data', tmp_path / 'short'
+    for folder in ('text', 'squad', 'other'):
+        (data / folder).mkdir(parents=True)
+    line = 'a line of the text\n'
+    (data / 'text' / 'long.txt').write_text(line * 1000)
+    (data / 'text' / 'train.txt').write_text(line * 1000)
+    (data / 'text' / 'one.txt').write_text(line.strip())
+    (data / 'other' / 'long.txt').write_text(line)
+    paragraph = {'context': 'x', 'qas': [{'id': number} for number in range(9)]}
+    squad = {'version': '1', 'data': [{'title': 'x', 'paragraphs': [paragraph] * 5}] * 3}
+    (data / 'squad' / 'train.json').write_text(json.dumps(squad))
+    places.shorten_data(data, short)
+    text = (short / 'text' / 'long.txt').read_text()
+    assert set(text.splitlines(keepends=True)) == {line}
+    assert 0 < len(text) <= places.BYTES
+    assert (short / 'text' / 'train.txt').read_text() == line * 1000
+    assert (short / 'text' / 'one.txt').read_text() == line.strip()
+    assert not (short / 'other').exists()
+    (article,) = json.loads((short / 'squad' / 'train.json').read_text())['data']
+    assert [len(each['qas']) for each in article['paragraphs']] == [4, 4]
+
+
+def test_texts_keep_their_documents(tmp_path):
+    text, short = tmp_path / 'text.txt', tmp_path / 'short.txt'
+    text.write_text('\n\n'.join('\n'.join(f'{d} {n}' for n in range(99)) for d in range(9)) + '\n')
+    places.shorten_text(text, short, documents=3, lines=2)
+    assert short.read_text() == '0 0\n0 1\n\n1 0\n1 1\n\n2 0\n2 1\n'
 
 
 def test_scripts_run_in_short(runner, tmp_path):

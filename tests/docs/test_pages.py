@@ -3,6 +3,7 @@
 import itertools
 import pathlib
 import re
+import shutil
 
 import commands
 import pages
@@ -89,6 +90,15 @@ def registries(monkeypatch):
     monkeypatch.setattr(catalogue, '_ENTRIES', dict(catalogue._ENTRIES))
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """The folder that a page's blocks run in, and whose models don't stay on the disk."""
+    folder = tmp_path / 'page'
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
 def serve_peers(monkeypatch, hub_cache, models):
     """Let transformers and pytorch-pretrained-bert find tiny models under the names."""
     import huggingface_hub.constants
@@ -126,7 +136,7 @@ def test_no_code_escapes(path):
 
 
 @pytest.mark.parametrize('path', cases())
-def test_page(path, request, shared, tiny_models, registries, tmp_path, monkeypatch):
+def test_page(path, request, shared, tiny_models, registries, folder, monkeypatch):
     marks = {mark.name for mark in request.node.iter_markers()}
     short = None
     if 'weights' in marks:
@@ -135,15 +145,15 @@ def test_page(path, request, shared, tiny_models, registries, tmp_path, monkeypa
         data_dir = request.getfixturevalue('data_dir')
         short = request.getfixturevalue('short_data')
         for name in places.DATA:
-            (tmp_path / name).symlink_to(data_dir / name)
+            (folder / name).symlink_to(data_dir / name)
     if 'peers' in marks:
         pytest.importorskip('transformers')
         pytest.importorskip('pytorch_pretrained_bert')
         serve_peers(monkeypatch, request.getfixturevalue('hub_cache'), tiny_models)
-    (tmp_path / 'downloaded').symlink_to(shared / 'downloaded')
-    (tmp_path / 'scripts').symlink_to(ROOT / 'scripts')  # commands are run beside it
+    (folder / 'downloaded').symlink_to(shared / 'downloaded')
+    (folder / 'scripts').symlink_to(ROOT / 'scripts')  # commands are run beside it
     monkeypatch.setenv('MXNET_HOME', str(shared / 'mxnet'))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
 
     def short_word(word):
         """A word of a command, with a short file in place of each that it names."""

@@ -24,6 +24,12 @@ def rows(text, header):
         yield [line[first:last].strip().strip('`') for first, last in columns]
 
 
+def test_the_readme_is_sound():
+    core = pytest.importorskip('docutils.core')  # Sphinx sees to the other pages
+    settings = {'halt_level': 2, 'report_level': 2, 'warning_stream': False}
+    core.publish_doctree(README, settings_overrides=settings)
+
+
 def test_each_script_has_its_row_and_page():
     table = {command: page for command, _, page in rows(README, 'command what it does page')}
     scripts = {f'scripts/{path.name}' for path in (ROOT / 'scripts').glob('*.py')}
