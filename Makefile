@@ -4,7 +4,7 @@
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
 #
-# A Python from 3.8 to 3.11 is looked for; choose another with `make PYTHON=/path/to/python3.11`.
+# Python 3.11 is looked for, then older ones down to 3.8; choose another with `make PYTHON=/path/to/python3.11`.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .PHONY: demo test peers horovod docs lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
-PYTHON ?= $(shell for p in python3 python3.11 python3.10 python3.9 python3.8; do \
+PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
 	if $$p -c '$(USABLE)' 2>/dev/null; then echo $$p; break; fi; done)
 VENV ?= .venv
 VENV_PEERS ?= .venv-peers

@@ -122,8 +122,8 @@ def change(path, edit):
 
 def test_stores_outputs_and_finds_them_again(make, capsys):
     path = make(
-        'import os, tempfile\nnumber = 6 * 7',
-        'print(number, os.path.basename(os.getcwd()))\nopen(os.path.join(tempfile.mkdtemp(), "file"), "w").name',
+        'import os, tempfile\nnumber = 6 * 7\nfile = os.path.join(tempfile.mkdtemp(), "file")',
+        'print(number, os.path.basename(os.getcwd()))\nopen(file, "w").name',
     )
     run(path, '--write')
     notebook = run_notebooks.read_notebook(path)
