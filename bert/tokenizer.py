@@ -555,7 +555,7 @@ class BertTokenizer(_SubwordTokenizer):
 
     Examples
     --------
-    >>> tokenizer = BertTokenizer('vocab.txt')
+    >>> tokenizer = BertTokenizer.from_pretrained('all-MiniLM-L6-v2')
     >>> encoding = tokenizer.encode('A caf\\u00e9.')
     >>> encoding.tokens
     ['[CLS]', 'a', 'cafe', '.', '[SEP]']

@@ -65,18 +65,11 @@ class ExportError(ZooError):
 def export_block(block, directory, name, example_inputs=None):
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
 
-    The two files are all that MXNet needs::
-
-        net = mx.gluon.SymbolBlock.imports(
-            'dir/name-symbol.json', ['data0', 'data1', 'data2'], 'dir/name-0000.params'
-        )
-        scores = net(words, token_types, valid_length)
-
-    The exported graph takes any batch size and length, as the block does, and returns the block's
-    outputs as they are without labels, lists among them one after the other: the question
-    answering head has two, the scores of starts and of ends, each (batch, length). Before the
-    files get their names they are loaded back, and compared with the block on batches of two
-    sizes. The block stays as it is, hybridized or not.
+    The two files are all that MXNet needs. The graph takes any batch size and length, as the block
+    does, and returns the block's outputs as they are without labels, lists among them one after the
+    other: the question answering head has two, the scores of starts and of ends, each (batch,
+    length). Before the files get their names they are loaded back, and compared with the block on
+    batches of two sizes. The block stays as it is, hybridized or not.
 
     The graph computes in the block's precision (`ZooBlock.cast`). That of a float16 block on the
     CPU has casts to float32 around its products, which a GPU doesn't need: for a GPU, export a
@@ -111,6 +104,15 @@ def export_block(block, directory, name, example_inputs=None):
         If the loaded graph's outputs differ from the block's by more than 1e-5, in float16 2e-3
         (relative to the largest output, where that is above 1). What stood in the directory
         before stays.
+
+    Examples
+    --------
+    >>> from bert import BertForSequenceClassification
+    >>> model = BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
+    >>> symbol, params = export_block(model, 'exported', 'classifier')
+    >>> net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], params)
+    >>> net(mx.nd.array([[101, 7592, 102]]), mx.nd.zeros((1, 3)), mx.nd.array([3])).shape
+    (1, 2)
     """
     _check_block(block)
     if not name or os.path.basename(name) != name:

@@ -94,7 +94,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
     Examples
     --------
-    >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('directory')
+    >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')
     >>> tokenizer.tokenize('Hello, world!')
     ['hello</w>', ',</w>', 'world</w>', '!</w>']
     >>> tokenizer.decode(tokenizer.encode('Hello, world!'))

@@ -72,7 +72,7 @@ class GPT2Tokenizer(BPETokenizer):
 
     Examples
     --------
-    >>> tokenizer = GPT2Tokenizer.from_pretrained('directory')
+    >>> tokenizer = GPT2Tokenizer.from_pretrained('gpt2')
     >>> tokenizer.tokenize('Hello, world!')
     ['Hello', ',', '\\u0120world', '!']
     >>> tokenizer.decode(tokenizer.encode('Hello, world!'))

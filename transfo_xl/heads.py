@@ -52,6 +52,7 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
 
     Examples
     --------
+    >>> from transfo_xl import TransfoXLConfig
     >>> block = TransfoXLLMHeadModel(TransfoXLConfig(vocab_size=100, cutoffs=[20], n_layer=2))
     >>> block.initialize()
     >>> words = mx.nd.array([[31, 51, 99, 7], [15, 5, 0, 7]])

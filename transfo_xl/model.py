@@ -203,7 +203,7 @@ class TransfoXLModel(TransfoXLBlock):
     >>> model = TransfoXLModel(TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2))
     >>> model.initialize()
     >>> hidden, mems = model(mx.nd.array([[31, 51, 99], [15, 5, 0]]))
-    >>> hidden, mems = model(mx.nd.array([[53, 21, 1], [64, 23, 100]]), mems)
+    >>> hidden, mems = model(mx.nd.array([[53, 21, 1], [64, 23, 10]]), mems)
     """
 
     def __init__(self, config, prefix=None, params=None):

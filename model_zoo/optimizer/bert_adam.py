@@ -61,9 +61,12 @@ class BERTAdam(DecoupledAdam):
 
     Examples
     --------
+    >>> from model_zoo.optimizer import WarmupLinearSchedule
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
     >>> schedule = WarmupLinearSchedule(warmup=0.1, t_total=1000, base_lr=2e-5)
-    >>> trainer = gluon.Trainer(net.collect_params(), 'bertadam',
-    ...                         {'wd': 0.01, 'lr_scheduler': schedule})
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'bertadam',
+    ...                            {'wd': 0.01, 'lr_scheduler': schedule})
     """
 
     def __init__(

@@ -3,15 +3,11 @@
 import itertools
 import pathlib
 import re
-import shutil
 
 import commands
 import pages
 import places
 import pytest
-
-from model_zoo import registry
-from model_zoo.pretrained import catalogue
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [
@@ -41,62 +37,6 @@ def cases():
         if DATA_FILE.search(code) or DATA_FOLDER.search(code):
             marks.append(pytest.mark.data)
         yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
-
-
-def optional(request, fixture):
-    """The value of a fixture, or None where it has the test skipped."""
-    try:
-        return request.getfixturevalue(fixture)
-    except pytest.skip.Exception:
-        return None
-
-
-@pytest.fixture(scope='session')
-def shared(tmp_path_factory):
-    """Folder with what all pages share: made-up downloads, shortened data, a cache of weights."""
-    folder = tmp_path_factory.mktemp('shared')
-    places.make_downloads(folder / 'downloaded')
-    return folder
-
-
-@pytest.fixture(scope='session')
-def tiny_models(shared, request):
-    """Tiny models, and a cache with them."""
-    data_dir = optional(request, 'data_dir')
-    minilm_dir = optional(request, 'minilm_dir')
-    vocab = minilm_dir and minilm_dir / 'vocab.txt'
-    models = places.TinyModels(shared / 'models', data_dir, vocab)
-    models.fill_cache(shared / 'mxnet' / 'models')
-    return models
-
-
-@pytest.fixture(scope='session')
-def short_data(shared, data_dir):
-    places.shorten_data(data_dir, shared / 'short')
-    return shared / 'short'
-
-
-@pytest.fixture(scope='session')
-def hub_cache(shared, tiny_models, minilm_dir):
-    """A cache of huggingface_hub's, with tiny models and MiniLM."""
-    tiny_models.fill_hub_cache(shared / 'hub', minilm_dir)
-    return shared / 'hub'
-
-
-@pytest.fixture
-def registries(monkeypatch):
-    """What a page adds to the zoo is taken back after it."""
-    monkeypatch.setattr(registry, '_BUILDERS', dict(registry._BUILDERS))
-    monkeypatch.setattr(catalogue, '_ENTRIES', dict(catalogue._ENTRIES))
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """The folder that a page's blocks run in, and whose models don't stay on the disk."""
-    folder = tmp_path / 'page'
-    folder.mkdir()
-    yield folder
-    shutil.rmtree(folder)
 
 
 def serve_peers(monkeypatch, hub_cache, models):

@@ -1,0 +1,48 @@
+"""The examples of docstrings, which the API reference shows, run and give what they say."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+
+import mxnet as mx
+import pytest
+
+PACKAGES = ('bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'model_zoo', 'transfo_xl')
+
+
+def modules():
+    for package in map(importlib.import_module, PACKAGES):
+        yield package
+        for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
+            yield importlib.import_module(found.name)
+
+
+def cases():
+    """A case a docstring with examples, with the marks of what these need."""
+    for module in modules():
+        for test in doctest.DocTestFinder().find(module, module.__name__):
+            code, marks = ''.join(example.source for example in test.examples), []
+            if re.search('minilm|bert_6_384_12', code, re.IGNORECASE):
+                marks.append(pytest.mark.weights)
+            if re.search("from_pretrained\\('(gpt2|openai-gpt)'", code):
+                marks.append(pytest.mark.data)  # the real vocabularies
+            if code:
+                yield pytest.param(test, marks=marks, id=test.name)
+
+
+@pytest.mark.parametrize('test', cases())
+def test_examples(test, request, shared, tiny_models, registries, folder, monkeypatch):
+    fixtures = {'weights': 'minilm_dir', 'data': 'data_dir'}
+    for mark in {mark.name for mark in request.node.iter_markers()} & fixtures.keys():
+        request.getfixturevalue(fixtures[mark])
+    monkeypatch.setenv('MXNET_HOME', str(shared / 'mxnet'))
+    monkeypatch.chdir(folder)
+    test.globs['mx'] = mx
+    printed = []
+    result = doctest.DocTestRunner().run(test, out=printed.append)
+    assert result.attempted and not result.failed, ''.join(printed)
+
+
+def test_examples_are_found():
+    assert sum(1 for _ in cases()) >= 10
