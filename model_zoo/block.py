@@ -481,9 +481,9 @@ class ZooBlock(MixedPrecision, HybridBlock):
         MissingExtraError
             If the format needs torch or TensorFlow, and it isn't installed.
         """
+        architecture = self.huggingface_name or type(self).__name__
         if format != 'native':  # first of all, since this may fail
             named = self.tensors_in(format)
-            architecture = self.huggingface_name or type(self).__name__
             config_name, fields = self.config.to_format(format, architecture)
         make_writable_dir(directory)
         tokenizer = tokenizer or self.own_tokenizer()
@@ -492,7 +492,7 @@ class ZooBlock(MixedPrecision, HybridBlock):
         if tokenizer is not None:
             tokenizer.save_pretrained(directory)
         if format == 'native':
-            self.config.to_json_file(os.path.join(directory, 'config.json'))
+            self.config.to_json_file(os.path.join(directory, 'config.json'), architecture)
             self.save_parameters(os.path.join(directory, 'model.params'))
             return
         write_json(os.path.join(directory, config_name), fields)

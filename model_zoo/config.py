@@ -123,11 +123,20 @@ class Config:
         """The configuration as indented JSON, with its keys sorted."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
 
-    def to_json_file(self, path):
-        """Write the configuration and the family's name to `path`, whole or not at all."""
+    def to_json_file(self, path, architecture=None):
+        """Write the configuration and the family's name to `path`, whole or not at all.
+
+        Parameters
+        ----------
+        path : str
+        architecture : str, optional
+            Name of the class of block that it is of.
+        """
         fields = self.to_dict()
         if self.model_type is not None:
             fields['model_type'] = self.model_type
+        if architecture is not None:
+            fields['architectures'] = [architecture]
         write_json(path, fields)
 
     def _check_positive(self, *names):

@@ -28,6 +28,7 @@ import os
 import sys
 import types
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 import numpy as np
 

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
 from bert import BertTokenizer

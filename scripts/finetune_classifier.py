@@ -77,7 +77,10 @@ def parse_arguments(argv=None):
     add('--labels', nargs='+', help='custom task: default: those of the training file, sorted')
     add('--header', action='store_true', help='files with numbered columns have a first line')
     add('--regression', action='store_true', help='custom task: the labels are numbers')
-    add('--max_len', type=int, default=128, help='of the tokens, the special ones counted')
+    add(
+        '--max_len', '--max_seq_length', type=int, default=128,
+        help='of the tokens, the special ones counted',
+    )  # fmt: skip
     add('--round_to', type=int, help='pad batches to multiples of this length')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     add_training_arguments(parser)

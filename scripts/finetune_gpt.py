@@ -15,6 +15,7 @@ model, and predicts the endings of stories without answers.
 import os
 import sys
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
 from gpt import OpenAIGPTDoubleHeadsModel

@@ -32,6 +32,7 @@ from model_zoo.data.pretraining import (
     RawTextLoader,
     SampleOptions,
     describe_files,
+    matching_files,
 )
 from model_zoo.errors import InputError
 from model_zoo.training import (
@@ -129,6 +130,15 @@ def check_arguments(args):
         path = getattr(args, name)
         if path is not None and os.path.isdir(path):
             setattr(args, name, os.path.join(path, '*.npz'))
+
+
+def check_data_files(args):
+    for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
+        try:
+            if getattr(args, name) is not None:
+                matching_files(getattr(args, name))
+        except InputError as error:
+            raise InputError(f'--{name}: {error}') from None
 
 
 def has_text(args):
@@ -260,6 +270,7 @@ def train(args, model, tokenizer, data, workers):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    check_data_files(args)
     workers = make_workers(args.comm_backend)
     ctx = start_run(args, 'lm', workers)
     model, tokenizer = make_model(args, ctx)

@@ -32,6 +32,7 @@ from model_zoo.training import (
     divide_train_batch_size,
     make_workers,
     mean_over_examples,
+    name_labels,
     run_inference,
     run_training,
     segment_files,
@@ -131,11 +132,16 @@ def train(args, model, tokenizer, features, loader, evaluator, workers):
         config=training_config(
             args, FREE, train_file=f'{len(features)} examples with checksum {checksum}'
         ),
-        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
+        save_best=lambda folder: save_model(folder, model, tokenizer),
         predict=evaluator.predict if args.do_eval else None,
         results={'choices': len(features[0].choices)},
         workers=workers,
     )
+
+
+def save_model(folder, model, tokenizer):
+    name_labels(model, 'swag')
+    model.save_pretrained(folder, tokenizer)
 
 
 def main(argv=None):

@@ -269,6 +269,7 @@ def train(args, labels, model, tokenizer, data, evaluator, workers):
                 model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)
             ],
             lambda batch: (batch.num_words,),
+            unit='words',
         ),
         evaluator.evaluate,
         name='bert_tagging',

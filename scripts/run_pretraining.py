@@ -15,6 +15,7 @@ import logging
 import os
 import sys
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
 from bert import BertForPreTraining

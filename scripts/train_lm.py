@@ -258,7 +258,9 @@ def train(args, task, tokenizer, evaluate):
         args,
         task.block,
         loader,
-        Objective(lambda batch: [task.mean_loss(batch)], lambda batch: (batch.count,)),
+        Objective(
+            lambda batch: [task.mean_loss(batch)], lambda batch: (batch.count,), unit='tokens'
+        ),
         evaluate,
         name='lm',
         title=f'{os.path.basename(args.train_file)}, {args.family}',

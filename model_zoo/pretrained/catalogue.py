@@ -5,6 +5,7 @@ Each family registers its entries from its ``zoo.py``.
 
 import dataclasses
 import fnmatch
+import os
 from typing import Optional, Tuple
 
 from ..errors import InputError, UnknownNameError
@@ -189,6 +190,12 @@ def resolve_alias(name):
         names = [*entry.names, *(f'{entry.model}_{dataset}' for dataset in datasets)]
         if name in names or name == entry.hub or (entry.default and name == entry.model):
             return entry.model, entry.dataset
+    if os.path.isfile(name) or os.sep in name:
+        what = 'a file, not a folder' if os.path.isfile(name) else 'no such folder'
+        raise UnknownNameError(
+            f'{name!r}: {what}, and no name of pretrained weights; '
+            'model_zoo.pretrained.list_pretrained() has the names'
+        )
     known = [name for entry in entries for name in (entry.full_name, *entry.names)]
     raise UnknownNameError.of('pretrained model', name, known)
 

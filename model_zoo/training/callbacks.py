@@ -58,10 +58,13 @@ class ProgressLogger(Callback):
 
     def line(self, loop, record):
         """What the log says of a record."""
+        unit = loop.state.unit
+        losses = {name: value for name, value in record.items() if name.endswith('_loss')}
+        terms = ', '.join(f'{name}={value:.4f}' for name, value in losses.items())
         return (
             f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.num_steps}] '
-            f'loss={record["loss"]:.4f}, lr={record["lr"]:.7f}, '
-            f'grad_norm={record["grad_norm"]:.3f}, {record["samples_per_second"]:.1f} samples/s, '
+            f'loss={record["loss"]:.4f}{terms and f" ({terms})"}, lr={record["lr"]:.7f}, '
+            f'grad_norm={record["grad_norm"]:.3f}, {record[f"{unit}_per_second"]:.1f} {unit}/s, '
             f'ETA {_duration(loop.seconds_left)}'
         )
 

@@ -206,11 +206,11 @@ def run_training(
         return state
     best = state.best
     logger.info(
-        'best epoch: %d of %d, %s %.4f; %.0f s of training',
+        '%s epoch: %d of %d%s; %.0f s of training',
+        'last' if evaluate is None else 'best',
         best['epoch'],
         len(state.epochs),
-        score_name,
-        best['score'],
+        '' if evaluate is None else f', {score_name} {best["score"]:.4f}',
         state.seconds,
     )
     model.load_parameters(files.path(best['epoch']))

@@ -2,11 +2,14 @@
 """
 
 import json
+import logging
 import os
 
 from ..errors import InputError
 
 __all__ = ['check_labels', 'labels_of_folder', 'name_labels']
+
+logger = logging.getLogger(__name__)
 
 
 def labels_of_folder(folder):
@@ -27,12 +30,8 @@ def labels_of_folder(folder):
     InputError
         If the configuration names the classes in another form.
     """
-    try:
-        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
-        return None  # no folder; one with a bad configuration is complained about by the model
-    if not isinstance(config, dict) or not {'finetuning_task', 'id2label'} <= set(config):
+    config = _config_of(folder)
+    if not {'finetuning_task', 'id2label'} <= set(config):
         return None
     labels = config['id2label']
     if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
@@ -43,8 +42,20 @@ def labels_of_folder(folder):
     return [str(labels[str(number)]) for number in range(len(labels))]
 
 
+def _config_of(folder):
+    """The fields of a folder's ``config.json``, none if there is no such folder."""
+    try:
+        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+            config = json.load(file)
+    except (OSError, ValueError):
+        return {}  # one with a bad configuration is complained about by the model
+    return config if isinstance(config, dict) else {}
+
+
 def check_labels(task, folder):
-    """Raise InputError if a model of ours was trained for other classes than the task's.
+    """Raise InputError if a model of ours can't have been trained for a task.
+
+    One that was trained for another task with the same classes is warned of.
 
     Parameters
     ----------
@@ -52,12 +63,22 @@ def check_labels(task, folder):
     folder : str
         Or a model's name.
     """
+    trained = _config_of(folder).get('finetuning_task')
+    if trained is None:
+        return  # no folder, or not one of our training scripts'
     labels = labels_of_folder(folder)
-    if labels is not None and not task.regression and labels != list(task.require_labels()):
-        raise InputError(
-            f'the model {folder!r} tells {", ".join(labels)} apart, and {task.name} has the labels '
-            f'{", ".join(task.labels)}'
+    wanted = None if task.regression else list(task.require_labels())
+    if labels != wanted:
+        there, here = (
+            'has no classes' if names is None else f'tells {", ".join(names)} apart'
+            for names in (labels, wanted)
         )
+        raise InputError(
+            f'the model {folder!r} was trained for {trained}, where it {there}; a model for '
+            f'{task.name} {here}'
+        )
+    if trained != task.name:
+        logger.warning('the model %r was trained for %s, not for %s', folder, trained, task.name)
 
 
 def name_labels(model, task, labels=None):
@@ -71,7 +92,7 @@ def name_labels(model, task, labels=None):
         In the order of their numbers.
     """
     extras = model.config.extras
-    extras.update(architectures=[type(model).__name__], finetuning_task=task)
+    extras['finetuning_task'] = task
     if labels is not None:
         extras['id2label'] = {str(number): label for number, label in enumerate(labels)}
         extras['label2id'] = {label: number for number, label in enumerate(labels)}

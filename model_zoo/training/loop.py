@@ -44,15 +44,17 @@ class TrainingState:
         and before its evaluation has ended, `batch` is the number of batches.
     seconds : float
         Spent on training, without evaluation.
+    unit : str
+        What the objective's last term is the mean over, here called examples.
     examples, tokens : int
         Trained on, of all epochs and workers. Tokens are counted only if the objective does.
     epoch_loss, epoch_examples, epoch_seconds : float, int, float
         Sum of the losses of this epoch's examples, their number, and the time spent on them.
     log : list of dict
-        A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second,
-        seconds (of training since the start). An objective of several terms adds a loss for each,
-        and their accuracies; one that counts tokens tokens_per_second; float16 loss_scale and
-        skipped (updates left out so far).
+        A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
+        (or of another `unit`), seconds (of training since the start). An objective of several terms
+        adds a loss for each, and their accuracies; one that counts tokens tokens_per_second;
+        float16 loss_scale and skipped (updates left out so far).
     epochs : list of dict
         A record each evaluation, which follows an epoch unless it has an interval of its own:
         epoch (from 1), step, train_loss, score, report, train_seconds and evaluation_seconds (of
@@ -65,6 +67,7 @@ class TrainingState:
     epoch: int = 0
     batch: int = 0
     seconds: float = 0.0
+    unit: str = 'samples'
     examples: int = 0
     tokens: int = 0
     epoch_loss: float = 0.0
@@ -237,7 +240,7 @@ class TrainingLoop:
         self.block = block
         self.trainer = trainer
         self.num_steps = num_steps
-        self.state = TrainingState(loss_scale=loss_scale)
+        self.state = TrainingState(loss_scale=loss_scale, unit=objective.unit)
         self._objective = objective
         self._loader = loader
         self._schedule = schedule
@@ -523,7 +526,7 @@ class TrainingLoop:
             'loss': loss_sum / totals[-1][finite].sum(),
             'lr': window[-1].lr,
             'grad_norm': norms[-1],
-            'samples_per_second': examples / seconds,
+            f'{state.unit}_per_second': examples / seconds,
             'seconds': state.seconds,
         }
         if terms > 1:

@@ -20,13 +20,14 @@ class Objective(NamedTuple):
         batch, called in ``autograd.record()``. With `accuracies` as many arrays follow: how many
         of the things that a term is the mean over were predicted right.
     counts : callable
-        ``counts(batch) -> tuple of numbers``: over how many things each term is the mean. Those of
-        the last term are called examples in logs and records.
+        ``counts(batch) -> tuple of numbers``: over how many things each term is the mean.
     names : tuple of str
         Of the terms. With more than one, records have a loss (and an accuracy) for each.
     accuracies : bool
     tokens : callable, optional
         ``tokens(batch) -> int``, for logs.
+    unit : str
+        What the last term is the mean over, for logs and records: ``words_per_second``.
     """
 
     terms: Callable
@@ -34,6 +35,7 @@ class Objective(NamedTuple):
     names: Tuple[str, ...] = ('loss',)
     accuracies: bool = False
     tokens: Optional[Callable] = None
+    unit: str = 'samples'
 
     @property
     def num_sums(self):

@@ -40,7 +40,7 @@ def write_results(path, args, state=None, **more):
         results['training'] = {
             'steps': state.step,
             'seconds': state.seconds,
-            'samples_per_second': state.examples / state.seconds if state.seconds else None,
+            f'{state.unit}_per_second': state.examples / state.seconds if state.seconds else None,
             'best_epoch': state.best['epoch'] if state.best else None,
             'epochs': state.epochs,
             'log': state.log,

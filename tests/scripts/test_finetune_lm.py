@@ -177,6 +177,7 @@ def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path,
 def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
     argv = arguments('--train_corpus', data / 'text.txt', '--training_steps', 2)
     assert run(script, *argv) == 0
+    assert 'mlm_loss=' in (tmp_path / 'out' / 'log_lm.txt').read_text()
     best = tmp_path / 'out' / 'best_model'
     task = tmp_path / 'task'
     task.mkdir()
@@ -257,7 +258,7 @@ def test_bad_data(script, data, arguments, tmp_path, capsys):
     (tmp_path / 'part.npz').write_bytes(b'PK')
     text = data / 'text.txt'
     for flags, message in [
-        (['--train_corpus', tmp_path / 'nothing'], 'no file matches'),
+        (['--train_corpus', tmp_path / 'nothing'], '--train_corpus: no file matches'),
         (['--train_corpus', tmp_path / 'one.txt'], 'only one document'),
         (['--train_corpus', tmp_path / 'latin.txt'], 'latin.txt'),
         (['--train_corpus', text, '--max_seq_length', 99], 'the model takes 24 tokens at most'),

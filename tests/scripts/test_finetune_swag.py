@@ -77,6 +77,9 @@ def test_training_learns_and_writes_its_files(trained):
     ]
     assert len(rows) == 11 and {row[-1] for row in rows[1:]} == {''}
     assert (trained / 'curves.png').exists() and (trained / 'log_swag.txt').exists()
+    config = json.loads((trained / 'best_model' / 'config.json').read_text())
+    assert config['architectures'] == ['BertForMultipleChoice']
+    assert config['finetuning_task'] == 'swag'
 
 
 def test_the_best_model_takes_any_number_of_choices(trained):

@@ -81,7 +81,7 @@ def test_training_learns_and_writes_its_files(trained, data):
     assert results['best_model']['test']['f1'] >= 0.95
     assert results['predictions'] == ['dev_predictions.txt', 'test_predictions.txt']
     words = sum(len(each.words) for each in read_conll(data / 'train.txt'))
-    examples = results['training']['samples_per_second'] * results['training']['seconds']
+    examples = results['training']['words_per_second'] * results['training']['seconds']
     assert examples == pytest.approx(3 * words)  # each word once an epoch, in windows or not
 
 

@@ -89,6 +89,8 @@ def trained(script, data, tmp_path_factory):
 def test_perplexity_falls_and_files_are_written(trained, family, data):
     results = json.loads((trained[family] / 'results.json').read_text())
     first, last = (epoch['report']['dev'] for epoch in results['training']['epochs'])
+    training = results['training']
+    assert training['tokens_per_second'] > 0 and 'samples_per_second' not in training
     assert last['perplexity'] < first['perplexity'] < results['vocab_size'] / 3
     assert last['perplexity'] == pytest.approx(np.exp(last['loss']))
     words = len((data / 'eval.txt').read_text().split())

@@ -106,3 +106,17 @@ def test_the_checks_see_something(tmp_path):
     assert {'model_zoo', *FAMILIES} <= set(rooms())
     assert 'model_zoo' in imports(ROOT / 'bert' / 'model.py')
     assert len(sources('model_zoo')) > 10
+
+
+@pytest.mark.parametrize('path', sorted((ROOT / 'scripts').glob('*.py')), ids=lambda p: p.name)
+def test_commands_load_our_packages_before_mxnet(path):
+    """So that Ctrl-C while MXNet loads is met, and MXNet gets its threads."""
+    imported = []
+    for node in ast.parse(path.read_text(encoding='utf-8')).body:
+        if isinstance(node, ast.Import):
+            imported += [alias.name.split('.')[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported.append(node.module.split('.')[0])
+    ours = {'model_zoo', 'bert', 'gpt', 'gpt2', 'transfo_xl', 'bert_embedding', 'run_pretraining'}
+    first = next(name for name in imported if name in ours | {'mxnet', 'gluonnlp'})
+    assert first in ours
