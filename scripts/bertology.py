@@ -13,7 +13,8 @@ where its tokens look. With ``--try_masking`` heads are turned off, the least im
 until the metric falls below ``--masking_threshold`` of what it was; then they are pruned, metric,
 speed and size before and after are measured, and ``pruned_model/`` is for ``from_pretrained`` and
 for every other script. (A language model's metric is 1 / perplexity.) After any end of the run, the
-same command with ``--resume`` doesn't repeat what was measured.
+same command with ``--resume`` doesn't repeat what was measured, and one without it is refused while
+that waits in ``results.json.part``.
 """
 
 import json
@@ -23,9 +24,9 @@ import sys
 import time
 from typing import NamedTuple
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 import numpy as np
-from tqdm import tqdm
 
 from bert import BertForSequenceClassification
 from bert.finetuning import make_task_model
@@ -56,6 +57,7 @@ from model_zoo.data import (
 from model_zoo.data.lines import read_text
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.files import make_writable_dir
+from model_zoo.progress import progress
 from model_zoo.training import (
     InterruptGuard,
     ModelChoice,
@@ -74,11 +76,13 @@ from model_zoo.training import (
 logger = logging.getLogger('bertology')
 
 
-# What may differ when a run is resumed: where things are, which are compared, and what is drawn.
+# What may differ when a run is resumed: where things are; what they hold is compared.
 FREE = (
     'data_dir', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters', 'vocab_file',
-    'hparams', 'sentence',
+    'hparams',
 )  # fmt: skip
+OF_BERT = 'task_name', 'data_dir', 'max_seq_length'
+OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
 class Family(NamedTuple):
@@ -101,13 +105,15 @@ CONFIG_CLASSES = {
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('data').add_argument
-    add('--task_name', default='MRPC', help=f'of BERT: one of {", ".join(list_tasks())}')
-    add('--data_dir', help="folder of the task's TSV files; default: GluonNLP downloads them")
+    add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}; default: MRPC')
+    add('--data_dir', help="of BERT: folder of the task's TSV files; default: GluonNLP downloads "
+        'them')  # fmt: skip
     add('--metric_name', help='for masking; default: that by which the task compares models')
-    add('--max_seq_length', type=int, default=128, help='of BERT: tokens, the special ones counted')
+    add('--max_seq_length', type=int, help='of BERT: tokens, the special ones counted; default: '
+        '128')  # fmt: skip
     add('--eval_file', help='of OpenAI GPT and GPT-2: text in UTF-8')
-    add('--block_size', type=int, help='its tokens are read so many at a time; default: 128, or '
-        'what the model takes if that is less')  # fmt: skip
+    add('--block_size', type=int, help='of OpenAI GPT and GPT-2: how many tokens are read at a '
+        'time; default: 128, or what the model takes if that is less')  # fmt: skip
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
     add('--batch_size', type=int, default=8, help='does not matter for the results')
     add = parser.add_argument_group('analysis').add_argument
@@ -144,6 +150,8 @@ def check_arguments(args):
     for name in ('masking_threshold', 'masking_amount'):
         if not 0 < getattr(args, name) < 1:
             raise InputError(f'--{name} {getattr(args, name)}: give a number between 0 and 1')
+    if not all(sentence.strip() for sentence in args.sentence or ()):
+        raise InputError('--sentence: there is nothing in it; give a text')
     if args.model is None:
         raise InputError('give --model, a name or a folder')
 
@@ -156,9 +164,17 @@ def find_family(args):
         raise InputError(
             f'--model {args.model!r}: {what}; heads of {", ".join(CONFIG_CLASSES)} can be looked at'
         )
-    if args.family != 'bert' and args.eval_file is None:
-        raise InputError(f'--model {args.model!r} is a language model: it needs --eval_file')
-    if len(args.sentence or ()) > (2 if args.family == 'bert' else 1):
+    is_bert = args.family == 'bert'
+    kind = 'a BERT' if is_bert else 'a language model'
+    for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
+        if getattr(args, name) is not None:
+            raise InputError(f'--{name} is not for {kind}, which --model {args.model!r} is')
+    if is_bert:
+        args.task_name = args.task_name or 'MRPC'
+        args.max_seq_length = 128 if args.max_seq_length is None else args.max_seq_length
+    elif args.eval_file is None:
+        raise InputError(f'--model {args.model!r} is {kind}: it needs --eval_file')
+    if len(args.sentence or ()) > (2 if is_bert else 1):
         raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
 
 
@@ -208,6 +224,14 @@ class Classification:
         order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
         return dict(compute_metrics(self._task, self._labels, rows[order]))
 
+    def baseline(self):
+        """The task's metrics, by name, of always giving the commonest label, or the mean grade."""
+        if self._task.regression:
+            guess = np.mean(self._labels)
+        else:
+            guess = np.bincount(self._labels).argmax()
+        return dict(compute_metrics(self._task, self._labels, np.full_like(self._labels, guess)))
+
     def encode(self, sentences):
         """The model's inputs for a sentence or two, and its tokens."""
         encoded = self.tokenizer.encode(*sentences, max_length=self._max_len)
@@ -232,7 +256,9 @@ class LanguageModel:
 
         self.model, self.tokenizer = ModelChoice(args).build(family.head, open_own, ctx)
         longest = self.model.context_length
-        self._size = size = min(128, longest) if args.block_size is None else args.block_size
+        if args.block_size is None:
+            args.block_size = min(128, longest)
+        size = args.block_size
         if not 2 <= size <= longest:
             raise InputError(f'--block_size {size}: give 2 to {longest}, the tokens that the model '
                              'takes')  # fmt: skip
@@ -264,8 +290,11 @@ class LanguageModel:
         loss = sum(float(loss.asscalar()) for loss in losses) / sum(counts)
         return {'likelihood': float(np.exp(-loss)), 'perplexity': float(np.exp(loss))}
 
+    def baseline(self):
+        """None: a text has no labels to guess."""
+
     def encode(self, sentences):
-        """The model's inputs for a sentence, and its tokens."""
+        """The model's inputs for a sentence, and its tokens as the vocabulary has them."""
         ids = self.tokenizer.encode(sentences[0])
         if not 0 < len(ids) <= self.model.context_length:
             raise InputError(
@@ -273,7 +302,7 @@ class LanguageModel:
                 f'{self.model.context_length}'
             )
         words = mx.nd.array([ids], ctx=self._ctx, dtype='int32')
-        return [words], [self.tokenizer.decode([number]) for number in ids]
+        return [words], self.tokenizer.convert_ids_to_tokens(ids)
 
 
 def draw_attention(args, task):
@@ -292,9 +321,9 @@ def draw_attention(args, task):
     return {'tokens': tokens, 'pictures': names}
 
 
-def nested(values):
+def nested(values, kind=float):
     """An array of heads as lists for JSON, with None for those that aren't there."""
-    return [[None if np.isnan(value) else float(value) for value in row] for row in values]
+    return [[None if np.isnan(value) else kind(value) for value in row] for row in values]
 
 
 def ranks(importance):
@@ -361,7 +390,7 @@ def sequences_per_second(task, guard):
     speeds = []
     for _ in range(3):
         started, count = time.perf_counter(), 0
-        for batch in tqdm(task.loader, 'speed', disable=None, leave=False):
+        for batch in progress(task.loader, 'batches', 'speed'):
             guard.check()
             task.predict(batch).wait_to_read()
             count += batch.valid_length.shape[0]
@@ -409,6 +438,33 @@ def prune(args, task, study, scores, importance):
     }
 
 
+def compare_with_baseline(args, task, scores, results):
+    """Add the scores of a guess to the results; warn if the model isn't, or needn't be, better."""
+    baseline = task.baseline()
+    if baseline is None:
+        return
+    results['baseline'] = baseline
+    logger.info('baseline, of always giving the same answer: %s', baseline)
+    score, guess = scores[task.metric], baseline[task.metric]
+    if not score > guess:
+        logger.warning(
+            "the model's %s, %.4f, is not above the baseline's, %.4f: then what its heads do says "
+            'little, and masking them nothing; train it for the task first',
+            task.metric,
+            score,
+            guess,
+        )
+    elif args.try_masking and args.masking_threshold * score <= guess:
+        logger.warning(
+            "--masking_threshold %g lets the model's %s fall to %.4f, which is not above the "
+            "baseline's, %.4f: a higher one says more",
+            args.masking_threshold,
+            task.metric,
+            args.masking_threshold * score,
+            guess,
+        )
+
+
 def main(argv=None):
     args = parse_arguments(argv)
     find_family(args)
@@ -420,8 +476,10 @@ def main(argv=None):
     job = training_config(
         args, FREE, model=f'parameters with checksum {model_checksum(task.model)}', data=task.data
     )
-    output = os.path.join(args.output_dir, 'results.json')
-    with PartialOutput(output, job, args.resume) as partial, InterruptGuard() as guard:
+    partial = PartialOutput(os.path.join(args.output_dir, 'results.json'), job, args.resume)
+    if partial.is_complete():
+        return
+    with partial, InterruptGuard() as guard:
         results = {'attention': draw_attention(args, task)} if args.sentence else {}
         study = Study(args, task, partial, guard)
         scores, importance, entropy = study.measure()
@@ -432,13 +490,16 @@ def main(argv=None):
             scores=scores,
             entropy=nested(entropy),
             importance=nested(importance),
-            ranks=nested(ranks(importance)),
+            ranks=nested(ranks(importance), int),
         )
         logger.info('scores: %s', scores)
-        write_results(output, vars(args), **results)
+        compare_with_baseline(args, task, scores, results)
         if args.try_masking:
+            write_results(partial.path, vars(args), **results)
+            if not scores[task.metric] > 0:  # which prune refuses, and would again
+                partial.remove()
             results['pruning'] = prune(args, task, study, scores, importance)
-            write_results(output, vars(args), **results)
+        write_results(partial.path, vars(args), **results, job=job)  # the job says: complete
         partial.remove()
 
 

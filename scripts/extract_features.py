@@ -18,9 +18,11 @@ and don't round: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``lay
 ``bounds`` (lines + 1,): the tokens of line i are numbers ``bounds[i]`` to ``bounds[i + 1]``. Inputs
 may be larger than the memory. ``OUTPUT.results.json`` tells what was done. Until the output is
 complete, the lines that are done wait in the folder ``OUTPUT.part``; after any end of the run, the
-same command with ``--resume`` goes on behind them.
+same command with ``--resume`` goes on behind them, and one without it is refused while they are
+there.
 """
 
+import argparse
 import array
 import itertools
 import json
@@ -31,9 +33,9 @@ import time
 import zipfile
 import zlib
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 import numpy as np
-from tqdm import tqdm
 
 from bert import BertConfig, BertModel
 from bert.finetuning import tokenizer_opener
@@ -42,6 +44,7 @@ from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
 from model_zoo.files import atomic_write
 from model_zoo.pretrained import find_vocab_file
+from model_zoo.progress import progress
 from model_zoo.training import (
     InterruptGuard,
     ModelChoice,
@@ -117,7 +120,12 @@ def parse_arguments(argv=None):
 
 def layer_numbers(text):
     """``'-1,-2'`` -> [-1, -2]"""
-    return [int(number) for number in text.split(',')]
+    try:
+        return [int(number) for number in text.split(',')]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a list of numbers such as -1,-2,-3,-4'
+        ) from None
 
 
 def make_model(args, ctx):
@@ -165,12 +173,23 @@ def split(line):
 
 
 def describe_input(path):
-    """Number of lines, all of which can be read, and a checksum of them."""
-    count, checksum = 0, 0
+    """Number of lines, all of which can be read, and a checksum of them.
+
+    Warns of lines that look like pairs and aren't.
+    """
+    count, checksum, single = 0, 0, 0
     for _, line in read_lines(path):
         count, checksum = count + 1, zlib.crc32(line.encode(), checksum)
+        single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
         raise InputError(f'--input_file {path!r} is empty')
+    if single:
+        logger.warning(
+            '%d of %d lines have ||| without a space and a text on both sides: each is one text, '
+            "as in Google's script",
+            single,
+            count,
+        )
     return count, f'{count} lines with checksum {checksum:08x}'
 
 
@@ -284,7 +303,6 @@ class Arrays:
             write_array(archive, 'bounds', '<i8', bounds.shape, [bounds])
             write_array(archive, 'tokens', f'<U{width}', (len(ids),), names)
             write_array(archive, 'values', '<f4', (len(ids), *self._shape), values)
-        partial.remove()
 
 
 def write_array(archive, name, dtype, shape, parts):
@@ -314,6 +332,7 @@ def main(argv=None):
     check_files(args, 'input_file', 'bert_config_file', 'vocab_file')
     if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
+    args.output_file = PartialOutput.target(args.output_file)
     cli.setup_logging()
     # that a line can't be read is to be known of before the work
     count, described = describe_input(args.input_file)
@@ -324,30 +343,36 @@ def main(argv=None):
     output = form(args.layers, model.config.hidden_size, tokenizer.vocab)
     job = describe_job(args, described, model, tokenizer)
     lines = (line for _, line in read_lines(args.input_file))
+    about = f'{args.output_file}.results.json'
+    partial = PartialOutput(args.output_file, job, args.resume, about)
+    if partial.is_complete():
+        return
     started = time.perf_counter()
-    with PartialOutput(args.output_file, job, args.resume) as partial, InterruptGuard() as guard:
+    with partial, InterruptGuard() as guard:
         done = partial.count
         results = extract(args, model, tokenizer, lines, ctx, done, guard)
-        results = tqdm(results, total=count, unit=' lines', disable=None)
+        results = progress(results, 'lines', total=count, leave=True)
         tokens, cut = keep(results, output, partial, guard)
         output.finish(partial)
+        seconds = time.perf_counter() - started
+        write_results(
+            about,
+            vars(args),
+            lines=count,
+            tokens=tokens,
+            cut_lines=cut,
+            resumed_after=done,
+            seconds=seconds,
+            lines_per_second=(count - done) / seconds,
+            model=model.config.to_dict(),
+            job=job,
+        )
+        partial.remove()
     if cut:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
         )
-    seconds = time.perf_counter() - started
     logger.info('%s: %d lines, %d tokens, %.1f s', args.output_file, count, tokens, seconds)
-    write_results(
-        f'{args.output_file}.results.json',
-        vars(args),
-        lines=count,
-        tokens=tokens,
-        cut_lines=cut,
-        resumed_after=done,
-        seconds=seconds,
-        lines_per_second=(count - done) / seconds,
-        model=model.config.to_dict(),
-    )
 
 
 if __name__ == '__main__':

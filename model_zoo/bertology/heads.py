@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
-from tqdm import tqdm
 
 from ..errors import InputError
+from ..progress import progress
 
 __all__ = ['HeadMeasures', 'attention_of', 'measure_heads', 'normalize_importance']
 
@@ -55,7 +55,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
     head_mask : numpy.ndarray, shape (layers, heads), optional
         1 keeps a head, 0 turns it off.
     title : str, optional
-        Shown before the progress bar, on a terminal.
+        Shown with the progress.
     guard : model_zoo.training.InterruptGuard, optional
         Asked before each batch.
 
@@ -76,7 +76,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
     importance, there = entropy.copy(), ~np.isnan(entropy)
     tokens, outputs = 0, []
     with _watched(block), _without_gradients(block):
-        for batch in tqdm(loader, title, disable=None, leave=False):
+        for batch in progress(loader, 'batches', title):
             if guard is not None:
                 guard.check()
             mask = None

@@ -57,7 +57,7 @@ class ClassifierFeatures:
         special, texts = (3, 2) if task.is_pair else (2, 1)
         if max_len < special + texts:
             raise InputError(
-                f'max_len {max_len} is too small: {task.name} needs at least {special + texts} '
+                f'a length of {max_len} is too small: {task.name} needs at least {special + texts} '
                 f'({special} special tokens and one of each text)'
             )
         self.tokenizer = tokenizer
@@ -96,7 +96,7 @@ class ClassifierFeatures:
                 )
         if cut:
             logger.warning(
-                '%d of %d examples of %s have more than max_len=%d tokens and were cut',
+                '%d of %d examples of %s have more than %d tokens and were cut',
                 cut,
                 len(examples),
                 self.task.name,

@@ -262,13 +262,15 @@ class CheckpointStore:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def check_same_config(saved, current):
+def check_same_config(saved, current, instead='leave --resume out to start anew'):
     """Raise InputError, naming the flags, unless `current` is what the training began with.
 
     Parameters
     ----------
     saved, current : dict
         Name of the flag without its dashes -> value, plain JSON.
+    instead : str
+        What else than giving the same values the user can do.
     """
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [
@@ -278,8 +280,7 @@ def check_same_config(saved, current):
     ]
     if differing:
         raise InputError(
-            f'cannot resume: {"; ".join(differing)}; give the same value, or leave --resume out '
-            'to start anew'
+            f'cannot resume: {"; ".join(differing)}; give the same value, or {instead}'
         )
 
 

@@ -24,22 +24,28 @@ _JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
 class PartialOutput:
     """Records of finished work, in the folder ``OUTPUT.part`` until the output is complete.
 
-    To be used in a ``with`` statement. Whatever ends the run, each record is there whole or not at
-    all: the file of their ends is written after that of the records. A folder without a record is
-    removed. Ends the run with `Interrupted` where `StopRequested` was raised.
+    To be used in a ``with`` statement, unless it `is_complete` already. Whatever ends the run, each
+    record is there whole or not at all: the file of their ends is written after that of the
+    records. A folder without a record is removed. Ends the run with `Interrupted` where
+    `StopRequested` was raised.
 
     Parameters
     ----------
     path : str
-        The output.
+        The output, a file (see `target`).
     job : dict
         Flag without its dashes -> value, plain JSON: what must be the same for a run to go on
         (`training_config`).
     resume : bool
-        Go on with what an earlier run has left; without it, that is replaced.
+        Go on with what an earlier run has left; without it, that is refused.
+    results : str, optional
+        JSON file that has the job under the key ``job`` if the output is complete; default: the
+        output.
 
     Attributes
     ----------
+    path : str
+        The output, the target if a link was given.
     folder : str
     count : int
         Records that are there.
@@ -47,16 +53,59 @@ class PartialOutput:
     Raises
     ------
     InputError
-        On entering, if the folder can't be written to, belongs to another job, or is in use by
-        another run; later, if a record can't be written.
+        If the output is something else than a file; on entering, if the folder can't be written to,
+        has records of another job, or any where `resume` is false, or is in use by another run;
+        later, if a record can't be written.
     CheckpointError
         On entering, if the folder is damaged.
     """
 
-    def __init__(self, path, job, resume=False):
-        self.path, self.folder = path, f'{path}.part'
+    def __init__(self, path, job, resume=False, results=None):
+        self.path = self.target(path)
+        self.folder = f'{self.path}.part'
         self._job, self._resume = job, resume
+        self._results = results or self.path
         self._ends = [0]
+
+    @staticmethod
+    def target(path):
+        """The file that is written for a path: what a link points to, which stays a link.
+
+        Raises
+        ------
+        InputError
+            If it is there and isn't a regular file, which couldn't be replaced; or names none.
+        """
+        target = os.path.realpath(path) if os.path.islink(path) else path
+        problem = None
+        if not os.path.basename(target):
+            problem = 'that is not the name of a file'
+        elif os.path.isdir(target):
+            problem = 'it is a folder'
+        elif os.path.lexists(target) and not os.path.isfile(target):
+            problem = 'it is not a regular file'
+        if problem is not None:
+            raise InputError(f'cannot write {path!r}: {problem}; give the name of a file')
+        return target
+
+    def is_complete(self):
+        """Whether the run is to go on with one that has done this job to its end; logs that.
+
+        Raises
+        ------
+        InputError
+            If that has done another job.
+        """
+        if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
+            return False
+        try:
+            with open(self._results, encoding='utf-8') as file:
+                finished = dict(json.load(file)['job'])
+        except (OSError, KeyError, TypeError, ValueError):
+            return False
+        check_same_config(finished, self._job)
+        logger.info('%s is already complete', self.path)
+        return True
 
     @property
     def count(self):
@@ -108,24 +157,35 @@ class PartialOutput:
             ) from error
 
     def _begin(self):
-        saved = self._read_job()
-        if self._resume and saved is not None:
-            check_same_config(saved, self._job)
-            self._ends += self._read_ends()
+        if self._resume:
+            self._take_back()
+        ends = self._read_ends()
+        if ends and not self._resume:
+            raise InputError(
+                f'{self.folder!r} has what an interrupted run has finished: add --resume to go on '
+                'with it, or remove that folder to start anew'
+            )
+        saved = self._read_job() if self._resume else None
+        if saved is not None:
+            check_same_config(saved, self._job, f'remove {self.folder!r} to start anew')
+            self._ends += ends
             logger.info('resuming from %s', self.folder)
             return
         if self._resume:
             logger.warning('nothing to resume in %s: starting anew', self.folder)
-        elif saved is not None:
-            logger.warning(
-                '%s, which an interrupted run has left, is replaced: with --resume this one would '
-                'have gone on with it',
-                self.folder,
-            )
         for name in (_RECORDS, _ENDS):  # before the job that they will seem to be of
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._file(name))
         write_json(self._file(_JOB), self._job)
+
+    def _take_back(self):
+        """Undo a `publish` behind which the run has ended before its `remove`."""
+        if os.path.exists(self._file(_RECORDS)) or not os.path.isfile(self.path):
+            return
+        with contextlib.suppress(FileNotFoundError):
+            ends = np.fromfile(self._file(_ENDS), '<i8')
+            if len(ends) and ends[-1] == os.path.getsize(self.path):
+                os.replace(self.path, self._file(_RECORDS))
 
     def _read_job(self):
         try:
@@ -134,10 +194,8 @@ class PartialOutput:
         except FileNotFoundError:
             return None
         except (TypeError, ValueError):
-            if not self._resume:
-                return {}
             raise CheckpointError(
-                f'{self.folder!r} is damaged: remove it, or leave --resume out to start anew'
+                f'{self.folder!r} is damaged: remove it to start anew'
             ) from None
 
     def _read_ends(self):
@@ -178,11 +236,10 @@ class PartialOutput:
                 yield file.read(size)
 
     def publish(self):
-        """Make the records, one behind the other, the output; the folder is removed."""
+        """Make the records, one behind the other, the output; then `remove` is to be called."""
         with self._reporting():
             os.fsync(self._records.fileno())
             os.replace(self._file(_RECORDS), self.path)
-        self.remove()
 
     def remove(self):
         """Remove the folder: the output is complete."""

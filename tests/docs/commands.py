@@ -52,7 +52,7 @@ SHORTENING = {
     'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
     'eval_transfo_xl': '--tgt_len 16',
     'generate_gpt2': '--length 3',
-    'bertology': '--data_subset 8 --batch_size 8 --max_seq_length 32',
+    'bertology': '--data_subset 8 --batch_size 8',
     'extract_features': '',
     'convert_checkpoint': '',
     'compare_checkpoints': '--num_examples 2',

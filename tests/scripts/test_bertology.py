@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import types
 
 import mxnet as mx
 import numpy as np
@@ -14,7 +15,7 @@ from script_runs import SCRIPTS, load_script, run, start
 from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
-from model_zoo import cli
+from model_zoo import cli, progress
 from model_zoo.tokenization.learn import learn_byte_pairs
 
 LAYERS, HEADS = 2, 4
@@ -114,10 +115,14 @@ def test_bert_on_a_task(script, bert, tmp_path):
     assert run(script, *argv) == 0
     results = results_of(tmp_path)
     assert results['scores'] == {'accuracy': 0.875}
+    labels = [line[-1] for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
+    share = max(labels.count(label) for label in '01') / len(labels)
+    assert results['baseline'] == {'accuracy': pytest.approx(share)}
     assert np.shape(results['entropy']) == np.shape(results['importance']) == (LAYERS, HEADS)
     assert np.min(results['importance']) == 0 and np.max(results['importance']) == 1
     assert np.array(results['ranks']).ravel()[np.argmax(results['importance'])] == 0
     assert sorted(np.ravel(results['ranks'])) == list(range(LAYERS * HEADS))
+    assert all(type(rank) is int for row in results['ranks'] for rank in row)
     assert results['attention']['tokens'] == [
         *('[CLS]', 'a', 'b', 'c', '[SEP]', 'd', 'e', '[SEP]')
     ]
@@ -146,7 +151,8 @@ def test_language_models(script, family, request, tmp_path):
     assert run(script, *argv) == 0
     results = results_of(tmp_path)
     assert results['scores']['perplexity'] == pytest.approx(1 / results['scores']['likelihood'])
-    assert ''.join(results['attention']['tokens']).replace(' ', '') == 'abba'
+    tokens = ''.join(results['attention']['tokens'])  # as the vocabulary has them
+    assert tokens == {'gpt': 'ab</w>ba</w>', 'gpt2': 'abĠba'}[family]
     check_pruning(results)
     head = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}[family]
     pruned = head.from_pretrained(str(tmp_path / 'pruned_model'))
@@ -200,12 +206,16 @@ def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsy
         assert run(script, *masking, '--output_dir', broken) == 130
     told = capsys.readouterr().err
     assert 'interrupted: ' in told and 'with --resume to go on' in told
-    assert 'pruning' not in results_of(broken) and not (broken / 'pruned_model').exists()
+    assert not (broken / 'pruned_model').exists()
+    assert not {'pruning', 'job'} & set(results_of(broken))
+    assert run(script, *masking, '--output_dir', broken) == 1
+    assert 'has what an interrupted run has finished: add --resume' in capsys.readouterr().err
     other = tmp_path / 'other.tsv'
     shutil.copytree(bert[1], other)
     (other / 'dev.tsv').write_text('sentence\tlabel\na b\t0\n', 'utf-8')
     for flags, message in [
         (['--masking_amount', 0.2], '--masking_amount is 0.2 and was 0.1'),
+        (['--sentence', 'a'], "--sentence is ['a'] and was None"),
         (['--data_dir', other], "--data is '1 examples with checksum"),
         (['--model', whole / 'pruned_model'], "--model is 'parameters with checksum"),
     ]:
@@ -216,6 +226,93 @@ def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsy
     assert again == titles[3:]
     assert without_times(results_of(broken)) == without_times(results_of(whole))
     assert not (broken / 'results.json.part').exists()
+
+
+def test_resume_of_what_is_complete(script, masking, tmp_path, monkeypatch, capsys):
+    assert run(script, *masking, '--output_dir', tmp_path) == 0
+    files = [path for path in tmp_path.rglob('*') if path.is_file() and path.suffix != '.txt']
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+    assert tmp_path / 'pruned_model' / 'config.json' in before
+    titles = count_measurements(script, monkeypatch)
+    assert run(script, *masking, '--output_dir', tmp_path, '--resume') == 0
+    assert 'results.json is already complete' in capsys.readouterr().err
+    argv = [flag for flag in masking if flag != '--try_masking']
+    assert run(script, *argv, '--output_dir', tmp_path, '--resume') == 1
+    assert 'cannot resume: --try_masking is False and was True' in capsys.readouterr().err
+    assert not titles
+    assert before == {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+    # results of which it isn't known what they are of
+    results = results_of(tmp_path)
+    del results['job']
+    (tmp_path / 'results.json').write_text(json.dumps(results))
+    assert run(script, *argv, '--output_dir', tmp_path, '--resume') == 0
+    assert 'nothing to resume in' in capsys.readouterr().err
+    assert titles == ['heads'] and 'pruning' not in results_of(tmp_path)
+
+
+def test_results_that_are_a_folder(script, masking, tmp_path, monkeypatch, capsys):
+    (tmp_path / 'results.json').mkdir()
+    titles = count_measurements(script, monkeypatch)
+    assert run(script, *masking, '--output_dir', tmp_path) == 1
+    assert 'it is a folder' in capsys.readouterr().err and not titles
+
+
+def test_model_that_is_no_better_than_a_guess(script, bert, tmp_path, capsys):
+    model, data = bert
+    tokenizer = BertTokenizer(model / 'vocab.txt', do_lower_case=True)
+    network = BertForSequenceClassification.from_pretrained(str(model))
+    network.classifier.bias.set_data(mx.nd.array([0, 1e4]))  # it always says 1
+    network.save_pretrained(str(tmp_path / 'model'), tokenizer)
+    lines = (data / 'dev.tsv').read_text().splitlines()[1:]
+    texts = [line.split('\t')[0] for line in lines]
+    for count, warned in ((18, True), (3, False)):
+        rows = [f'{int(number < count)}\t{text}\ta' for number, text in enumerate(texts)]
+        rows = ['Quality\t#1 ID\t#2 ID\t#1 String\t#2 String'] + [
+            row.replace('\t', '\t1\t2\t', 1) for row in rows
+        ]
+        (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n', 'utf-8')
+        argv = ['--model', tmp_path / 'model', '--task_name', 'MRPC', '--data_dir', tmp_path]
+        argv += ['--max_seq_length', 20, '--output_dir', tmp_path, '--metric_name', 'f1']
+        assert run(script, *argv) == 0
+        told = capsys.readouterr().err
+        results = results_of(tmp_path)
+        positive = count / len(texts)
+        f1 = 2 * positive / (1 + positive)
+        assert results['scores']['f1'] == pytest.approx(f1)
+        assert results['baseline'] == {
+            'accuracy': pytest.approx(max(positive, 1 - positive)),
+            'f1': pytest.approx(f1 if warned else 0),  # of class 0 there is none
+        }
+        message = f"the model's f1, {f1:.4f}, is not above the baseline's, {f1:.4f}"
+        assert (message in told) == warned
+
+
+@pytest.mark.parametrize(
+    ('score', 'masks', 'message'),
+    [
+        (0.6, True, "the model's accuracy, 0.6000, is not above the baseline's, 0.6000"),
+        (0.66, True, "--masking_threshold 0.9 lets the model's accuracy fall to 0.5940"),
+        (0.66, False, None),
+        (0.7, True, None),
+    ],
+)
+def test_warnings_of_the_baseline(script, caplog, score, masks, message):
+    args = types.SimpleNamespace(try_masking=masks, masking_threshold=0.9)
+    task = types.SimpleNamespace(metric='accuracy', baseline=lambda: {'accuracy': 0.6})
+    results = {}
+    script.compare_with_baseline(args, task, {'accuracy': score}, results)
+    assert results == {'baseline': {'accuracy': 0.6}}
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == 'WARNING']
+    assert len(warnings) == (message is not None)
+    assert message is None or warnings[0].startswith(message)
+
+
+def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, 'INTERVAL', 0)
+    assert run(script, *masking, '--output_dir', tmp_path) == 0
+    log = (tmp_path / 'log_bertology.txt').read_text('utf-8')
+    for title in ('heads', 'masking', 'speed', 'pruned'):
+        assert f' {title}: 3 of 3 batches, ' in log
 
 
 @pytest.mark.parametrize('number', [2, -1])
@@ -258,7 +355,9 @@ def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
     argv += ['--max_seq_length', 16, '--output_dir', tmp_path]
     assert run(script, *argv) == 1
     assert 'the score is 0, and a share of that means nothing' in capsys.readouterr().err
+    assert not (tmp_path / 'results.json.part').exists()  # a resume would only fail again
     results = results_of(tmp_path)  # what was measured is there all the same
+    assert results['baseline'] == {'matthews': 0} and 'job' not in results
     assert results['scores'] == {'matthews': 0} and 'pruning' not in results
     assert np.shape(results['importance']) == (LAYERS, HEADS)
 
@@ -284,6 +383,7 @@ def test_regression(script, bert, tmp_path):
     assert run(script, *argv) == 0
     results = results_of(tmp_path)
     assert results['scores']['pearson'] > 0.99
+    assert results['baseline']['pearson'] == 0
     assert check_pruning(results)['after']['pearson'] >= 0.9 * results['scores']['pearson']
 
 
@@ -343,6 +443,11 @@ def test_normalization_flags_and_subset(script, gpt2, tmp_path):
         (['--max_seq_length', '99'], 'the model takes 24 tokens'),
         (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
         (['--sentence', 'a', 'b', 'c'], '3 are too many'),
+        (['--sentence', ''], '--sentence: there is nothing in it'),
+        (['--sentence', 'a', ' '], '--sentence: there is nothing in it'),
+        (['--max_seq_length', '2'], 'a length of 2 is too small'),
+        (['--eval_file', __file__], '--eval_file is not for a BERT'),
+        (['--block_size', '9'], '--block_size is not for a BERT'),
         (['--data_subset', '0'], '--data_subset 0'),
         (['--task_name', 'nothing'], 'nothing'),
         (['--model', 'nothing'], 'nothing'),
@@ -367,6 +472,10 @@ def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):
         (['--block_size', 99], '--block_size 99: give 2 to 24'),
         (['--metric_name', 'f1'], 'known: likelihood'),
         (['--sentence', TEXT], 'the model takes 1 to 24'),
+        (['--sentence', ''], '--sentence: there is nothing in it'),
+        (['--task_name', 'MRPC'], '--task_name is not for a language model'),
+        (['--max_seq_length', 9], '--max_seq_length is not for a language model'),
+        (['--data_dir', tmp_path], '--data_dir is not for a language model'),
     ]:
         assert run(script, *argv, *flags) == 1
         assert message in capsys.readouterr().err

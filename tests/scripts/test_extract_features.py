@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertConfig, BertModel, BertTokenizer
+from model_zoo import progress
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij', '.', '##x', 'ä', '|']
@@ -246,11 +248,103 @@ def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch
         patch.setattr(script, 'make_model', make_other)
         assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 1
     assert '--bert_model is ' in capsys.readouterr().err
-    # without the flag it is replaced, which is told; where nothing is left, too
-    assert extract(script, folder, tmp_path / 'x.npz', *flags) == 0
-    assert 'x.npz.part, which an interrupted run has left, is replaced' in capsys.readouterr().err
+    # without the flag it isn't lost either
+    assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
+    assert 'x.npz.part\' has what an interrupted run has finished' in capsys.readouterr().err
     assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 0
-    assert 'nothing to resume in' in capsys.readouterr().err
+    assert json.loads((tmp_path / 'x.npz.results.json').read_text())['resumed_after'] == 2
+
+
+def state_of(folder):
+    """What changes when a file of a folder is written."""
+    return {
+        each.name: (each.stat().st_ino, each.stat().st_mtime_ns, each.read_bytes())
+        for each in folder.iterdir()
+    }
+
+
+@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
+def test_resume_of_what_is_complete(script, folder, tmp_path, capsys, name):
+    path, flags = tmp_path / name, ['--layers=-1,0', '--max_seq_length=12']
+    assert extract(script, folder, path, *flags) == 0
+    before = state_of(tmp_path)
+    assert len(before) == 2
+    assert extract(script, folder, path, *flags, '--resume') == 0
+    assert f'{path} is already complete' in capsys.readouterr().err
+    assert extract(script, folder, path, *flags, '--layers=1', '--resume') == 1
+    assert 'cannot resume: --layers is [1] and was [-1, 0]' in capsys.readouterr().err
+    assert state_of(tmp_path) == before
+    # where it can't be known what it is: anew
+    (tmp_path / f'{name}.results.json').unlink()
+    assert extract(script, folder, path, *flags, '--layers=1', '--resume') == 0
+    told = capsys.readouterr().err
+    assert 'nothing to resume in' in told and 'already complete' not in told
+    assert sorted(state_of(tmp_path)) == sorted(before)
+    assert state_of(tmp_path)[name] != before[name]
+
+
+@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
+def test_resume_before_the_results_were_written(script, folder, tmp_path, monkeypatch, name):
+    """The output stands already, the file beside it is that of another job."""
+    path, flags = tmp_path / name, ['--layers=-1,0', '--max_seq_length=12']
+    assert extract(script, folder, path, *flags) == 0
+    expected = path.read_bytes()
+    assert extract(script, folder, path, *flags, '--layers=1') == 0
+
+    def fail(*args, **more):
+        raise script.InputError('the disk is full')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(script, 'write_results', fail)
+        assert extract(script, folder, path, *flags) == 1
+    assert path.read_bytes() == expected
+    pools = count_work(script, monkeypatch)
+    assert extract(script, folder, path, *flags, '--resume') == 0
+    assert not pools and path.read_bytes() == expected
+    results = json.loads((tmp_path / f'{name}.results.json').read_text('utf-8'))
+    assert results['job']['layers'] == [-1, 0] and results['resumed_after'] == len(LINES)
+    assert not (tmp_path / f'{name}.part').exists()
+
+
+def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys):
+    (tmp_path / 'folder').mkdir()
+    os.mkfifo(tmp_path / 'pipe')
+    monkeypatch.setattr(script, 'describe_input', None)  # it is known before any work
+    for name, problem in [('folder', 'it is a folder'), ('pipe', 'it is not a regular file')]:
+        assert extract(script, folder, tmp_path / name, '--layers=0', '--max_seq_length=12') == 1
+        assert problem in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
+
+
+def test_output_that_is_a_link(script, folder, tmp_path):
+    (tmp_path / 'disk').mkdir()
+    (tmp_path / 'x.jsonl').symlink_to('disk/y.jsonl')
+    flags = ['--layers=0', '--max_seq_length=12']
+    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
+    assert [each.name for each in tmp_path.iterdir() if each.is_symlink()] == ['x.jsonl']
+    names = sorted(each.name for each in (tmp_path / 'disk').iterdir())
+    assert names == ['y.jsonl', 'y.jsonl.results.json']
+    assert len((tmp_path / 'x.jsonl').read_text().splitlines()) == len(LINES)
+
+
+def test_log_tells_the_speed(script, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, 'INTERVAL', 0)
+    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
+    assert re.search(r' 5 of 6 lines, \d+\.\d\d lines/s\n', capsys.readouterr().err)
+
+
+def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
+    flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
+    lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
+    (tmp_path / 'pairs.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
+    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
+    assert capsys.readouterr().err.count('4 of 8 lines have ||| without a space and a text') == 1
+    rows = [json.loads(line) for line in (tmp_path / 'x.jsonl').read_text().splitlines()]
+    tokens = [[feature['token'] for feature in row['features']] for row in rows]
+    assert [row.count('[SEP]') for row in tokens] == [1, 2, 1, 1, 2, 1, 1, 2]
+    (tmp_path / 'pairs.txt').write_text('a ||| b\n', 'utf-8')
+    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
+    assert '|||' not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -340,7 +434,9 @@ def test_bad_input_is_one_clear_line(script, folder, tmp_path, capsys, argv, mes
     assert re.search(message, lines[0])
 
 
-def test_bad_layers(script, folder, tmp_path, capsys):
+@pytest.mark.parametrize('text', ['1,x', 'a', ''])
+def test_bad_layers(script, folder, tmp_path, capsys, text):
     with pytest.raises(SystemExit):
-        extract(script, folder, tmp_path / 'x.jsonl', '--layers', '1,x')
-    assert "argument --layers: invalid layer_numbers value: '1,x'" in capsys.readouterr().err
+        extract(script, folder, tmp_path / 'x.jsonl', '--layers', text)
+    message = f'argument --layers: {text!r} is not a list of numbers such as -1,-2,-3,-4'
+    assert message in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """model_zoo.training.PartialOutput."""
 
 import json
+import logging
+import os
 import pathlib
 import resource
 
@@ -37,8 +39,101 @@ def test_goes_on(left, path):
         partial.append(b'last')
         assert list(partial) == [b'one', b'three', b'x', b'last']
         partial.publish()
+        partial.remove()
     assert pathlib.Path(path).read_bytes() == b'onethreexlast'
     assert not folders_of(path)
+
+
+def test_publishing_can_be_resumed(left, path):
+    """The run may end between the output and what is written about it."""
+    pathlib.Path(path).write_bytes(b'of before')
+    with pytest.raises(RuntimeError), PartialOutput(path, JOB, resume=True) as partial:
+        partial.publish()
+        raise RuntimeError
+    assert pathlib.Path(path).read_bytes() == b'onethreex'
+    with PartialOutput(path, JOB, resume=True) as partial:
+        assert list(partial) == [b'one', b'three', b'x']
+        partial.publish()
+        partial.remove()
+    assert pathlib.Path(path).read_bytes() == b'onethreex' and not folders_of(path)
+
+
+def test_another_output_is_not_taken_for_the_records(left, path):
+    (left / 'records').unlink()
+    pathlib.Path(path).write_bytes(b'longer than they')
+    with PartialOutput(path, JOB, resume=True) as partial:
+        assert partial.count == 0
+    assert pathlib.Path(path).read_bytes() == b'longer than they'
+
+
+def finish(path, job, results):
+    pathlib.Path(path).write_text('output')
+    pathlib.Path(results).write_text(json.dumps({'lines': 1, 'job': job}))
+
+
+def test_complete_output(path, caplog):
+    results = f'{path}.json'
+    assert not PartialOutput(path, JOB, True, results).is_complete()
+    finish(path, JOB, results)
+    with caplog.at_level(logging.INFO):
+        assert PartialOutput(path, JOB, True, results).is_complete()
+    assert f'{path} is already complete' in caplog.text
+    assert not folders_of(path)
+    with pytest.raises(InputError, match=r'--layers is \[-1\] and was .* or leave --resume out to'):
+        PartialOutput(path, {**JOB, 'layers': [-1]}, True, results).is_complete()
+    assert not PartialOutput(path, JOB, False, results).is_complete()
+
+
+@pytest.mark.parametrize('content', ['{', '[]', '{"lines": 1}', '{"job": 1}', None])
+def test_output_that_does_not_say_its_job(path, content):
+    pathlib.Path(path).write_text('output')
+    if content is not None:
+        pathlib.Path(f'{path}.json').write_text(content)
+    assert not PartialOutput(path, JOB, True, f'{path}.json').is_complete()
+
+
+def test_what_is_left_counts_before_what_is_complete(left, path):
+    finish(path, {**JOB, 'layers': [-1]}, f'{path}.json')
+    assert not PartialOutput(path, JOB, True, f'{path}.json').is_complete()
+
+
+def test_output_that_was_removed_is_not_complete(path):
+    finish(path, JOB, f'{path}.json')
+    os.remove(path)
+    assert not PartialOutput(path, JOB, True, f'{path}.json').is_complete()
+
+
+def test_output_must_be_a_file(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'link').symlink_to('pipe')
+    (tmp_path / 'loop').symlink_to('loop')
+    for name, message in [
+        ('folder', 'it is a folder'),
+        ('pipe', 'it is not a regular file'),
+        ('link', 'it is not a regular file'),
+        ('loop', 'it is not a regular file'),
+        ('', 'that is not the name of a file'),
+    ]:
+        path = f'{tmp_path}/{name}'
+        with pytest.raises(InputError, match=f'cannot write .*{message}; give'):
+            PartialOutput(path, JOB)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'link', 'loop', 'pipe']
+
+
+@pytest.mark.parametrize('there', [False, True])
+def test_a_link_stays_and_its_target_is_written(tmp_path, there):
+    (tmp_path / 'disk').mkdir()
+    target, link = tmp_path / 'disk' / 'target', tmp_path / 'link'
+    link.symlink_to('disk/target')
+    if there:
+        target.write_text('old')
+    with PartialOutput(str(link), JOB) as partial:
+        partial.append(b'new')
+        assert os.path.dirname(partial.folder) == str(tmp_path / 'disk')
+        partial.publish()
+        partial.remove()
+    assert link.is_symlink() and target.read_text() == 'new' and not target.is_symlink()
 
 
 def cut(path, size):
@@ -70,18 +165,27 @@ def test_torn_records_are_dropped(left, path, torn, count):
 
 
 def test_another_job(left, path):
-    with pytest.raises(InputError, match=r'--layers is \[-1\] and was \[-1, -2\]'):
+    message = r'--layers is \[-1\] and was \[-1, -2\]; give the same value, or remove .*out.part'
+    with pytest.raises(InputError, match=message):
         PartialOutput(path, {**JOB, 'layers': [-1]}, resume=True).__enter__()
     with PartialOutput(path, JOB, resume=True) as partial:  # nothing was lost
         assert partial.count == 3
 
 
-def test_is_replaced_without_resume(left, path, caplog):
+@pytest.mark.parametrize('job', [JOB, {**JOB, 'layers': [-1]}])
+def test_is_refused_without_resume(left, path, job):
+    with pytest.raises(InputError, match=r'out.part.*: add --resume .* or remove that folder to'):
+        PartialOutput(path, job).__enter__()
+    with PartialOutput(path, JOB, resume=True) as partial:  # nothing was lost
+        assert partial.count == 3
+
+
+def test_is_replaced_where_nothing_was_finished(left, path):
+    (left / 'ends').write_bytes(b'')
     other = {**JOB, 'layers': [-1]}
     with PartialOutput(path, other) as partial:
         assert partial.count == 0
         partial.append(b'a')
-    assert 'is replaced' in caplog.text
     with PartialOutput(path, other, resume=True) as partial:
         assert list(partial) == [b'a']
 
@@ -137,7 +241,4 @@ def test_damaged_job(left, path):
     (left / 'job.json').write_text('[1')
     with pytest.raises(CheckpointError, match='is damaged'):
         PartialOutput(path, JOB, resume=True).__enter__()
-    with PartialOutput(path, JOB) as partial:
-        assert partial.count == 0 and len(partial.sizes) == 0
-        partial.append(b'a')
-    assert json.loads((left / 'job.json').read_text())['input_file'] == '3 lines'
+    assert (left / 'records').read_bytes() == b'onethreex'
