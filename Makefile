@@ -1,4 +1,4 @@
-# make demo   what this project does, on real weights, in some minutes
+# make demo   what this project does, on real weights, in about a minute once all is installed
 # make test   all tests but the comparisons with other implementations
 # make peers  these comparisons, in an environment of their own (.venv-peers)
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it

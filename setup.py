@@ -41,7 +41,7 @@ setup(
         'numpy>=1.20,<1.24',  # MXNet 1.9.1 uses np.bool, which NumPy 1.24 dropped
         'scipy>=1.6,<1.12',  # from here on: the last ones that take such a NumPy
         'scikit-learn>=1.0,<1.5',
-        'matplotlib>=3.5',
+        'matplotlib>=3.6',
         "tokenizers>=0.13,<0.21; python_version < '3.9'",  # 0.21 has no wheels for it
         "tokenizers>=0.13; python_version >= '3.9'",
         'regex>=2021.8.3',

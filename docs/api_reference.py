@@ -31,6 +31,8 @@ _FOREIGN_BASES = (
 )
 _ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
 _SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')
+# whose docstring may begin with a type in Napoleon's view; here none does
+_INLINE = ('attribute', 'data', 'property')
 _TERM = re.compile(r'\w[\w, ]* : ')
 
 
@@ -128,6 +130,15 @@ def give_definitions(app, what, name, obj, options, lines):
     lines[:] = result
 
 
+def keep_colons(app, what, name, obj, options, lines):
+    """Keep Napoleon from taking an attribute's first words, up to a colon, for its type.
+
+    It looks for a type in the first line only, which an empty comment then is.
+    """
+    if what in _INLINE:
+        lines[:0] = ['..', '']
+
+
 def skip_noise(app, what, name, obj, skip, options):
     """Leave out what is explained elsewhere: named tuples' fields, forward passes, tables of sizes.
     """
@@ -216,6 +227,7 @@ def setup(app):
     app.add_directive('public-names', PublicNames)
     app.add_role('name', NameRole())
     app.connect('autodoc-process-docstring', give_definitions, priority=400)  # before Napoleon
+    app.connect('autodoc-process-docstring', keep_colons, priority=400)
     app.connect('autodoc-skip-member', skip_noise)
     app.connect('doctree-read', loosen_types)
     app.connect('autodoc-process-bases', show_public_bases)

@@ -19,7 +19,8 @@ extensions = [
     'sphinx.ext.napoleon',
     'sphinx_copybutton',
     'myst_nb',
-    'api_reference',  # beside this file
+    'api_reference',  # this and the next are beside this file
+    'page_links',
 ]
 exclude_patterns = ['_build', '**/.ipynb_checkpoints', '**/README*', '**/output_dir']
 nitpicky = True  # a reference that leads nowhere is a warning, and so an error of `make docs`

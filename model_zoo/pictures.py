@@ -5,13 +5,15 @@ from .files import atomic_write
 __all__ = ['new_figure', 'save_figure']
 
 
-def new_figure(width, height):
+def new_figure(width, height, layout='constrained'):
     """An empty figure.
 
     Parameters
     ----------
     width, height : float
         In inches.
+    layout : str
+        ``'compressed'`` for panels whose height follows from their width, else ``'constrained'``.
 
     Returns
     -------
@@ -21,13 +23,13 @@ def new_figure(width, height):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout='constrained')
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
 
 def save_figure(path, figure):
-    """Write a figure to a PNG file, whole or not at all.
+    """Write a figure to a PNG file, whole or not at all; margins are cut off, titles aren't.
 
     Raises
     ------
@@ -35,4 +37,4 @@ def save_figure(path, figure):
         If the file can't be written.
     """
     with atomic_write(path, mode='wb') as file:
-        figure.savefig(file, format='png', dpi=100)
+        figure.savefig(file, format='png', dpi=100, bbox_inches='tight')

@@ -19,6 +19,7 @@ from model_zoo.bertology import (
     mask_heads,
     measure_heads,
     normalize_importance,
+    pictures,
     plot_attention,
     plot_heads,
 )
@@ -311,6 +312,55 @@ def test_pictures(tmp_path):
     path = str(tmp_path / 'attention.png')
     plot_attention(path, attentions, ['$x', '力', 'a_b', '$^{'], ['0', '1', '2'], 'costs $5 or $6')
     assert Image.open(path).size[0] > 100
+
+
+def test_titles_are_not_cut_off(tmp_path):
+    path = str(tmp_path / 'attention.png')
+    plot_attention(path, np.ones((1, 1, 1)), ['a'], ['head 0'], 'a title wider than the panel ' * 3)
+    plot_heads(str(tmp_path / 'heads.png'), np.eye(1), 'a title wider than the panel')
+    for name in ('attention.png', 'heads.png'):
+        picture = np.asarray(Image.open(tmp_path / name))[..., :3]
+        assert picture[:, [0, -1]].min() == 255
+        assert picture[[0, -1]].min() == 255
+
+
+def test_a_font_for_other_scripts(tmp_path, monkeypatch, caplog):
+    font_manager = pytest.importorskip('matplotlib.font_manager')
+    builder = pytest.importorskip('fontTools.fontBuilder').FontBuilder(1000)
+    pen = pytest.importorskip('fontTools.pens.ttGlyphPen').TTGlyphPen(None)
+    for number, point in enumerate([(0, 0), (0, 900), (900, 900), (900, 0)]):
+        (pen.lineTo if number else pen.moveTo)(point)
+    pen.closePath()
+    square = pen.glyph()
+    builder.setupGlyphOrder(['.notdef', 'square'])
+    builder.setupCharacterMap({ord('力'): 'square'})
+    builder.setupGlyf({'.notdef': square, 'square': square})
+    builder.setupHorizontalMetrics({'.notdef': (1000, 0), 'square': (1000, 0)})
+    builder.setupHorizontalHeader(ascent=900, descent=0)
+    builder.setupNameTable({'familyName': 'Squares', 'styleName': 'Regular'})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(str(tmp_path / 'squares.ttf'))
+    pictures.font_families.cache_clear()
+    monkeypatch.setattr(pictures, 'MORE_FONTS', ('Not Installed', 'Squares'))
+
+    def draw(name):
+        plot_attention(str(tmp_path / name), np.ones((2, 1, 1)), ['力'], ['0', '1'])
+        return np.asarray(Image.open(tmp_path / name))
+
+    without = draw('without.png')
+    draw('again.png')
+    assert [record.getMessage().count('力') for record in caplog.records] == [1]
+    monkeypatch.setattr(
+        font_manager.fontManager, 'ttflist', list(font_manager.fontManager.ttflist)
+    )
+    font_manager.fontManager.addfont(str(tmp_path / 'squares.ttf'))
+    pictures.font_families.cache_clear()
+    caplog.clear()
+    drawn = draw('with.png')
+    assert not caplog.records
+    assert drawn.shape != without.shape or (drawn != without).any()
+    pictures.font_families.cache_clear()
 
 
 def test_pictures_need_a_folder(tmp_path):

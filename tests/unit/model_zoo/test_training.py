@@ -32,6 +32,7 @@ from model_zoo.training import (
     seed_all,
     write_results,
 )
+from model_zoo.training.plot import full_intervals
 
 FEATURES, EXAMPLES = 6, 22
 
@@ -514,6 +515,16 @@ def test_results_and_curves(tmp_path):
     assert image.shape[2] == 3 and image.std() > 0
     with pytest.raises(InputError, match='cannot write'):
         plot_curves(str(tmp_path / 'no' / 'curves.png'), state)
+
+
+def test_curves_leave_out_intervals_of_few_updates():
+    def steps(*numbers):
+        return [record['step'] for record in full_intervals([{'step': n} for n in numbers])]
+
+    assert steps(10, 20, 23, 30, 40, 46, 50, 60) == [10, 20, 30, 40, 46, 60]
+    assert steps(4, 8, 10, 14) == [4, 8, 10, 14]
+    assert steps(3) == [3]
+    assert steps() == []
 
 
 def test_a_loss_curve_of_one_point_can_be_seen(tmp_path):
