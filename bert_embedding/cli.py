@@ -8,12 +8,12 @@ import os
 import sys
 
 import numpy as np
-from tqdm import tqdm
 
 from model_zoo.cli import get_ctx, parser, run, setup_logging
 from model_zoo.data.lines import read_lines
 from model_zoo.errors import InputError
 from model_zoo.layers.precision import PRECISIONS
+from model_zoo.progress import progress
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
 from .writers import open_writer
@@ -105,8 +105,7 @@ def _write(writer, embedding, sentences, args, total):
         results = embedding.iter_sentence_vectors(sentences, args.pooling, args.normalize)
     else:
         results = embedding.iter_embedding(sentences, args.oov_way)
-    # disable=None: no bar where standard error isn't a terminal
-    for result in tqdm(results, total=total, unit=' sentences', disable=None):
+    for result in progress(results, 'sentences', total=total, leave=True):
         if args.pooling:
             writer.sentence(result)
         else:
