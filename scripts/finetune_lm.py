@@ -38,7 +38,7 @@ from model_zoo.errors import InputError
 from model_zoo.training import (
     ModelChoice,
     add_comm_backend_argument,
-    add_train_batch_size_argument,
+    add_original_arguments,
     add_training_arguments,
     check_length,
     check_training_arguments,
@@ -70,10 +70,7 @@ def parse_arguments(argv=None):
             'warmup_ratio': ('warmup_proportion',),
         },
     )
-    parser.add_argument(
-        '--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16'
-    )
-    add_train_batch_size_argument(parser)
+    add_original_arguments(parser)
     add_comm_backend_argument(parser)
     parser.set_defaults(dev_batch_size=32, seed=42)
     add = parser.add_argument_group('accepted, without effect').add_argument

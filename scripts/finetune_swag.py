@@ -24,7 +24,7 @@ from model_zoo.training import (
     ChoiceEvaluator,
     ModelChoice,
     add_comm_backend_argument,
-    add_train_batch_size_argument,
+    add_original_arguments,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
@@ -69,10 +69,7 @@ def parse_arguments(argv=None):
         },
     )
     parser.set_defaults(lr=5e-5, seed=42)
-    parser.add_argument(
-        '--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16'
-    )
-    add_train_batch_size_argument(parser)
+    add_original_arguments(parser)
     add_comm_backend_argument(parser)
     args = parser.parse_args(argv)
     check_arguments(args)

@@ -17,9 +17,9 @@ SCRIPTS = ROOT / 'scripts'
 HOROVODRUN = pathlib.Path(sys.executable).with_name('horovodrun')
 
 
-def load_script(name):
+def load_script(name, folder=SCRIPTS):
     """A script as a module."""
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f'{name}.py')
+    spec = importlib.util.spec_from_file_location(name, folder / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -63,3 +63,23 @@ def assert_same_model(folder, other, tolerance=0):
         np.testing.assert_allclose(
             ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name
         )
+
+
+def assert_two_workers_train_as_one(script, program, arguments, folder):
+    """That two workers of 5 examples each end where one of 10 does.
+
+    Parameters
+    ----------
+    script : module
+    program : pathlib.Path
+        Its file.
+    arguments : callable
+        ``arguments(output, *more) -> list`` of those of a training without dropout.
+    folder : pathlib.Path
+    """
+    one, two = folder / 'one', folder / 'two'
+    more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
+    horovodrun(2, program, *arguments(two, *more, 5, '--comm_backend', 'horovod'))
+    assert run(script, *arguments(one, *more, 10)) == 0
+    assert_same_model(one, two, 1e-5)
+    assert (two / 'results.json').exists()

@@ -7,7 +7,6 @@ import os
 import re
 import warnings
 
-import huggingface_hub
 import requests
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
@@ -16,14 +15,18 @@ from ..data.bpe import BPE_NAMES, merges_beside
 from .download import TIMEOUT, Checksum, reason_of
 from .sources import VOCAB_NAMES, Source, SourceError, files_in_folder
 
-with warnings.catch_warnings():
-    # that progress bars are plain ones in a notebook without ipywidgets
-    warnings.filterwarnings('ignore', 'IProgress not found')
-    import huggingface_hub.file_download  # which it would import at its first use
-
 __all__ = ['HubSource']
 
 _INDEX = '.index.json'  # of weights in several files
+
+
+def _library():
+    """huggingface_hub with its downloads, which are loaded here: few starts need them."""
+    with warnings.catch_warnings():
+        # that progress bars are plain ones in a notebook without ipywidgets
+        warnings.filterwarnings('ignore', 'IProgress not found')
+        import huggingface_hub.file_download
+    return huggingface_hub
 
 
 class HubSource(Source):
@@ -50,7 +53,7 @@ class HubSource(Source):
     @staticmethod
     def _cached(repository, vocab_only=False):
         """The files of `repository` in the library's cache; None if they aren't complete."""
-        config = huggingface_hub.try_to_load_from_cache(repository, 'config.json')
+        config = _library().try_to_load_from_cache(repository, 'config.json')
         if not isinstance(config, str):
             return None
         files = files_in_folder(os.path.dirname(config))
@@ -105,7 +108,7 @@ class HubSource(Source):
     def _download(repository, name):
         """Path of a file, downloaded where the cache lacks it; None if the hub doesn't have it."""
         try:
-            return huggingface_hub.hf_hub_download(repository, name)
+            return _library().hf_hub_download(repository, name)
         except LocalEntryNotFoundError as error:
             if constants.HF_HUB_OFFLINE:
                 raise SourceError(

@@ -3,7 +3,7 @@
 from .arguments import (
     add_comm_backend_argument,
     add_inference_arguments,
-    add_train_batch_size_argument,
+    add_original_arguments,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -71,7 +71,7 @@ __all__ = [
     'Workers',
     'add_comm_backend_argument',
     'add_inference_arguments',
-    'add_train_batch_size_argument',
+    'add_original_arguments',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',

@@ -11,9 +11,9 @@ from ..errors import InputError
 from .workers import BACKENDS
 
 __all__ = [
-    'add_inference_arguments',
     'add_comm_backend_argument',
-    'add_train_batch_size_argument',
+    'add_inference_arguments',
+    'add_original_arguments',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -84,9 +84,14 @@ def add_training_arguments(parser, aliases=None):
     add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
 
 
-def add_train_batch_size_argument(parser):
-    """Add pytorch-pretrained-bert's ``--train_batch_size``, for `divide_train_batch_size`."""
-    parser.add_argument(
+def add_original_arguments(parser):
+    """Add pytorch-pretrained-bert's ``--fp16`` and ``--train_batch_size``.
+
+    They set ``dtype`` and, by `divide_train_batch_size`, ``batch_size``.
+    """
+    add = parser.add_argument_group("pytorch-pretrained-bert's").add_argument
+    add('--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16')
+    add(
         '--train_batch_size', type=int,
         help='examples of an update: --batch_size times --gradient_accumulation_steps',
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """The model that a training begins with, as the flags name it."""
 
 import dataclasses
-import json
 import logging
 import os
 
@@ -10,6 +9,7 @@ from ..pretrained import find_vocab_file, get_entry, is_alias, resolve
 from ..pretrained.sources import files_in_folder
 from ..registry import get_model
 from .arguments import check_files
+from .labels import config_of_folder
 
 __all__ = ['ModelChoice', 'family_of', 'is_model_folder', 'parse_hparams']
 
@@ -233,11 +233,7 @@ def family_of(model, dataset, config_classes):
     """
     if not is_model_folder(model):
         return get_entry(*resolve(model, dataset)).family
-    try:
-        with open(os.path.join(model, 'config.json'), encoding='utf-8') as file:
-            fields = dict(json.load(file))
-    except (OSError, ValueError, TypeError):
-        return None  # the model complains
+    fields = config_of_folder(model)
     for family, config_class in config_classes.items():
         # ours may not name the family, but have all of its fields
         own = {field.name for field in dataclasses.fields(config_class)}

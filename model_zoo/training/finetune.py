@@ -159,9 +159,7 @@ def run_training(
         schedule = finetune_schedule(args.lr, num_steps, args.warmup_ratio)
     else:
         schedule = schedule(num_steps)
-    label = f'dev {score_name}'
-    if evaluate is None:
-        label = score_name = 'updates'
+    label = 'updates' if evaluate is None else f'dev {score_name}'
     files = _EpochFiles(args, name, title, label, results or {})
     callbacks = [ProgressLogger(), files]
     if args.tensorboard:

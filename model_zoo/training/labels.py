@@ -12,6 +12,16 @@ __all__ = ['check_labels', 'labels_of_folder', 'name_labels']
 logger = logging.getLogger(__name__)
 
 
+def config_of_folder(folder):
+    """The fields of a folder's ``config.json``, none if there is no such folder."""
+    try:
+        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+            config = json.load(file)
+    except (OSError, ValueError):
+        return {}  # one with a bad configuration is complained about by the model
+    return config if isinstance(config, dict) else {}
+
+
 def labels_of_folder(folder):
     """The classes of a model that a training script saved.
 
@@ -30,7 +40,10 @@ def labels_of_folder(folder):
     InputError
         If the configuration names the classes in another form.
     """
-    config = _config_of(folder)
+    return _labels_in(config_of_folder(folder), folder)
+
+
+def _labels_in(config, folder):
     if not {'finetuning_task', 'id2label'} <= set(config):
         return None
     labels = config['id2label']
@@ -40,16 +53,6 @@ def labels_of_folder(folder):
             '{"0": "first label", "1": "second label"} and so on'
         )
     return [str(labels[str(number)]) for number in range(len(labels))]
-
-
-def _config_of(folder):
-    """The fields of a folder's ``config.json``, none if there is no such folder."""
-    try:
-        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
-        return {}  # one with a bad configuration is complained about by the model
-    return config if isinstance(config, dict) else {}
 
 
 def check_labels(task, folder):
@@ -63,10 +66,11 @@ def check_labels(task, folder):
     folder : str
         Or a model's name.
     """
-    trained = _config_of(folder).get('finetuning_task')
+    config = config_of_folder(folder)
+    trained = config.get('finetuning_task')
     if trained is None:
         return  # no folder, or not one of our training scripts'
-    labels = labels_of_folder(folder)
+    labels = _labels_in(config, folder)
     wanted = None if task.regression else list(task.require_labels())
     if labels != wanted:
         there, here = (

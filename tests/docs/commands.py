@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import io
 import os
 import pathlib
@@ -14,6 +13,7 @@ import sys
 from unittest import mock
 
 from pages import PageError
+from script_runs import load_script
 
 import bert_embedding.cli
 from model_zoo import cli
@@ -156,10 +156,7 @@ class Runner:
                 return bert_embedding.cli
             if str(path.parent) not in sys.path:
                 sys.path.append(str(path.parent))
-            spec = importlib.util.spec_from_file_location(f'page_{path.stem}', path)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            self._modules[script] = module
+            self._modules[script] = load_script(path.stem, path.parent)
         return self._modules[script]
 
     def _parse(self, script, argv):

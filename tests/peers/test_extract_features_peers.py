@@ -1,11 +1,10 @@
 """scripts/extract_features.py gives the values of pytorch-pretrained-bert's script of this name."""
 
-import importlib.util
 import json
-import pathlib
 
 import numpy as np
 import pytest
+from script_runs import load_script
 
 from model_zoo import cli
 
@@ -14,7 +13,6 @@ theirs = pytest.importorskip('pytorch_pretrained_bert')
 safetensors = pytest.importorskip('safetensors.torch')
 pytestmark = [pytest.mark.peers, pytest.mark.weights]
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'extract_features.py'
 LAYERS, LENGTH = [-1, -2, 0, 5], 24
 PAIRS = [
     ('Who was Jim Henson ?', 'Jim Henson was a puppeteer'),
@@ -28,10 +26,7 @@ PAIRS = [
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('extract_features', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('extract_features')
 
 
 @pytest.fixture(scope='module')

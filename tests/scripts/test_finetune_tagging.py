@@ -1,5 +1,6 @@
 """scripts/finetune_tagging.py end to end, on a small random model and made-up sentences."""
 
+import functools
 import json
 import os
 import random
@@ -10,7 +11,13 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run
+from script_runs import (
+    SCRIPTS,
+    assert_same_model,
+    assert_two_workers_train_as_one,
+    load_script,
+    run,
+)
 
 from bert import BertForTokenClassification
 from model_zoo.data import read_conll
@@ -172,12 +179,8 @@ def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, mon
 
 
 def test_two_workers_train_as_one(script, data, tmp_path):
-    one, two = tmp_path / 'one', tmp_path / 'two'
-    more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
-    horovodrun(2, SCRIPT, *arguments(data, two, *more, 5, '--comm_backend', 'horovod'))
-    assert run(script, *arguments(data, one, *more, 10)) == 0
-    assert_same_model(one, two, 1e-5)
-    assert (two / 'results.json').exists()
+    arguments_to = functools.partial(arguments, data)
+    assert_two_workers_train_as_one(script, SCRIPT, arguments_to, tmp_path)
 
 
 @pytest.mark.data

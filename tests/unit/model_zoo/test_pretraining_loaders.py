@@ -1,5 +1,6 @@
 """Batches of samples: each once an epoch, the same ones at each call, from any batch on."""
 
+import os
 import types
 
 import mxnet as mx
@@ -9,6 +10,7 @@ import pytest
 from bert.tokenizer import BertTokenizer
 from model_zoo.data.pretraining import (
     Corpus,
+    MappedLoader,
     PretrainingLoader,
     RawTextLoader,
     SampleMaker,
@@ -16,12 +18,14 @@ from model_zoo.data.pretraining import (
     SyntheticLoader,
     create_shards,
     loaders,
+    mapped,
     read_shard,
 )
 from model_zoo.data.pretraining.shards import Samples
 from model_zoo.errors import InputError
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
+FILES = 5
 KINDS = {
     'plain': {},
     'buckets': {'num_buckets': 4},
@@ -45,7 +49,7 @@ def text(fixtures):
 @pytest.fixture(scope='module')
 def shards(text, tokenizer, tmp_path_factory):
     folder = tmp_path_factory.mktemp('shards')
-    create_shards(SampleMaker(Corpus(text), tokenizer, OPTIONS), folder, num_outputs=5)
+    create_shards(SampleMaker(Corpus(text), tokenizer, OPTIONS), folder, num_outputs=FILES)
     return folder
 
 
@@ -237,6 +241,15 @@ def test_raw_text(kind, text, tokenizer):
         assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
 
 
+def test_batches_of_a_text_are_counted(text, tokenizer):
+    loader = RawTextLoader(
+        text, 8, tokenizer, OPTIONS, num_workers=0, seed=1, part_bytes=4000
+    )
+    counts = [sum(1 for _ in loader.epoch(epoch)) for epoch in range(3)]
+    assert [loader.count_batches(epoch) for epoch in range(3)] == counts
+    assert len(loader) == counts[0] and len(set(counts)) > 1
+
+
 def test_raw_text_that_cannot_be_used(tokenizer, tmp_path):
     (tmp_path / 'a.txt').write_text('the rain\n')
     arguments = 8, tokenizer, OPTIONS
@@ -263,3 +276,62 @@ def test_synthetic(tokenizer):
     assert not np.array_equal(other.input_ids.asnumpy(), batches[0].input_ids.asnumpy())
     with pytest.raises(InputError, match='31 masks in sequences of 30 tokens'):
         SyntheticLoader(4, 30, 31, tokenizer.vocab)
+
+
+# -- of files that are mapped into memory --------------------------------------------------------
+
+
+@pytest.fixture
+def load_mapped(shards, tokenizer, tmp_path):
+    def load(**options):
+        return MappedLoader(
+            f'{shards}/*.npz', 8, str(tmp_path / 'mapped'), vocab=tokenizer.vocab, **options
+        )
+
+    return load
+
+
+@pytest.mark.parametrize(
+    'options', [{'seed': 3}, {'num_buckets': 3}, {'shuffle': False}], ids=str
+)
+def test_mapped_batches_are_those_of_all_files_in_memory(load, load_mapped, options):
+    ours = load_mapped(**options)
+    loader = load(circle_length=FILES, **options)
+    assert len(ours) == len(loader) and ours.num_samples == loader.num_samples
+    for epoch, start in ((0, 0), (1, 3)):
+        batches = list(ours.epoch(epoch, start))
+        assert len(batches) == len(loader) - start
+        for one, other in zip(batches, loader.epoch(epoch, start)):
+            assert_same(one, other)
+
+
+def test_workers_share_mapped_batches(load_mapped):
+    whole = next(load_mapped(shuffle=False).epoch(0))
+    workers = [types.SimpleNamespace(rank=rank, size=2) for rank in (0, 1)]
+    parts = [next(load_mapped(shuffle=False, workers=each).epoch(0)) for each in workers]
+    assert all(len(part.indices) == 8 for part in parts)
+    together = np.stack([part.indices for part in parts], axis=1).ravel()
+    assert (together[:8] == whole.indices).all()
+
+
+def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
+    """One file after the other is read, once, and what batches come from are maps."""
+    read = []
+    real = mapped.read_shard
+    monkeypatch.setattr(mapped, 'read_shard', lambda *args: read.append(args[0]) or real(*args))
+    loader = load_mapped()
+    assert len(read) == len(set(read)) == FILES
+    part = loader._part(0, 0).read()
+    assert all(isinstance(array, np.memmap) for array in part)
+    assert all(type(array) is np.ndarray for array in part.take(np.array([1, 0])))
+    list(loader.epoch(0))
+    assert len(read) == FILES
+
+
+def test_bad_folder_of_maps(shards, tokenizer, tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError, match='cannot write to directory'):
+        MappedLoader(f'{shards}/*.npz', 8, str(tmp_path / 'file'), vocab=tokenizer.vocab)
+    with pytest.raises(InputError, match='no file matches'):
+        MappedLoader(f'{tmp_path}/*.npz', 8, str(tmp_path / 'x'), vocab=tokenizer.vocab)
+    assert not os.path.exists(tmp_path / 'x')
