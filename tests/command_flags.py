@@ -1,0 +1,117 @@
+"""The flags of each command, taken from its parser without running it."""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from unittest import mock
+
+__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of', 'write_records']
+
+#: the installed command; the others go by their files
+COMMAND = 'bert-embedding'
+FOLDERS = ('scripts', 'scripts/benchmark', 'export')
+#: texts by which the conversions of a flag's value are compared
+PROBES = ('3', '3.0', '0.25', 'true', 'f', 'text', '1,2', '')
+
+
+class _ParserFound(Exception):
+    """Raised in place of parsing."""
+
+
+def command_names(root):
+    """Names of all commands: the installed one, and paths of files in the checkout `root`."""
+    files = [path for folder in FOLDERS for path in sorted((root / folder).glob('*.py'))]
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding='utf-8') for path in files}
+    return [COMMAND, *(name for name, text in texts.items() if "__name__ == '__main__'" in text)]
+
+
+def main_of(name, root):
+    """The function that a command runs with a list of arguments."""
+    if name == COMMAND:
+        return importlib.import_module('bert_embedding.cli').main
+    path = root / name
+    spec = importlib.util.spec_from_file_location(name.replace('/', '_')[:-3], path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))  # as Python does for a file that it runs
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module.main
+
+
+def parser_of(main):
+    """The argument parser that ``main(argv)`` has made when it begins to parse."""
+    found = []
+
+    def take(self, *args, **kwargs):
+        found.append(self)
+        raise _ParserFound
+
+    with mock.patch.object(argparse.ArgumentParser, 'parse_args', take), mock.patch.object(
+        argparse.ArgumentParser, 'parse_known_args', take
+    ):
+        try:
+            main([])
+        except _ParserFound:
+            return found[0]
+    raise AssertionError(f'{main.__module__}.main parses no arguments')
+
+
+def flags_of(parser):
+    """What a parser takes, as plain JSON: a list with a record for each flag or argument."""
+    return [_flag(parser, action) for action in parser._actions if action.dest != 'help']
+
+
+def _flag(parser, action):
+    record = {
+        'flags': list(action.option_strings),
+        'dest': action.dest,
+        'action': type(action).__name__.strip('_'),
+        'default': _plain(action.default),
+        'const': _plain(action.const),
+        'nargs': action.nargs,
+        'choices': None if action.choices is None else _plain(list(action.choices)),
+        'required': action.required,
+        'metavar': action.metavar,
+        'type': getattr(action.type, '__name__', None),
+        'values': {text: _convert(action, text) for text in PROBES} if action.type else None,
+        'help': action.help,
+    }
+    return {name: value for name, value in record.items() if value not in (None, {})}
+
+
+def _convert(action, text):
+    """The value of a text, or 'error'."""
+    try:
+        return _plain(action.type(text))
+    except (argparse.ArgumentTypeError, TypeError, ValueError):
+        return 'error'
+
+
+def _plain(value):
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def write_records(path, value, depth):
+    """Write plain JSON with a line for each value that is `depth` levels deep."""
+    path.write_text(_lines(value, depth, '') + '\n', encoding='utf-8')
+
+
+def _lines(value, depth, indent):
+    if not depth or not value or not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    inner = indent + ' '
+    if isinstance(value, dict):
+        parts = [
+            f'{inner}{json.dumps(key)}: {_lines(each, depth - 1, inner)}'
+            for key, each in sorted(value.items())
+        ]
+    else:
+        parts = [inner + _lines(each, depth - 1, inner) for each in value]
+    first, last = '{}' if isinstance(value, dict) else '[]'
+    return f'{first}\n' + ',\n'.join(parts) + f'\n{indent}{last}'
