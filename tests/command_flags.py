@@ -77,10 +77,10 @@ def _flag(parser, action):
         'required': action.required,
         'metavar': action.metavar,
         'type': getattr(action.type, '__name__', None),
-        'values': {text: _convert(action, text) for text in PROBES} if action.type else None,
+        'values': [_convert(action, text) for text in PROBES] if action.type else None,
         'help': action.help,
     }
-    return {name: value for name, value in record.items() if value not in (None, {})}
+    return {name: value for name, value in record.items() if value is not None}
 
 
 def _convert(action, text):

@@ -56,10 +56,10 @@ def parameters(value):
     return [stars.get(each.kind, '') + each.name for each in found]
 
 
-def describe(value):
+def describe(value, public):
     if inspect.isclass(value):
         call = {'signature': signature(value), 'parameters': parameters(value)}
-        return {'kind': 'class', **call, 'members': members(value)}
+        return {'kind': 'class', **call, 'members': members(value, public)}
     if callable(value):
         call = {'signature': signature(value), 'parameters': parameters(value)}
         return {'kind': 'function', **call}
@@ -68,11 +68,12 @@ def describe(value):
     return {'kind': 'data', 'type': type(value).__name__}
 
 
-def members(cls):
-    """Public methods with their signatures, and properties, those of our base classes too."""
+def members(cls, public):
+    """Public methods with their signatures, and properties; also those of bases that aren't public.
+    """
     found = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.split('.')[0] not in PACKAGES:
+        if base.__module__.split('.')[0] not in PACKAGES or (base is not cls and base in public):
             continue
         for name, value in vars(base).items():
             if name.startswith('_'):
@@ -84,6 +85,26 @@ def members(cls):
             elif isinstance(value, property):
                 found[name] = 'property'
     return found
+
+
+def describe_all(modules):
+    """Module -> name -> its description, or 'MODULE:NAME' where another one has it shorter."""
+    classes = {
+        value
+        for module in modules.values()
+        for value in (getattr(module, name) for name in module.__all__)
+        if inspect.isclass(value)
+    }
+    places, described = {}, {}
+    for name in sorted(modules, key=lambda name: (name.count('.'), name)):
+        described[name] = {}
+        for each in sorted(modules[name].__all__):
+            value = getattr(modules[name], each)
+            is_object = inspect.isclass(value) or callable(value)
+            first = places.setdefault(id(value), f'{name}:{each}') if is_object else None
+            known = first not in (None, f'{name}:{each}')
+            described[name][each] = first if known else describe(value, classes)
+    return described
 
 
 # -- the names that documents show --------------------------------------------------------------
@@ -141,10 +162,7 @@ def resolve(dotted):
 
 if __name__ == '__main__':
     root, output = map(pathlib.Path, sys.argv[1:])
-    modules = {
-        name: {each: describe(getattr(module, each)) for each in sorted(module.__all__)}
-        for name, module in sorted(public_modules().items())
-    }
+    modules = describe_all(public_modules())
     write_records(
         output / 'public_names.json', {'modules': modules, 'shown': shown_names(root)}, depth=3
     )
