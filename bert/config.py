@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Dict, List, Optional
 
-from model_zoo.config import AttentionConfig
+from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import check_activation
 

@@ -2,7 +2,7 @@
 
 import logging
 
-from model_zoo.training import check_length
+from model_zoo.app import check_length
 
 from .tokenizer import open_tokenizer
 
@@ -19,7 +19,7 @@ def make_task_model(
     Parameters
     ----------
     args : argparse.Namespace
-    choice : model_zoo.training.ModelChoice
+    choice : model_zoo.app.ModelChoice
     task_block : type
         Subclass of `BertTask`.
     ctx : mxnet.Context

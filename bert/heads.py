@@ -11,10 +11,10 @@ from dataclasses import replace
 import mxnet as mx
 from mxnet.gluon import nn
 
-from model_zoo.block import check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 from model_zoo.layers.precision import Dense
+from model_zoo.util.checks import check_range, check_shape
 
 from .model import BertBlock, BertModel
 

@@ -4,14 +4,14 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.attention_block import AttentionBlock
-from model_zoo.block import check_ids, check_range, check_shape
+from model_zoo.blocks.attention_block import AttentionBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.attention import attention_mask, layer_head_mask
 from model_zoo.layers.cells import EncoderCell
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
+from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig

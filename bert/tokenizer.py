@@ -23,9 +23,7 @@ import os
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from model_zoo.data.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 from model_zoo.errors import InputError
-from model_zoo.files import atomic_write, make_writable_dir, write_json
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.text import (
     CHUNK,
@@ -40,6 +38,8 @@ from model_zoo.tokenization.text import (
     read_max_len,
     warn_if_long,
 )
+from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json
 
 __all__ = [
     'BasicTokenizer',
@@ -527,7 +527,8 @@ class BertTokenizer(_SubwordTokenizer):
     Parameters
     ----------
     vocab_file : str or os.PathLike
-        One token a line; see :func:`model_zoo.data.vocab.load_vocab`. :meth:`from_vocab` takes a
+        One token a line; see :func:`model_zoo.tokenization.vocab.load_vocab`.
+        :meth:`from_vocab` takes a
         vocabulary object.
     do_lower_case : bool
         Lower-case and strip accents, for uncased models. Only in basic tokenization.

@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 
-from model_zoo.cli import get_ctx, parser, run, setup_logging
-from model_zoo.data.lines import read_lines
+from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.errors import InputError
 from model_zoo.layers.precision import PRECISIONS
-from model_zoo.progress import progress
+from model_zoo.util.lines import read_lines
+from model_zoo.util.progress import progress
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
 from .writers import open_writer
@@ -131,7 +131,7 @@ def main(argv=None):
     Raises
     ------
     ZooError
-        On bad input; `model_zoo.cli.run` makes one line of it.
+        On bad input; `model_zoo.app.cli.run` makes one line of it.
     """
     args = _parse(argv)
     setup_logging(verbose=args.verbose)

@@ -23,7 +23,7 @@ import zipfile
 import numpy as np
 
 from model_zoo.errors import InputError
-from model_zoo.files import atomic_write
+from model_zoo.util.files import atomic_write
 
 __all__ = ['open_writer']
 

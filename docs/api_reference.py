@@ -1,10 +1,11 @@
 """Sphinx extension: the API reference, from each module's ``__all__`` and its docstrings.
 
     .. public-names:: model_zoo.optimizer
+       :recursive:
 
-shows the module's docstring, a table of its public names, and each name's documentation. Names
-that a package above has in its own ``__all__`` are shown there alone, for that is where users
-import them from.
+shows the module's docstring, a table of its public names, and each name's documentation; and
+with ``:recursive:`` the same for each module in the package, under a heading. Names that a package
+above has in its own ``__all__`` are shown there alone, for that is where users import them from.
 
 A name in single backticks is a link where there is one such name, and plain text elsewhere: it may
 be a parameter. References by an explicit role, such as ``:class:``, must lead somewhere.
@@ -12,6 +13,7 @@ be a parameter. References by an explicit role, such as ``:class:``, must lead s
 
 import importlib
 import inspect
+import pkgutil
 import re
 import sys
 
@@ -43,24 +45,43 @@ class PublicNames(SphinxDirective):
     """``.. public-names:: MODULE``."""
 
     required_arguments = 1
+    option_spec = {'recursive': directives.flag}
 
     def run(self):
         (name,) = self.arguments
-        module = importlib.import_module(name)
-        data, others = [], []
-        for each in own_names(module):
-            value = getattr(module, each)
-            is_data = not (inspect.isclass(value) or inspect.isroutine(value))
-            (data if is_data else others).append(each)
-        lines = [f'.. automodule:: {name}', '']
-        if others:
-            lines += ['.. autosummary::', '   :nosignatures:', '', *(f'   {n}' for n in others), '']
-        for each in data:
-            lines += [f'.. py:data:: {each}', '']
-            lines += [*(f'   {line}' for line in comment_of(name, each)), '']
-        for each in others:
-            lines += [*entry(name, each, getattr(module, each)), '']
-        return self.parse_text_to_nodes('\n'.join(lines))
+        lines = names_of(importlib.import_module(name))
+        if 'recursive' in self.options:
+            for module in modules_in(name):
+                title = module.__name__
+                lines += ['', title, '-' * len(title), '', *names_of(module)]
+        return self.parse_text_to_nodes('\n'.join(lines), allow_section_headings=True)
+
+
+def modules_in(package):
+    """The modules in a package that have public names of their own, sorted by name."""
+    path = importlib.import_module(package).__path__
+    found = pkgutil.walk_packages(path, f'{package}.')
+    modules = [importlib.import_module(info.name) for info in found]
+    return [module for module in modules if hasattr(module, '__all__') and own_names(module)]
+
+
+def names_of(module):
+    """Lines that show a module's docstring and its own public names."""
+    name = module.__name__
+    data, others = [], []
+    for each in own_names(module):
+        value = getattr(module, each)
+        is_data = not (inspect.isclass(value) or inspect.isroutine(value))
+        (data if is_data else others).append(each)
+    lines = [f'.. automodule:: {name}', '']
+    if others:
+        lines += ['.. autosummary::', '   :nosignatures:', '', *(f'   {n}' for n in others), '']
+    for each in data:
+        lines += [f'.. py:data:: {each}', '']
+        lines += [*(f'   {line}' for line in comment_of(name, each)), '']
+    for each in others:
+        lines += [*entry(name, each, getattr(module, each)), '']
+    return lines
 
 
 def own_names(module):
@@ -72,7 +93,7 @@ def own_names(module):
         package = package.rpartition('.')[0]
     return [
         name
-        for name in module.__all__
+        for name in getattr(module, '__all__', ())
         if not any(
             name in getattr(parent, '__all__', ())
             and getattr(parent, name) is getattr(module, name)

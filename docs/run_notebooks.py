@@ -21,9 +21,9 @@ import time
 
 from tqdm import tqdm
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError, UnknownNameError, ZooError
-from model_zoo.files import atomic_write
+from model_zoo.util.files import atomic_write
 
 FOLDER = pathlib.Path(__file__).resolve().parent / 'notebooks'
 ROOT = FOLDER.parents[1]

@@ -8,10 +8,10 @@ A test fails when they are out of date.
 import pathlib
 import sys
 
-from model_zoo import cli
-from model_zoo.files import atomic_write
+from model_zoo.app import cli
 from model_zoo.pretrained import list_pretrained
 from model_zoo.pretrained.sources import in_repository
+from model_zoo.util.files import atomic_write
 
 PAGE = pathlib.Path(__file__).resolve().parent / 'model_zoo.rst'
 BEGIN = '.. the tables are written by docs/zoo_table.py\n\n'

@@ -28,25 +28,16 @@ import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
-from bert import (  # noqa: E402
-    BertConfig,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-)
+from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification  # noqa: E402
 from bert.catalogue import ARCHITECTURES  # noqa: E402
-from model_zoo import cli  # noqa: E402
-from model_zoo.block import ZooBlock  # noqa: E402
+from model_zoo.app import cli  # noqa: E402
+from model_zoo.blocks.block import ZooBlock  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.checkpoint.readers import read_tensors  # noqa: E402
-from model_zoo.errors import (  # noqa: E402
-    CheckpointError,
-    InputError,
-    PretrainedNotFoundError,
-    ZooError,
-)
-from model_zoo.files import make_writable_dir  # noqa: E402
+from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.pretrained import files_in_folder, find_vocab, resolve  # noqa: E402
+from model_zoo.util.files import make_writable_dir  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
 

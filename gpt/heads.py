@@ -1,13 +1,14 @@
 """Task heads on top of OpenAI GPT."""
 
-from model_zoo.decoder import DecoderDoubleHeads, DecoderLM
+from model_zoo.blocks.decoder.model import DecoderDoubleHeads, DecoderLM
+from model_zoo.generation import GenerationMixin
 
 from .model import OpenAIGPTBlock, OpenAIGPTModel
 
 __all__ = ['OpenAIGPTDoubleHeadsModel', 'OpenAIGPTLMHeadModel']
 
 
-class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM):
+class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
     """OpenAI GPT with a language model's head: the product with the word embedding.
 
     Parameters

@@ -1,7 +1,7 @@
 """OpenAI GPT's parameter names in other programs, as reversible tables."""
 
+from model_zoo.blocks.decoder.mapping import OPENAI_LAYER, conv1d_rules, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule
-from model_zoo.decoder_mapping import OPENAI_LAYER, conv1d_rules, openai_rules
 
 __all__ = ['MAPPINGS']
 

@@ -1,13 +1,14 @@
 """Task heads on top of GPT-2."""
 
-from model_zoo.decoder import DecoderDoubleHeads, DecoderLM
+from model_zoo.blocks.decoder.model import DecoderDoubleHeads, DecoderLM
+from model_zoo.generation import GenerationMixin
 
 from .model import GPT2Block, GPT2Model
 
 __all__ = ['GPT2DoubleHeadsModel', 'GPT2LMHeadModel']
 
 
-class GPT2LMHeadModel(GPT2Block, DecoderLM):
+class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
     """GPT-2 with a language model's head: the product with the word embedding.
 
     Parameters

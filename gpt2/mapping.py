@@ -1,7 +1,7 @@
 """GPT-2's parameter names in other programs, as reversible tables."""
 
+from model_zoo.blocks.decoder.mapping import conv1d_rules, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule
-from model_zoo.decoder_mapping import conv1d_rules, openai_rules
 
 __all__ = ['MAPPINGS']
 

@@ -1,6 +1,6 @@
 """The models that GPT-2 adds to the zoo."""
 
-from model_zoo.decoder_zoo import decoder_builder
+from model_zoo.blocks.decoder.zoo import decoder_builder
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import register_model
 

@@ -1,13 +1,15 @@
 """A zoo of transformers as MXNet Gluon HybridBlocks: what all families of models share."""
 
-from . import cli, threads
+from .util import startup, threads
 
-cli.end_quietly_until_run()
+startup.end_quietly_until_run()
 threads.use_all_processors()  # before MXNet loads
 
+from . import moved, optimizer  # noqa: E402, F401  Gluon's Trainer knows our optimizers by name
 from .registry import get_model, join_gluonnlp, list_models, register_model  # noqa: E402
 
-__version__ = '0.1.0'
+__version__ = '0.2.0.dev0'
 __all__ = ['get_model', 'list_models', 'register_model']
 
 join_gluonnlp()
+moved.keep_old_paths()

@@ -1,7 +1,7 @@
 """The errors that this project raises on bad input.
 
 Each message names the thing, the value, and what to do; the scripts print it as one line and exit
-with a non-zero status (see :mod:`model_zoo.cli`).
+with a non-zero status (see :mod:`model_zoo.app.cli`).
 """
 
 __all__ = [

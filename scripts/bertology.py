@@ -34,8 +34,7 @@ from gpt import OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
-from model_zoo import cli
-from model_zoo.bertology import (
+from model_zoo.analysis import (
     attention_of,
     heads_left,
     heads_to_prune,
@@ -45,33 +44,34 @@ from model_zoo.bertology import (
     plot_attention,
     plot_heads,
 )
-from model_zoo.data import (
-    BlockLoader,
-    BucketedLoader,
+from model_zoo.app import (
+    ModelChoice,
+    PartialOutput,
+    check_at_least_one,
+    check_files,
+    check_labels,
+    cli,
+    data_checksum,
+    family_of,
+    model_checksum,
+    training_config,
+    write_results,
+)
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.batching import BucketedLoader
+from model_zoo.tasks.classification import (
     ClassifierFeatures,
     compute_metrics,
     get_task,
     list_tasks,
     read_examples,
 )
-from model_zoo.data.lines import read_text
-from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.files import make_writable_dir
-from model_zoo.progress import progress
-from model_zoo.training import (
-    InterruptGuard,
-    ModelChoice,
-    PartialOutput,
-    check_at_least_one,
-    check_files,
-    check_labels,
-    data_checksum,
-    family_of,
-    model_checksum,
-    seed_all,
-    training_config,
-    write_results,
-)
+from model_zoo.tasks.language_model import BlockLoader
+from model_zoo.training.interrupt import InterruptGuard
+from model_zoo.training.seed import seed_all
+from model_zoo.util.files import make_writable_dir
+from model_zoo.util.lines import read_text
+from model_zoo.util.progress import progress
 
 logger = logging.getLogger('bertology')
 

@@ -32,14 +32,14 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 import numpy as np
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.fit import fit_block
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.families import FAMILIES
-from model_zoo.files import make_writable_dir, write_json
-from model_zoo.pictures import new_figure, save_figure
 from model_zoo.pretrained import files_in_folder
+from model_zoo.util.figures import new_figure, save_figure
+from model_zoo.util.files import make_writable_dir, write_json
 
 log = logging.getLogger('compare_checkpoints')
 

@@ -23,7 +23,7 @@ import sys
 
 import numpy as np
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint.fit import fit_block
 from model_zoo.checkpoint.layouts import FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError

@@ -18,8 +18,10 @@ import time
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, open_tokenizer
-from model_zoo import cli
-from model_zoo.data.pretraining import (
+from model_zoo.app import cli
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
+from model_zoo.tasks.pretraining import (
     PART_BYTES,
     Corpus,
     SampleMaker,
@@ -28,8 +30,6 @@ from model_zoo.data.pretraining import (
     matching_files,
     read_shard,
 )
-from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
 
 # of the samples; more than half of them, since a document's last sentence has no next one
 MOST_RANDOM = 0.75

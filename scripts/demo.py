@@ -19,10 +19,10 @@ import model_zoo  # noqa: F401  isort: skip  first: it minds Ctrl-C during the i
 import numpy as np
 
 from bert_embedding import BertEmbedding
-from model_zoo import cli
-from model_zoo.data import get_task, read_examples
+from model_zoo.app import cli
 from model_zoo.errors import ZooError
-from model_zoo.files import make_writable_dir
+from model_zoo.tasks.classification import get_task, read_examples
+from model_zoo.util.files import make_writable_dir
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent
 DATA = SCRIPTS / 'demo_data'

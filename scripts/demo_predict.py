@@ -15,7 +15,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from bert import BertTokenizer
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError
 
 

@@ -13,17 +13,10 @@ perplexity per word, where the loss of these is the words'.
 import os
 import sys
 
-from model_zoo import cli
-from model_zoo.data import StreamLoader
+from model_zoo.app import check_at_least_one, check_files, cli, write_results
 from model_zoo.errors import InputError
-from model_zoo.files import make_writable_dir
-from model_zoo.training import (
-    CarriedMemory,
-    check_at_least_one,
-    check_files,
-    evaluate_perplexity,
-    write_results,
-)
+from model_zoo.tasks.language_model import CarriedMemory, StreamLoader, evaluate_perplexity
+from model_zoo.util.files import make_writable_dir
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
 

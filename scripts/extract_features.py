@@ -39,24 +39,24 @@ import numpy as np
 
 from bert import BertConfig, BertModel
 from bert.finetuning import tokenizer_opener
-from model_zoo import cli
-from model_zoo.data.lines import read_lines
-from model_zoo.errors import InputError
-from model_zoo.files import atomic_write
-from model_zoo.pretrained import find_vocab_file
-from model_zoo.progress import progress
-from model_zoo.training import (
-    InterruptGuard,
+from model_zoo.app import (
     ModelChoice,
     PartialOutput,
     check_at_least_one,
     check_files,
     check_length,
+    cli,
     data_checksum,
     model_checksum,
     training_config,
     write_results,
 )
+from model_zoo.errors import InputError
+from model_zoo.pretrained import find_vocab_file
+from model_zoo.training.interrupt import InterruptGuard
+from model_zoo.util.files import atomic_write
+from model_zoo.util.lines import read_lines
+from model_zoo.util.progress import progress
 
 logger = logging.getLogger('extract_features')
 

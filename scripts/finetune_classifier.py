@@ -23,18 +23,7 @@ import sys
 from bert import BertForSequenceClassification
 from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
-from model_zoo import cli
-from model_zoo.data import (
-    ClassifierFeatures,
-    TaskSets,
-    custom_task,
-    get_task,
-    infer_labels,
-    list_tasks,
-)
-from model_zoo.errors import InputError
-from model_zoo.training import (
-    ClassifierEvaluator,
+from model_zoo.app import (
     ModelChoice,
     add_comm_backend_argument,
     add_inference_arguments,
@@ -44,19 +33,30 @@ from model_zoo.training import (
     check_inference_arguments,
     check_labels,
     check_training_arguments,
+    cli,
     data_checksum,
     labels_of_folder,
     load_exported,
-    make_workers,
-    mean_over_examples,
     name_labels,
     run_inference,
     run_training,
     start_run,
     training_config,
+)
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import (
+    ClassifierEvaluator,
+    ClassifierFeatures,
+    TaskSets,
+    custom_task,
+    get_task,
+    infer_labels,
+    list_tasks,
     write_class_probabilities,
     write_predictions,
 )
+from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('finetune_classifier')
 

@@ -20,30 +20,30 @@ import mxnet as mx
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
-from model_zoo import cli
-from model_zoo.data import (
+from model_zoo.app import (
+    ModelChoice,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_training_arguments,
+    cli,
+    data_checksum,
+    run_inference,
+    run_training,
+    start_run,
+    training_config,
+)
+from model_zoo.errors import InputError
+from model_zoo.optimizer import SCHEDULES, get_schedule
+from model_zoo.tasks.choice import (
     ChoiceLoader,
     StoryClozeFeatures,
     hold_out,
     read_story_cloze,
     write_story_cloze_predictions,
 )
-from model_zoo.errors import InputError
-from model_zoo.optimizer import SCHEDULES, get_schedule
-from model_zoo.training import (
-    ChoiceEvaluator,
-    ModelChoice,
-    add_training_arguments,
-    check_at_least_one,
-    check_files,
-    check_training_arguments,
-    data_checksum,
-    mean_over_examples,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
-)
+from model_zoo.tasks.classification import ChoiceEvaluator
+from model_zoo.training.objective import mean_over_examples
 
 SPECIAL_TOKENS = ('_start_', '_delimiter_', '_classify_')
 # What may differ when a training is resumed: where the files are, and what follows the training.

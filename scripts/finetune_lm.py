@@ -24,9 +24,22 @@ import sys
 
 from bert import BertForPreTraining
 from bert.finetuning import tokenizer_opener
-from bert.pretraining import evaluate_pretraining, pretraining_objective
-from model_zoo import cli
-from model_zoo.data.pretraining import (
+from model_zoo.app import (
+    ModelChoice,
+    add_comm_backend_argument,
+    add_original_arguments,
+    add_training_arguments,
+    check_length,
+    check_training_arguments,
+    cli,
+    data_checksum,
+    divide_train_batch_size,
+    run_training,
+    start_run,
+    training_config,
+)
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import (
     MappedLoader,
     PretrainingLoader,
     RawTextLoader,
@@ -34,21 +47,8 @@ from model_zoo.data.pretraining import (
     describe_files,
     matching_files,
 )
-from model_zoo.errors import InputError
-from model_zoo.training import (
-    ModelChoice,
-    add_comm_backend_argument,
-    add_original_arguments,
-    add_training_arguments,
-    check_length,
-    check_training_arguments,
-    data_checksum,
-    divide_train_batch_size,
-    make_workers,
-    run_training,
-    start_run,
-    training_config,
-)
+from model_zoo.tasks.pretraining.objective import evaluate_pretraining, pretraining_objective
+from model_zoo.training.workers import make_workers
 
 # What may differ when a training is resumed: where the files are, and how they are read.
 FREE = ('comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file')

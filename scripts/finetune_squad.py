@@ -21,9 +21,26 @@ import numpy as np
 from bert import BertForQuestionAnswering
 from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
-from model_zoo import cli
-from model_zoo.data import BucketedLoader
-from model_zoo.data.squad import (
+from model_zoo.app import (
+    ModelChoice,
+    add_comm_backend_argument,
+    add_inference_arguments,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_inference_arguments,
+    check_training_arguments,
+    cli,
+    load_exported,
+    run_inference,
+    run_training,
+    start_run,
+    training_config,
+)
+from model_zoo.errors import InputError
+from model_zoo.tasks.batching import BucketedLoader
+from model_zoo.tasks.classification import evaluate_segments
+from model_zoo.tasks.squad import (
     SquadFeatures,
     best_thresholds,
     encode_squad,
@@ -34,25 +51,8 @@ from model_zoo.data.squad import (
     score_v2,
     write_answers,
 )
-from model_zoo.errors import InputError
-from model_zoo.training import (
-    ModelChoice,
-    add_comm_backend_argument,
-    add_inference_arguments,
-    add_training_arguments,
-    check_at_least_one,
-    check_files,
-    check_inference_arguments,
-    check_training_arguments,
-    evaluate_segments,
-    load_exported,
-    make_workers,
-    mean_over_examples,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
-)
+from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('finetune_squad')
 

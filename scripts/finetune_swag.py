@@ -17,21 +17,16 @@ import sys
 
 from bert import BertForMultipleChoice
 from bert.finetuning import make_task_model
-from model_zoo import cli
-from model_zoo.data import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
-from model_zoo.errors import InputError
-from model_zoo.training import (
-    ChoiceEvaluator,
+from model_zoo.app import (
     ModelChoice,
     add_comm_backend_argument,
     add_original_arguments,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
+    cli,
     data_checksum,
     divide_train_batch_size,
-    make_workers,
-    mean_over_examples,
     name_labels,
     run_inference,
     run_training,
@@ -39,6 +34,11 @@ from model_zoo.training import (
     start_run,
     training_config,
 )
+from model_zoo.errors import InputError
+from model_zoo.tasks.choice import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
+from model_zoo.tasks.classification import ChoiceEvaluator
+from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.workers import make_workers
 
 FILES = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
 # What may differ when a training is resumed: where the files are, and what follows the training.

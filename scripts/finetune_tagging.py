@@ -23,8 +23,25 @@ from scipy.special import log_softmax
 
 from bert import BertForTokenClassification
 from bert.finetuning import make_task_model
-from model_zoo import cli
-from model_zoo.data import (
+from model_zoo.app import (
+    ModelChoice,
+    add_comm_backend_argument,
+    add_training_arguments,
+    check_at_least_one,
+    check_training_arguments,
+    cli,
+    data_checksum,
+    labels_of_folder,
+    name_labels,
+    run_inference,
+    run_training,
+    segment_files,
+    start_run,
+    training_config,
+)
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import evaluate_segments
+from model_zoo.tasks.tagging import (
     TaggingFeatures,
     TaggingLoader,
     entity_scorer,
@@ -34,25 +51,8 @@ from model_zoo.data import (
     score_tags,
     write_conll,
 )
-from model_zoo.errors import InputError
-from model_zoo.training import (
-    ModelChoice,
-    Objective,
-    add_comm_backend_argument,
-    add_training_arguments,
-    check_at_least_one,
-    check_training_arguments,
-    data_checksum,
-    evaluate_segments,
-    labels_of_folder,
-    make_workers,
-    name_labels,
-    run_inference,
-    run_training,
-    segment_files,
-    start_run,
-    training_config,
-)
+from model_zoo.training.objective import Objective
+from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('finetune_tagging')
 

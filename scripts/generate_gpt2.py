@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 from gpt import OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
-from model_zoo import cli
-from model_zoo.data.lines import read_lines
+from model_zoo.app import cli
 from model_zoo.errors import InputError, ZooError
-from model_zoo.files import make_writable_dir, write_json
 from model_zoo.generation import generate, stream
 from model_zoo.pretrained import is_alias, resolve_alias
+from model_zoo.util.files import make_writable_dir, write_json
+from model_zoo.util.lines import read_lines
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 MODELS = (

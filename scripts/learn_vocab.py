@@ -19,12 +19,12 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, BertTokenizer, _GluonBasicTokenizer
-from model_zoo import cli
-from model_zoo.data.lines import read_lines
-from model_zoo.data.pretraining import Corpus, matching_files
-from model_zoo.data.vocab import VOCAB_NAME, load_vocab, save_vocab
+from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.files import atomic_write, make_writable_dir, write_json
+from model_zoo.tasks.pretraining import Corpus, matching_files
+from model_zoo.tokenization.vocab import VOCAB_NAME, load_vocab, save_vocab
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json
+from model_zoo.util.lines import read_lines
 
 logger = logging.getLogger('learn_vocab')
 

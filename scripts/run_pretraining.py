@@ -19,47 +19,46 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from bert import BertForPreTraining
-from bert.pretraining import (
-    PretrainingLogger,
-    evaluate_pretraining,
-    plot_pretraining,
-    pretraining_objective,
-)
 from bert.tokenizer import open_tokenizer
-from model_zoo import cli
-from model_zoo.data.pretraining import (
+from model_zoo.app import (
+    ModelChoice,
+    add_comm_backend_argument,
+    check_at_least_one,
+    check_files,
+    check_length,
+    check_rates,
+    cli,
+    data_checksum,
+    is_model_folder,
+    make_trainer,
+    training_config,
+    write_results,
+)
+from model_zoo.errors import InputError
+from model_zoo.optimizer import finetune_schedule
+from model_zoo.tasks.pretraining import (
     PretrainingLoader,
     RawTextLoader,
     SampleOptions,
     SyntheticLoader,
     describe_files,
 )
-from model_zoo.devices import check_gpu
-from model_zoo.errors import InputError
-from model_zoo.files import make_writable_dir
-from model_zoo.optimizer import finetune_schedule
-from model_zoo.training import (
-    Callback,
-    CheckpointStore,
-    HostTrainer,
-    LossScale,
-    ModelChoice,
-    Profiler,
-    TensorBoardWriter,
-    TrainingLoop,
-    add_comm_backend_argument,
-    check_at_least_one,
-    check_files,
-    check_length,
-    check_rates,
-    data_checksum,
-    is_model_folder,
-    make_trainer,
-    make_workers,
-    seed_all,
-    training_config,
-    write_results,
+from model_zoo.tasks.pretraining.objective import (
+    PretrainingLogger,
+    evaluate_pretraining,
+    plot_pretraining,
+    pretraining_objective,
 )
+from model_zoo.training.callbacks import TensorBoardWriter
+from model_zoo.training.checkpoint import CheckpointStore
+from model_zoo.training.host_trainer import HostTrainer
+from model_zoo.training.loop import Callback, TrainingLoop
+from model_zoo.training.loss_scale import LossScale
+from model_zoo.training.profiler import Profiler
+from model_zoo.training.seed import seed_all
+from model_zoo.training.workers import make_workers
+from model_zoo.util.devices import check_gpu
+from model_zoo.util.files import make_writable_dir
 
 logger = logging.getLogger('run_pretraining')
 

@@ -10,7 +10,7 @@ import sys
 
 import run_pretraining
 
-from model_zoo import cli
+from model_zoo.app import cli
 
 
 def main(argv=None):

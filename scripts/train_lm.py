@@ -22,29 +22,32 @@ from gpt import OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
-from model_zoo import cli
-from model_zoo.data import BlockLoader, StreamLoader
-from model_zoo.data.lines import read_text
-from model_zoo.errors import InputError
-from model_zoo.optimizer import SCHEDULES, get_schedule
-from model_zoo.pretrained import find_vocab_file
-from model_zoo.tokenization.learn import learn_byte_pairs
-from model_zoo.training import (
-    CarriedMemory,
+from model_zoo.app import (
     ModelChoice,
-    Objective,
     add_training_arguments,
     check_at_least_one,
     check_files,
     check_training_arguments,
+    cli,
     data_checksum,
-    evaluate_perplexity,
     family_of,
     run_inference,
     run_training,
     start_run,
     training_config,
 )
+from model_zoo.errors import InputError
+from model_zoo.optimizer import SCHEDULES, get_schedule
+from model_zoo.pretrained import find_vocab_file
+from model_zoo.tasks.language_model import (
+    BlockLoader,
+    CarriedMemory,
+    StreamLoader,
+    evaluate_perplexity,
+)
+from model_zoo.tokenization.learn import learn_byte_pairs
+from model_zoo.training.objective import Objective
+from model_zoo.util.lines import read_text
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLTokenizer
 

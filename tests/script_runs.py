@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import List, Optional
 
-from model_zoo.config import Config
+from model_zoo.blocks.config import Config
 from model_zoo.errors import InputError
 
 __all__ = ['TransfoXLConfig']

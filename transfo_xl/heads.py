@@ -2,11 +2,11 @@
 
 import mxnet as mx
 
-from model_zoo.block import check_ids, check_range, check_shape
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
-from model_zoo.layers.adaptive import AdaptiveSoftmax
+from model_zoo.util.checks import check_ids, check_range, check_shape
 
+from .adaptive import AdaptiveSoftmax
 from .model import TransfoXLBlock, TransfoXLModel, initializers
 from .steps import TransfoXLSteps
 

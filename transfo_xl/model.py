@@ -3,16 +3,17 @@
 import mxnet as mx
 from mxnet.gluon import nn
 
-from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
+from model_zoo.blocks.block import ZooBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
-from model_zoo.layers.adaptive import AdaptiveEmbedding
 from model_zoo.layers.attention import BLOCKED
-from model_zoo.layers.relative_attention import RelativeCell, sinusoids
+from model_zoo.util.checks import check_ids, check_range, check_shape
 
+from .adaptive import AdaptiveEmbedding
 from .catalogue import ARCHITECTURES
 from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
+from .relative_attention import RelativeCell, sinusoids
 from .tokenizer import TransfoXLTokenizer
 
 __all__ = ['TransfoXLBlock', 'TransfoXLModel']

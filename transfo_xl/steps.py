@@ -8,7 +8,7 @@ values are kept, in arrays of a fixed size.
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
-from model_zoo.decoder_steps import widen, write_place
+from model_zoo.blocks.decoder.steps import widen, write_place
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 

@@ -18,18 +18,18 @@ import zipfile
 import numpy as np
 from tqdm import tqdm
 
-from model_zoo.data.lines import read_lines
-from model_zoo.data.lm_batches import (
+from model_zoo.checkpoint.pickles import read_pickle
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.tasks.language_model.iterators import (
     LMMultiFileIterator,
     LMOrderedIterator,
     LMShuffledIterator,
 )
-from model_zoo.data.pickles import read_pickle
-from model_zoo.data.vocab import make_vocab
-from model_zoo.data.words import OPTIONS, WORDS_NAME, read_words, to_fields, write_words
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.files import atomic_write, make_writable_dir
 from model_zoo.tokenization.text import checked, list_of_texts, pad_batch
+from model_zoo.tokenization.vocab import make_vocab
+from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, to_fields, write_words
+from model_zoo.util.files import atomic_write, make_writable_dir
+from model_zoo.util.lines import read_lines
 
 __all__ = ['TransfoXLCorpus', 'TransfoXLTokenizer', 'get_lm_corpus']
 
@@ -128,7 +128,7 @@ class TransfoXLTokenizer:
         Raises
         ------
         InputError, CheckpointError
-            See :func:`model_zoo.data.words.read_words`.
+            See :func:`model_zoo.tokenization.words.read_words`.
         """
         if file.kind != 'words':
             raise InputError(f'{file.path!r} is no vocabulary of words; is it of another family?')
@@ -592,7 +592,7 @@ class TransfoXLCorpus:
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text, see :mod:`model_zoo.data.lm_batches`.
+        """Batches of a text, see :mod:`model_zoo.tasks.language_model.iterators`.
 
         Parameters
         ----------

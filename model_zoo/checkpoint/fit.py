@@ -1,6 +1,6 @@
 """Which block of a family a checkpoint belongs to, where nothing but its tensors says it."""
 
-from ..block import ZooBlock
+from ..blocks.block import ZooBlock
 from ..errors import CheckpointError, UnknownNameError
 from .readers import read_tensors
 

@@ -13,7 +13,7 @@ import os
 import numpy as np
 
 from ..errors import CheckpointError
-from ..files import atomic_write
+from ..util.files import atomic_write
 
 __all__ = ['is_shapes', 'read_numpy', 'write_numpy']
 

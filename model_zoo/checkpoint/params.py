@@ -19,7 +19,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import CheckpointError
-from ..files import atomic_write
+from ..util.files import atomic_write
 
 __all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
 

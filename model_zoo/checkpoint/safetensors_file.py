@@ -7,7 +7,7 @@ import safetensors
 import safetensors.numpy
 
 from ..errors import CheckpointError
-from ..files import atomic_write
+from ..util.files import atomic_write
 from .arrays import as_weights, from_bfloat16
 
 __all__ = ['is_safetensors', 'read_parts', 'read_safetensors', 'write_safetensors']

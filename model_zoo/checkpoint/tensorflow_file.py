@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
-from ..files import atomic_write, make_writable_dir
+from ..util.files import atomic_write, make_writable_dir
 from .arrays import as_weights, from_bfloat16
 
 __all__ = ['is_tensorflow', 'newest_checkpoint', 'read_tensorflow', 'write_tensorflow']

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
-from ..files import atomic_write
+from ..util.files import atomic_write
 from .arrays import as_weights, from_bfloat16
 
 __all__ = ['is_torch', 'read_torch', 'write_torch']

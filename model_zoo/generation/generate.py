@@ -7,8 +7,8 @@ from typing import List, NamedTuple, Optional
 import mxnet as mx
 import numpy as np
 
-from ..block import check_shape
 from ..errors import InputError, UnknownNameError
+from ..util.checks import check_shape
 from .beam import BeamSearch
 from .sampling import Sampler, log_normalizer, row_generators
 from .text import GrowingText

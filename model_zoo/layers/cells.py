@@ -14,7 +14,7 @@ __all__ = ['DecoderCell', 'EncoderCell', 'MirroredCell']
 
 
 class MirroredCell(HybridBlock):
-    """A block whose inner results a training pass can do without; see `model_zoo.mirror`."""
+    """A block whose inner results a training pass can do without; see `model_zoo.blocks.mirror`."""
 
     #: whether the nodes of its graphs are marked to be computed again
     mirrors = False

@@ -19,7 +19,7 @@ import tqdm
 import urllib3
 
 from ..errors import ZooError
-from ..files import make_writable_dir
+from ..util.files import make_writable_dir
 
 __all__ = ['Checksum', 'DownloadError', 'download', 'reason_of']
 

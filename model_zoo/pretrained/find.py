@@ -10,10 +10,10 @@ from typing import NamedTuple, Optional
 from gluonnlp.vocab import BERTVocab
 
 from ..checkpoint.layouts import WEIGHTS_NAMES
-from ..data.bpe import merges_beside, read_bpe_vocab
-from ..data.vocab import load_vocab, make_vocab
-from ..data.words import read_words
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
+from ..tokenization.bpe_files import merges_beside, read_bpe_vocab
+from ..tokenization.vocab import load_vocab, make_vocab
+from ..tokenization.words import read_words
 from . import sources
 from .catalogue import get_entry
 

@@ -11,7 +11,7 @@ import requests
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
-from ..data.bpe import BPE_NAMES, merges_beside
+from ..tokenization.bpe_files import BPE_NAMES, merges_beside
 from .download import TIMEOUT, Checksum, reason_of
 from .sources import VOCAB_NAMES, Source, SourceError, files_in_folder
 

@@ -13,8 +13,8 @@ from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
 from ..checkpoint.layouts import CONFIG_NAMES, weights_in_folder
-from ..data.bpe import BPE_NAMES
 from ..errors import ZooError
+from ..tokenization.bpe_files import BPE_NAMES
 from .download import Checksum, download
 
 __all__ = [

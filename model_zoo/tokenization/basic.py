@@ -8,8 +8,8 @@ import unicodedata
 
 from tokenizers import normalizers, pre_tokenizers
 
-from ..data.vocab import SPECIAL_TOKENS
 from .text import checked, cover
+from .vocab import SPECIAL_TOKENS
 
 __all__ = ['BasicTokenizer']
 

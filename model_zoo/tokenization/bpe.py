@@ -18,11 +18,10 @@ import os
 import numpy as np
 from tokenizers import Tokenizer, models
 
-from ..data.bpe import BPE_NAMES, read_bpe_vocab, read_merges
-from ..data.lines import read_lines
-from ..data.vocab import make_vocab
 from ..errors import InputError
-from ..files import atomic_write, make_writable_dir, write_json
+from ..util.files import atomic_write, make_writable_dir, write_json
+from ..util.lines import read_lines
+from .bpe_files import BPE_NAMES, read_bpe_vocab, read_merges
 from .text import (
     CONFIG_NAME,
     UNLIMITED,
@@ -33,6 +32,7 @@ from .text import (
     read_max_len,
     warn_if_long,
 )
+from .vocab import make_vocab
 
 __all__ = ['BPETokenizer', 'merge_symbols']
 

@@ -4,10 +4,10 @@ import os
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from ..data.bpe import BPE_NAMES
-from ..data.lines import read_lines
 from ..errors import InputError
-from ..files import make_writable_dir
+from ..util.files import make_writable_dir
+from ..util.lines import read_lines
+from .bpe_files import BPE_NAMES
 
 __all__ = ['learn_byte_pairs']
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from ..errors import MissingExtraError
-from ..files import make_writable_dir
+from ..util.files import make_writable_dir
 from .loop import Callback
 
 __all__ = ['ProgressLogger', 'TensorBoardWriter']

@@ -18,7 +18,7 @@ import mxnet as mx
 
 from ..checkpoint.params import read_params, write_params
 from ..errors import CheckpointError, InputError
-from ..files import atomic_write, make_writable_dir, write_json
+from ..util.files import atomic_write, make_writable_dir, write_json
 
 __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
 

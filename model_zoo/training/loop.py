@@ -13,8 +13,8 @@ from typing import List, NamedTuple, Optional
 import mxnet as mx
 import numpy as np
 
+from ..blocks.mirror import finish_backward
 from ..errors import CheckpointError, InputError, ZooError
-from ..mirror import finish_backward
 from ..optimizer import clip_grad_global_norm, grad_global_norm
 from .checkpoint import check_same_config
 from .interrupt import Interrupted, InterruptGuard, StopRequested
@@ -157,7 +157,8 @@ class TrainingLoop:
     objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
-        same ones at each call (:class:`model_zoo.data.BucketedLoader`). None stands for a batch of
+        same ones at each call (:class:`model_zoo.tasks.batching.BucketedLoader`). None
+        stands for a batch of
         which this worker has no part.
     num_steps : int
         Updates to do.

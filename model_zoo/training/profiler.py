@@ -5,7 +5,7 @@ import os
 
 import mxnet as mx
 
-from ..files import make_writable_dir
+from ..util.files import make_writable_dir
 from .loop import Callback
 
 __all__ = ['Profiler']

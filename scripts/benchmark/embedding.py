@@ -13,8 +13,9 @@ import time
 import mxnet as mx
 import numpy as np
 
-from model_zoo import cli, threads
+from model_zoo.app import cli
 from model_zoo.errors import InputError
+from model_zoo.util import threads
 
 
 def parse_arguments(argv):

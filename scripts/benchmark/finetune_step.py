@@ -12,7 +12,7 @@ from side_by_side import bert_flops, installed, parse_shapes, report, time_in_tu
 
 import model_zoo.optimizer  # noqa: F401  registers bertadam
 from bert import BertConfig, BertForSequenceClassification
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.optimizer import clip_grad_global_norm
 
 OPTIONS = {'learning_rate': 2e-5, 'wd': 0.01}

@@ -10,9 +10,9 @@ import numpy as np
 from side_by_side import installed, report, time_in_turn
 
 from gpt2 import GPT2Config, GPT2LMHeadModel
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.threads import available_processors
+from model_zoo.util.threads import available_processors
 
 
 def our_block(config):

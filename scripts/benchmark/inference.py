@@ -10,9 +10,9 @@ import numpy as np
 from side_by_side import bert_flops, installed, parse_shapes, report, time_in_turn
 
 from bert import BertConfig, BertModel
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.registry import gluonnlp_get_model
-from model_zoo.threads import available_processors
+from model_zoo.util.threads import available_processors
 
 
 def our_block(config):

@@ -13,9 +13,9 @@ import mxnet as mx
 import numpy as np
 from side_by_side import installed, report, time_in_turn
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.threads import available_processors
+from model_zoo.util.threads import available_processors
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
 SEGMENTS = 4  # of a call; the memory goes from one to the next

@@ -14,9 +14,9 @@ import numpy as np
 from side_by_side import parse_shapes
 
 from bert import BertConfig, BertForSequenceClassification
-from model_zoo import cli
+from model_zoo.app import cli
+from model_zoo.blocks.mirror import finish_backward
 from model_zoo.errors import InputError
-from model_zoo.mirror import finish_backward
 
 
 def peak_memory():

@@ -5,7 +5,8 @@ import statistics
 import time
 import warnings
 
-from model_zoo import cli, threads
+from model_zoo.app import cli
+from model_zoo.util import threads
 
 
 def parse_arguments(argv):

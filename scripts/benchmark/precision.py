@@ -12,7 +12,7 @@ from side_by_side import bert_flops, parse_shapes, report, time_in_turn
 
 import model_zoo.optimizer  # noqa: F401  registers bertadam
 from bert import BertConfig, BertForSequenceClassification
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.optimizer import clip_grad_global_norm
 
 PRECISIONS = ('bfloat16', 'float32', 'float16')  # the first is what the others are compared with

@@ -28,12 +28,12 @@ from pretraining_step import compare_processes, compare_steps
 from side_by_side import parse_shapes
 
 from bert.tokenizer import BertTokenizer
-from model_zoo import cli
-from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
-from model_zoo.data.pretraining.shards import read_lengths, write_shard
-from model_zoo.data.vocab import load_vocab
+from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.files import write_json
+from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
+from model_zoo.tasks.pretraining.shards import read_lengths, write_shard
+from model_zoo.tokenization.vocab import load_vocab
+from model_zoo.util.files import write_json
 
 PARTS = ('steps', 'horovod', 'data')
 

@@ -14,9 +14,9 @@ import numpy as np
 from side_by_side import installed, report, time_in_turn
 
 from bert import BertConfig, BertForPreTraining
-from bert.pretraining import pretraining_objective
-from model_zoo.data.pretraining import PretrainingBatch
 from model_zoo.optimizer import clip_grad_global_norm
+from model_zoo.tasks.pretraining import PretrainingBatch
+from model_zoo.tasks.pretraining.objective import pretraining_objective
 
 OPTIONS = {'learning_rate': 1e-4, 'wd': 0.01}
 SCRIPTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -69,7 +69,7 @@ def torch_step(config):
     import torch
     import transformers
 
-    from model_zoo.threads import available_processors
+    from model_zoo.util.threads import available_processors
 
     torch.set_num_threads(available_processors())
     fields = {name: value for name, value in config.to_dict().items() if name != 'pruned_heads'}

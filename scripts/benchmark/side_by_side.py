@@ -8,8 +8,8 @@ import time
 import mxnet as mx
 import numpy as np
 
-from model_zoo.files import write_json
-from model_zoo.threads import available_processors
+from model_zoo.util.files import write_json
+from model_zoo.util.threads import available_processors
 
 __all__ = ['bert_flops', 'installed', 'matmul_peak', 'parse_shapes', 'report', 'time_in_turn']
 

@@ -16,7 +16,7 @@ from pages import PageError
 from script_runs import load_script
 
 import bert_embedding.cli
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import MissingExtraError
 
 __all__ = ['Runner']

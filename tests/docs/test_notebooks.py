@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import UnknownNameError
 
 nbformat = pytest.importorskip('nbformat')

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from model_zoo.data import get_task, list_tasks
+from model_zoo.tasks.classification import get_task, list_tasks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.rst').read_text('utf-8')

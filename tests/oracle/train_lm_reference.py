@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'scripts'), str(ROOT / 'tests' / 'oracle')
 import train_lm  # noqa: E402
 from make_transfo_xl_fixtures import boolean_masks  # noqa: E402
 
-from model_zoo.training import start_run  # noqa: E402
+from model_zoo.app import start_run  # noqa: E402
 
 logger = logging.getLogger('reference')
 

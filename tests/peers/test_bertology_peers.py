@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from bert import BertForSequenceClassification, BertTokenizer
-from model_zoo.bertology import measure_heads, normalize_importance
-from model_zoo.data import BucketedLoader, ClassifierFeatures, get_task, read_examples
+from model_zoo.analysis import measure_heads, normalize_importance
+from model_zoo.tasks.batching import BucketedLoader
+from model_zoo.tasks.classification import ClassifierFeatures, get_task, read_examples
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')

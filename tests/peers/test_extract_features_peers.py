@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from script_runs import load_script
 
-from model_zoo import cli
+from model_zoo.app import cli
 
 torch = pytest.importorskip('torch')
 theirs = pytest.importorskip('pytorch_pretrained_bert')

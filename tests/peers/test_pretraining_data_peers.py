@@ -13,7 +13,7 @@ import pytest
 from pretraining_statistics import google_samples, probability, statistics
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.data.pretraining import (
+from model_zoo.tasks.pretraining import (
     Corpus,
     SampleMaker,
     SampleOptions,

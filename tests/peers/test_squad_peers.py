@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
-from model_zoo.data.squad import (
+from model_zoo.tasks.squad import (
     SquadFeatures,
     best_thresholds,
     encode_squad,

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bert.tokenizer import BasicTokenizer, BertTokenizer, WordpieceTokenizer
-from model_zoo.data.vocab import load_vocab
+from model_zoo.tokenization.vocab import load_vocab
 
 pytest.importorskip('torch')  # the original's package imports it
 originals = pytest.importorskip('pytorch_pretrained_bert.tokenization')

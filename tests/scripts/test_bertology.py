@@ -15,8 +15,9 @@ from script_runs import SCRIPTS, load_script, run, start
 from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
-from model_zoo import cli, progress
+from model_zoo.app import cli
 from model_zoo.tokenization.learn import learn_byte_pairs
+from model_zoo.util import progress
 
 LAYERS, HEADS = 2, 4
 PICTURES = {'entropy.png', 'importance.png'}

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'compare_checkpoints.py'
 spec = importlib.util.spec_from_file_location('compare_checkpoints', SCRIPT)

@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'convert_checkpoint.py'

@@ -9,9 +9,9 @@ import gluonnlp as nlp
 import numpy as np
 import pytest
 
-from model_zoo import cli
-from model_zoo.data.pretraining import read_shard
-from model_zoo.data.vocab import load_vocab
+from model_zoo.app import cli
+from model_zoo.tasks.pretraining import read_shard
+from model_zoo.tokenization.vocab import load_vocab
 
 SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'create_pretraining_data.py'
 # GluonNLP's README; the vocabulary is downloaded there

@@ -10,7 +10,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
 

@@ -14,7 +14,7 @@ import pytest
 import bert
 import export
 import export.export as module
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 
 ROOT = pathlib.Path(export.__file__).parent.parent

@@ -14,7 +14,7 @@ import pytest
 from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertConfig, BertModel, BertTokenizer
-from model_zoo import progress
+from model_zoo.util import progress
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij', '.', '##x', 'ä', '|']

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from bert import BertForQuestionAnswering, BertForSequenceClassification
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 

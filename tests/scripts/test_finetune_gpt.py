@@ -15,7 +15,7 @@ import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
 SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'finetune_gpt.py'

@@ -14,8 +14,8 @@ import pytest
 from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run, start
 
 from bert import BertConfig, BertForPreTraining, BertModel, BertTokenizer
-from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 
 SCRIPT = SCRIPTS / 'finetune_lm.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
@@ -151,7 +151,7 @@ def test_workers_of_a_machine_share_the_map(script, data, arguments, without_dro
         f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
         'import finetune_lm\n'
         'from model_zoo import cli\n'
-        'from model_zoo.data.pretraining import MappedLoader\n'
+        'from model_zoo.tasks.pretraining import MappedLoader\n'
         'unpack = MappedLoader._unpack\n'
         'def counted(loader):\n'
         '    print("unpacked to", loader._folder, flush=True)\n'

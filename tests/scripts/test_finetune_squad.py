@@ -16,7 +16,7 @@ import pytest
 import export.export as export
 from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
 from bert.tokenizer import BertSPTokenizer
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from script_runs import (
 )
 
 from bert import BertForTokenClassification
-from model_zoo.data import read_conll
+from model_zoo.tasks.tagging import read_conll
 
 SCRIPT = SCRIPTS / 'finetune_tagging.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']

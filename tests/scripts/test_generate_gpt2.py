@@ -16,7 +16,7 @@ import pytest
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from gpt2.tokenizer import bytes_to_unicode
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.generation import generate
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
 

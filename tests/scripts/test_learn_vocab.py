@@ -11,7 +11,7 @@ import pytest
 
 import model_zoo
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
-from model_zoo import cli
+from model_zoo.app import cli
 
 SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'learn_vocab.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']

@@ -13,7 +13,7 @@ import bert
 import export.export as export_script
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.layers.precision import set_precision
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from bert import BertForPreTraining
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
-from model_zoo.data.pretraining import Samples, write_shard
-from model_zoo.data.vocab import load_vocab
 from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tokenization.vocab import load_vocab
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / 'scripts' / 'run_pretraining.py'

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from model_zoo.checkpoint import read_tensors
-from model_zoo.data.pretraining import Samples, write_shard
-from model_zoo.data.vocab import load_vocab
+from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tokenization.vocab import load_vocab
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPTS = ROOT / 'scripts'

@@ -15,7 +15,7 @@ import pytest
 
 from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLTokenizer

@@ -12,13 +12,8 @@ from gluonnlp.vocab import BERTVocab
 import bert
 import bert.zoo
 import model_zoo
-from model_zoo.data.vocab import load_vocab
-from model_zoo.errors import (
-    CheckpointError,
-    InputError,
-    PretrainedNotFoundError,
-    UnknownNameError,
-)
+from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.tokenization.vocab import load_vocab
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'cat', 'sat', '##s', '.']
 SMALL = {

@@ -9,8 +9,8 @@ import pytest
 
 import bert
 import model_zoo
-from model_zoo.data.vocab import load_vocab
 from model_zoo.errors import CheckpointError
+from model_zoo.tokenization.vocab import load_vocab
 
 SIZES = {'vocab_size': 40, 'units': 16, 'hidden_size': 512, 'num_layers': 2, 'num_heads': 4}
 CONFIG = {

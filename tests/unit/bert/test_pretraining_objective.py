@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from bert import BertConfig, BertForPreTraining
-from bert.pretraining import (
+from model_zoo.optimizer import disable_weight_decay, finetune_schedule
+from model_zoo.tasks.pretraining.objective import (
     PretrainingLogger,
     evaluate_pretraining,
     plot_pretraining,
     pretraining_objective,
 )
-from model_zoo.optimizer import disable_weight_decay, finetune_schedule
-from model_zoo.training import HostTrainer, TrainingLoop, TrainingState, seed_all
+from model_zoo.training.host_trainer import HostTrainer
+from model_zoo.training.loop import TrainingLoop, TrainingState
+from model_zoo.training.seed import seed_all
 
 VOCAB, LENGTH, POSITIONS = 50, 12, 4
 
@@ -187,7 +189,7 @@ def test_devices_share_an_update():
 @pytest.mark.parametrize('devices', [1, 2])
 def test_optimizer_on_the_host(devices, tmp_path):
     """The same parameters as with the states on the device, also after a resume."""
-    from model_zoo.training import CheckpointStore
+    from model_zoo.training.checkpoint import CheckpointStore
 
     contexts = [mx.cpu(1), mx.cpu(2)][:devices]
     samples = make_samples(16)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bert.tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
-from model_zoo.data.vocab import load_vocab, save_vocab
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tokenization.vocab import load_vocab, save_vocab
 
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 

@@ -8,7 +8,7 @@ import pytest
 from bert.config import BertConfig
 from bert.model import BertModel
 from bert.tokenizer import BertTokenizer
-from model_zoo.data.vocab import load_vocab
+from model_zoo.tokenization.vocab import load_vocab
 
 # As BERT's own vocabulary cuts the sentence: "encoder" and "bidirectional" have pieces.
 README_SENTENCE = (

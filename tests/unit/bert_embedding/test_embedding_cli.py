@@ -12,7 +12,7 @@ import pytest
 
 from bert_embedding import BertEmbedding, cli
 from bert_embedding.writers import open_writer
-from model_zoo.cli import run
+from model_zoo.app.cli import run
 from model_zoo.errors import InputError
 
 ROOT = pathlib.Path(cli.__file__).parents[1]

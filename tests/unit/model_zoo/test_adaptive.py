@@ -4,9 +4,9 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from model_zoo.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from model_zoo.layers.feed_forward import FeedForward
-from model_zoo.layers.relative_attention import RelativeAttention, sinusoids
+from transfo_xl.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+from transfo_xl.relative_attention import RelativeAttention, sinusoids
 
 SIZES, UNITS = [4, 3, 5], [6, 3, 2]
 NORMAL = mx.init.Normal(1)

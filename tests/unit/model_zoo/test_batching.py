@@ -7,8 +7,9 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from model_zoo.data import BucketedLoader, Feature
 from model_zoo.errors import InputError
+from model_zoo.tasks.batching import BucketedLoader
+from model_zoo.tasks.classification import Feature
 
 
 def make(lengths, label=lambda n: n % 2):

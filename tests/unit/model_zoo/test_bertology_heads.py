@@ -12,7 +12,7 @@ from bert import BertConfig, BertForSequenceClassification
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel
-from model_zoo.bertology import (
+from model_zoo.analysis import (
     attention_of,
     heads_left,
     heads_to_prune,

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from model_zoo.block import ZooBlock, check_ids, check_range, check_shape
+from model_zoo.blocks.block import ZooBlock
+from model_zoo.blocks.config import Config
 from model_zoo.checkpoint import Mapping, Rule, read_tensors
-from model_zoo.config import Config
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.util.checks import check_ids, check_range, check_shape
 
 
 @dataclasses.dataclass

@@ -8,10 +8,10 @@ from tokenizers import models
 
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
-from model_zoo.data.bpe import read_bpe_vocab, read_merges
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import find_vocab, find_vocab_file
 from model_zoo.tokenization.bpe import merge_symbols
+from model_zoo.tokenization.bpe_files import read_bpe_vocab, read_merges
 
 
 @pytest.fixture(scope='module')

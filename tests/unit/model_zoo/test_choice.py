@@ -7,9 +7,8 @@ import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
-from model_zoo import cli
+from model_zoo.app import ModelChoice, add_training_arguments, cli, is_model_folder
 from model_zoo.errors import InputError
-from model_zoo.training import ModelChoice, add_training_arguments, is_model_folder
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import sys
 import mxnet as mx
 import pytest
 
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
+from model_zoo.util import startup
 
 
 def test_status_of_what_main_returns():
@@ -148,7 +149,7 @@ def test_interrupt_belongs_to_other_programs(tmp_path):
 
 
 def test_run_takes_over_from_the_imports():
-    before = signal.signal(signal.SIGINT, cli._end)
+    before = signal.signal(signal.SIGINT, startup._end)
     try:
         assert cli.run(lambda argv: os.kill(os.getpid(), signal.SIGINT)) == 130
     finally:

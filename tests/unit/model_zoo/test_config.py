@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from model_zoo.config import Config
+from model_zoo.blocks.config import Config
 from model_zoo.errors import InputError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from model_zoo.data import Sentence, read_conll, write_conll
 from model_zoo.errors import InputError
+from model_zoo.tasks.tagging import Sentence, read_conll, write_conll
 
 TEXT = """\
 -DOCSTART- -X- O O

@@ -9,12 +9,7 @@ import pytest
 from gpt_compare import HEADS, PACKAGES, assert_same
 
 import model_zoo
-from model_zoo.errors import (
-    CheckpointError,
-    InputError,
-    PretrainedNotFoundError,
-    UnknownNameError,
-)
+from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, UnknownNameError
 from model_zoo.pretrained import list_pretrained, resolve_alias
 
 SMALL = {

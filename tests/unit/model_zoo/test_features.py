@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.data import ClassifierFeatures, Example, features, get_task
 from model_zoo.errors import InputError
+from model_zoo.tasks.classification import ClassifierFeatures, Example, features, get_task
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b', 'c', 'd', 'e']
 

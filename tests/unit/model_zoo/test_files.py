@@ -6,7 +6,7 @@ import os
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.files import atomic_write, make_writable_dir, write_json
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])

@@ -10,18 +10,18 @@ from mxnet.gluon import nn
 
 from bert import BertForMaskedLM, BertForSequenceClassification
 from bert.tokenizer import open_tokenizer
-from model_zoo import cli
-from model_zoo.errors import InputError
-from model_zoo.training import (
+from model_zoo.app import (
     ModelChoice,
-    Objective,
     add_training_arguments,
     check_training_arguments,
+    cli,
     data_checksum,
-    evaluate_segments,
     run_training,
     training_config,
 )
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import evaluate_segments
+from model_zoo.training.objective import Objective
 
 
 def parse(*words, aliases=None, family=None):

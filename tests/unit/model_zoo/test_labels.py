@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from model_zoo.data import get_task
+from model_zoo.app import check_labels
 from model_zoo.errors import InputError
-from model_zoo.training import check_labels
+from model_zoo.tasks.classification import get_task
 
 TWO = {'id2label': {'0': '0', '1': '1'}}
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from model_zoo.data.lm_batches import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.language_model.iterators import (
     LMMultiFileIterator,
     LMOrderedIterator,
     LMShuffledIterator,
 )
-from model_zoo.errors import InputError
 
 
 @pytest.fixture(scope='module')

@@ -5,15 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from model_zoo.checkpoint import (
-    Fused,
-    FusedConv1D,
-    Mapping,
-    OneWide,
-    Padded,
-    Rule,
-    Transposed,
-)
+from model_zoo.checkpoint import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Transposed
 from model_zoo.errors import CheckpointError
 from model_zoo.layers.feed_forward import padded_units
 

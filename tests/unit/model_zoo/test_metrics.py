@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from model_zoo.data import METRICS, compute_metrics, custom_task, get_task
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.classification import METRICS, compute_metrics, custom_task, get_task
 
 
 def counts(labels, predictions):

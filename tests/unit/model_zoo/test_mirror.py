@@ -12,8 +12,8 @@ import bert
 import gpt
 import gpt2
 import transfo_xl
+from model_zoo.blocks.mirror import finish_backward
 from model_zoo.errors import InputError
-from model_zoo.mirror import finish_backward
 
 BERT = {
     'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 3, 'num_attention_heads': 4,
@@ -182,7 +182,7 @@ def test_families_without_cells():
 MEASURE = """
 import json, sys
 import model_zoo, mxnet as mx, bert
-from model_zoo.mirror import finish_backward
+from model_zoo.blocks.mirror import finish_backward
 block = bert.BertForSequenceClassification(bert.BertConfig(
     vocab_size=41, hidden_size=128, num_hidden_layers=12, num_attention_heads=2,
     intermediate_size=512, hidden_dropout_prob=0, attention_probs_dropout_prob=0))

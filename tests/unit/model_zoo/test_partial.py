@@ -1,4 +1,4 @@
-"""model_zoo.training.PartialOutput."""
+"""model_zoo.app.PartialOutput."""
 
 import json
 import logging
@@ -8,8 +8,9 @@ import resource
 
 import pytest
 
+from model_zoo.app import PartialOutput
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.training import Interrupted, PartialOutput, StopRequested
+from model_zoo.training.interrupt import Interrupted, StopRequested
 
 JOB = {'layers': (-1, -2), 'input_file': '3 lines'}
 

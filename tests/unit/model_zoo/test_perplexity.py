@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from model_zoo.data import StreamLoader
-from model_zoo.training import CarriedMemory, evaluate_perplexity, measure_perplexity
+from model_zoo.tasks.language_model import (
+    CarriedMemory,
+    StreamLoader,
+    evaluate_perplexity,
+    measure_perplexity,
+)
 
 
 class Losses(NamedTuple):

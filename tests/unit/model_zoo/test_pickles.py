@@ -10,9 +10,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from model_zoo.data.pickles import read_pickle
-from model_zoo.data.words import read_words
+from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.tokenization.words import read_words
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.data.pretraining import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import (
     Corpus,
     SampleMaker,
     SampleOptions,
@@ -17,13 +18,12 @@ from model_zoo.data.pretraining import (
     plan_parts,
     read_shard,
 )
-from model_zoo.data.pretraining.processes import Processes
-from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining.processes import Processes
 
 MEASURE = """
 import resource, sys
 from bert.tokenizer import BertTokenizer
-from model_zoo.data.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
+from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 vocab, folder, *files = sys.argv[1:]
 maker = SampleMaker(Corpus(files), BertTokenizer(vocab), SampleOptions(64, 10, 5))
 facts = create_shards(maker, folder, part_bytes=200_000)
@@ -47,7 +47,7 @@ def contents(folder):
 
 
 def test_workers_make_no_difference(maker, tmp_path, monkeypatch):
-    monkeypatch.setattr('model_zoo.data.pretraining.create.available_processors', lambda: 3)
+    monkeypatch.setattr('model_zoo.tasks.pretraining.create.available_processors', lambda: 3)
     done = []
     one = create_shards(maker, tmp_path / 'one', 7, num_outputs=4)
     many = create_shards(

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from model_zoo.data.pretraining import Corpus, documents, matching_files
 from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import Corpus, documents, matching_files
 
 
 def plain(paths):

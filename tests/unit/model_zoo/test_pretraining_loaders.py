@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.data.pretraining import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import (
     Corpus,
     MappedLoader,
     PretrainingLoader,
@@ -21,8 +22,7 @@ from model_zoo.data.pretraining import (
     mapped,
     read_shard,
 )
-from model_zoo.data.pretraining.shards import Samples
-from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining.shards import Samples
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
 FILES = 5

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from pretraining_statistics import unmasked
 
-from model_zoo.data.pretraining import Samples, read_lengths, read_shard, write_shard
-from model_zoo.data.vocab import load_vocab
 from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_shard
+from model_zoo.tokenization.vocab import load_vocab
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij']
 

@@ -1,4 +1,4 @@
-"""model_zoo.progress."""
+"""model_zoo.util.progress."""
 
 import logging
 import sys
@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from model_zoo import progress as module
-from model_zoo.progress import progress
+from model_zoo.util import progress as module
+from model_zoo.util.progress import progress
 
 
 @pytest.fixture

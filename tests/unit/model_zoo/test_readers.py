@@ -6,7 +6,8 @@ import pathlib
 import pytest
 from gluonnlp.data import classification
 
-from model_zoo.data import (
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.classification import (
     Example,
     custom_task,
     find_file,
@@ -17,7 +18,6 @@ from model_zoo.data import (
     load_gluonnlp,
     read_examples,
 )
-from model_zoo.errors import InputError, UnknownNameError
 
 DEMO = pathlib.Path(__file__).parents[3] / 'scripts' / 'demo_data'
 MNLI = (

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from model_zoo.data.squad import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.squad import (
     Question,
     best_thresholds,
     find_squad,
@@ -12,8 +13,7 @@ from model_zoo.data.squad import (
     score_v1,
     score_v2,
 )
-from model_zoo.data.squad.metrics import normalize_answer
-from model_zoo.errors import InputError
+from model_zoo.tasks.squad.metrics import normalize_answer
 
 
 @pytest.fixture(scope='module')

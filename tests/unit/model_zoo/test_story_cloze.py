@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from model_zoo.data import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.choice import (
     ChoiceFeature,
     ChoiceLoader,
     Story,
@@ -12,7 +13,6 @@ from model_zoo.data import (
     read_story_cloze,
     write_story_cloze_predictions,
 )
-from model_zoo.errors import InputError
 
 HEADER = (
     'InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,'

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
-from model_zoo.data import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.choice import (
     ChoiceFeature,
     ChoiceLoader,
     SwagExample,
@@ -14,7 +15,6 @@ from model_zoo.data import (
     read_swag,
     write_swag_predictions,
 )
-from model_zoo.errors import InputError
 
 HEADER = (
     ',video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label'

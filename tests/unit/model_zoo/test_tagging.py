@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
-from model_zoo.data import (
+from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
     TaggingLoader,
@@ -16,8 +17,7 @@ from model_zoo.data import (
     read_conll,
     score_tags,
 )
-from model_zoo.data.windows import even_windows
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.tasks.windows import even_windows
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefgh', '##x', '##y']
 LABELS = ['O', 'B-PER', 'I-PER']

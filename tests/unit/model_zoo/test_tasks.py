@@ -3,8 +3,8 @@
 import pytest
 from gluonnlp.data import classification
 
-from model_zoo.data import METRICS, custom_task, get_task, list_tasks
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.classification import METRICS, custom_task, get_task, list_tasks
 
 
 @pytest.mark.parametrize('name', list_tasks())

@@ -4,8 +4,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from model_zoo.data import BlockLoader, StreamLoader
 from model_zoo.errors import InputError
+from model_zoo.tasks.language_model import BlockLoader, StreamLoader
 
 
 @pytest.mark.parametrize('count', [2, 5, 8, 9, 23])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import model_zoo
-from model_zoo import threads
+from model_zoo.util import threads
 
 ROOT = str(pathlib.Path(model_zoo.__file__).parent.parent)
 

@@ -14,25 +14,17 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from model_zoo import cli
+from model_zoo.app import cli, plot_curves, write_results
+from model_zoo.app.plot import full_intervals
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.training import (
-    Callback,
-    CheckpointStore,
-    DivergedError,
-    Interrupted,
-    Objective,
-    ProgressLogger,
-    TensorBoardWriter,
-    TrainingLoop,
-    check_same_config,
-    plot_curves,
-    predict,
-    seed_all,
-    write_results,
-)
-from model_zoo.training.plot import full_intervals
+from model_zoo.training.callbacks import ProgressLogger, TensorBoardWriter
+from model_zoo.training.checkpoint import CheckpointStore, check_same_config
+from model_zoo.training.interrupt import Interrupted
+from model_zoo.training.loop import Callback, DivergedError, TrainingLoop
+from model_zoo.training.objective import Objective
+from model_zoo.training.predict import predict
+from model_zoo.training.seed import seed_all
 
 FEATURES, EXAMPLES = 6, 22
 

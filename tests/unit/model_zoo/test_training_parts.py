@@ -8,18 +8,12 @@ import pytest
 from mxnet.gluon import nn
 
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
-from model_zoo.training import (
-    Callback,
-    CheckpointStore,
-    DivergedError,
-    LossScale,
-    Objective,
-    TrainingLoop,
-    Workers,
-    make_workers,
-    mean_over_examples,
-    seed_all,
-)
+from model_zoo.training.checkpoint import CheckpointStore
+from model_zoo.training.loop import Callback, DivergedError, TrainingLoop
+from model_zoo.training.loss_scale import LossScale
+from model_zoo.training.objective import Objective, mean_over_examples
+from model_zoo.training.seed import seed_all
+from model_zoo.training.workers import Workers, make_workers
 
 EXAMPLES, FEATURES = 24, 5
 
@@ -157,7 +151,7 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
 
 
 def test_workers_stop_together():
-    from model_zoo.training import Interrupted
+    from model_zoo.training.interrupt import Interrupted
 
     fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
     with pytest.raises(Interrupted, match='stopped at step 0'):
@@ -286,7 +280,7 @@ def test_mean_over_examples_counts_indices():
 
 
 def test_threads_are_shared_by_the_processes_of_a_machine(monkeypatch):
-    from model_zoo import threads
+    from model_zoo.util import threads
 
     monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
     monkeypatch.setattr(threads, 'available_processors', lambda: 8)

@@ -1,0 +1,183 @@
+"""Where attention heads look, and how much a loss depends on each of them.
+
+Sources: Michel, Levy, Neubig, "Are Sixteen Heads Really Better than One?" (2019), section 4.1;
+``examples/bertology.py`` of pytorch-pretrained-bert after 0.6.2, whose numbers these are with its
+default batch size of 1. There, with larger batches, each sample's loss is divided by their size.
+"""
+
+import contextlib
+from typing import NamedTuple
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError
+from ..util.progress import progress
+
+__all__ = ['HeadMeasures', 'attention_of', 'measure_heads', 'normalize_importance']
+
+
+class HeadMeasures(NamedTuple):
+    """What `measure_heads` has found; NaN stands for heads that were pruned before.
+
+    Parameters
+    ----------
+    entropy : numpy.ndarray, shape (layers, heads), float64
+        Of the attention probabilities, in nats, the mean over all tokens that attend. 0: the head
+        looks at one token only; the logarithm of the length: at all alike.
+    importance : numpy.ndarray, shape (layers, heads), float64
+        How much the loss changes with the head's output, not normalized: the absolute value of the
+        product of its output and the loss's gradient, the mean over all tokens.
+    outputs : list
+        What `forward` returned last, of each batch.
+    """
+
+    entropy: np.ndarray
+    importance: np.ndarray
+    outputs: list
+
+
+def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None):
+    """Entropy and importance of a block's attention heads, over a data set.
+
+    The block predicts as in an evaluation, without dropout; its parameters' gradients aren't
+    computed.
+
+    Parameters
+    ----------
+    block : AttentionBlock
+        It is left as it was.
+    forward : callable
+        ``forward(batch, head_mask) -> (loss, attentions, output)``: the sum of the samples' losses,
+        what the block returns as its attentions, and anything to be kept.
+    loader : iterable
+        Of batches with `valid_length`, an array of shape (batch,).
+    head_mask : numpy.ndarray, shape (layers, heads), optional
+        1 keeps a head, 0 turns it off.
+    title : str, optional
+        Shown with the progress.
+    guard : model_zoo.training.interrupt.InterruptGuard, optional
+        Asked before each batch.
+
+    Returns
+    -------
+    HeadMeasures
+
+    Raises
+    ------
+    InputError
+        If there are no batches, or a loss or gradient isn't finite.
+    """
+    config = block.config
+    kept = [config.kept_heads(layer) for layer in range(config.num_layers)]
+    entropy = np.full((config.num_layers, config.num_heads), np.nan)
+    for layer, heads in enumerate(kept):
+        entropy[layer, heads] = 0
+    importance, there = entropy.copy(), ~np.isnan(entropy)
+    tokens, outputs = 0, []
+    with _watched(block), _without_gradients(block):
+        for batch in progress(loader, 'batches', title):
+            if guard is not None:
+                guard.check()
+            mask = None
+            if head_mask is not None:
+                mask = mx.nd.array(head_mask, ctx=batch.valid_length.context)
+            with mx.autograd.record(train_mode=False):
+                loss, attentions, output = forward(batch, mask)
+            loss.backward()
+            parts = _entropies(attentions, batch.valid_length), _importances(block)
+            for layer, heads in enumerate(kept):
+                for sums, part in zip((entropy, importance), parts):
+                    sums[layer, heads] += part[layer].asnumpy()
+            tokens += int(batch.valid_length.sum().asscalar())
+            outputs.append(output)
+    if not tokens:
+        raise InputError('there are no batches to measure the heads on')
+    if not np.isfinite(entropy[there] + importance[there]).all():
+        raise InputError("the heads' outputs or gradients are not finite: has the model diverged?")
+    return HeadMeasures(entropy / tokens, importance / tokens, outputs)
+
+
+def _entropies(attentions, valid_length):
+    """Of each layer, (heads,): the sums over the tokens that attend."""
+    valid = mx.nd.contrib.arange_like(attentions[0], axis=2).expand_dims(0)  # (1, L)
+    valid = mx.nd.broadcast_lesser(valid, valid_length.astype('float32').expand_dims(1))  # (B, L)
+    result = []
+    for attention in attentions:  # (B, heads, L, L)
+        logs = mx.nd.log(mx.nd.maximum(attention, np.finfo(np.float32).tiny))
+        entropy = -(attention * logs).sum(axis=-1)
+        result.append((entropy * valid.expand_dims(1)).sum(axis=(0, 2)))
+    return result
+
+
+def _importances(block):
+    """Of each layer, (heads,): the sums over the tokens; that of padding has no gradient."""
+    pairs = zip(block.get_multihead_outputs(), block.get_multihead_gradients())
+    return [(output * gradient).sum(axis=-1).abs().sum(axis=(0, 2)) for output, gradient in pairs]
+
+
+@contextlib.contextmanager
+def _watched(block):
+    """Have the block return attentions and keep its heads' outputs meanwhile."""
+    before = block.watch_heads()
+    try:
+        yield
+    finally:
+        block.watch_heads(*before)
+
+
+@contextlib.contextmanager
+def _without_gradients(block):
+    """Don't compute the parameters' gradients meanwhile, which takes a third of the time."""
+    before = {parameter: parameter.grad_req for parameter in block.collect_params().values()}
+    try:
+        for parameter in before:
+            parameter.grad_req = 'null'
+        yield
+    finally:
+        for parameter, grad_req in before.items():
+            parameter.grad_req = grad_req
+
+
+def attention_of(block, *inputs):
+    """The attention probabilities for a text.
+
+    Parameters
+    ----------
+    block : AttentionBlock
+        A task's, whose last output the attentions are. It is left as it was.
+    *inputs
+        Of the block, such as `words` of shape (1, length).
+
+    Returns
+    -------
+    list of numpy.ndarray, shape (batch, heads, length, length)
+        One a layer, of the heads that it has; a token's row says where it looks.
+    """
+    with _watched(block):
+        return [attention.asnumpy() for attention in block(*inputs)[-1]]
+
+
+def normalize_importance(importance, by_layer=True, overall=True):
+    """Importances as they are compared with one another.
+
+    Parameters
+    ----------
+    importance : numpy.ndarray, shape (layers, heads)
+        Of `measure_heads`; NaN for heads that aren't there.
+    by_layer : bool
+        Give each layer the Euclidean norm 1, as Molchanov et al. (2017) found best.
+    overall : bool
+        Then spread all from 0 to 1.
+
+    Returns
+    -------
+    numpy.ndarray, shape (layers, heads)
+    """
+    result = np.array(importance, np.float64)
+    if by_layer:
+        result /= np.sqrt(np.nansum(result**2, axis=1, keepdims=True)) + 1e-20
+    if overall:
+        low, high = np.nanmin(result), np.nanmax(result)
+        result = (result - low) / (high - low) if high > low else result * 0
+    return result

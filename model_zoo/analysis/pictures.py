@@ -1,0 +1,140 @@
+"""Heat maps of attention heads, as PNG files."""
+
+import functools
+import logging
+import math
+import textwrap
+import warnings
+
+import numpy as np
+
+from ..util.figures import new_figure, save_figure
+
+__all__ = ['plot_attention', 'plot_heads']
+
+logger = logging.getLogger(__name__)
+
+MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into the cells
+LARGEST = 15  # inches of a panel; so many tokens can't be read anyhow
+LEAST_TITLE = 30  # characters of a line of the title, however narrow the panels are
+TITLE_WIDTH = 0.09  # inches of a character
+# Of Chinese, Japanese and Korean, which matplotlib's own font lacks; names on Linux, macOS
+# and Windows.
+MORE_FONTS = (
+    'Noto Sans CJK SC', 'Noto Sans CJK JP', 'Noto Sans SC', 'Noto Sans KR', 'Source Han Sans SC',
+    'Source Han Sans CN', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
+    'AR PL UMing CN', 'IPAGothic', 'NanumGothic', 'PingFang SC', 'Hiragino Sans GB',
+    'Arial Unicode MS', 'Microsoft YaHei', 'SimHei', 'Malgun Gothic',
+)  # fmt: skip
+
+
+def _characters_of(families):
+    """Numbers of the characters that the first of these fonts has that is installed."""
+    from matplotlib import font_manager
+
+    path = font_manager.findfont(font_manager.FontProperties(family=families))
+    return {*font_manager.get_font(path).get_charmap()}
+
+
+@functools.lru_cache(maxsize=None)  # the pictures of all layers have the same tokens
+def font_families(characters):
+    """Names of the fonts for a set of characters, in the order in which they are asked for one.
+
+    Characters that none has are logged.
+    """
+    from matplotlib import font_manager, rcParams
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    families = [*rcParams['font.family']]
+    missing = {ord(character) for character in characters} - _characters_of(families)
+    for name in MORE_FONTS:
+        if missing and name in installed:
+            families.append(name)
+            missing -= _characters_of([name])
+    if missing:
+        logger.warning(
+            'no font that is known here has %s: a box is drawn for each; install one, such as '
+            'Noto Sans CJK',
+            ' '.join(map(chr, sorted(missing))),
+        )
+    return families
+
+
+def _save(figure, path):
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', message='Glyph')  # which was logged, once
+        save_figure(path, figure)
+
+
+def plot_heads(path, values, title='', label=''):
+    """Draw a value of each head, such as its importance.
+
+    Parameters
+    ----------
+    path : str
+    values : numpy.ndarray, shape (layers, heads)
+        NaN, for a head that isn't there, leaves a hole.
+    title : str
+    label : str
+        What the values are.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    layers, heads = values.shape
+    figure = new_figure(2 + 0.55 * heads, 1.5 + 0.45 * layers)
+    axes = figure.subplots()
+    image = axes.imshow(np.ma.masked_invalid(values), cmap='viridis', aspect='auto')
+    figure.colorbar(image, ax=axes, label=label)
+    axes.set(xlabel='head', ylabel='layer', title=title)
+    axes.set_xticks(range(heads))
+    axes.set_yticks(range(layers))
+    if heads <= MOST_NUMBERS:
+        middle = (np.nanmin(values) + np.nanmax(values)) / 2
+        for (layer, head), value in np.ndenumerate(values):
+            if not np.isnan(value):
+                color = 'black' if value > middle else 'white'
+                axes.text(head, layer, f'{value:.2f}', ha='center', va='center', color=color,
+                          fontsize=7)  # fmt: skip
+    _save(figure, path)
+
+
+def plot_attention(path, attentions, tokens, titles, title=''):
+    """Draw where each token of a text looks, a panel for each head.
+
+    Parameters
+    ----------
+    path : str
+    attentions : numpy.ndarray, shape (panels, length, length)
+        Probabilities; a row for each token that looks.
+    tokens : list of str, length of them
+    titles : list of str
+        Of the panels.
+    title : str
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    columns = math.ceil(math.sqrt(len(attentions)))
+    rows = math.ceil(len(attentions) / columns)
+    side = min(1.2 + 0.16 * len(tokens), LARGEST)
+    figure = new_figure(columns * side, rows * side + 0.6, 'compressed')
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    names = [token.replace('$', r'\$') for token in tokens]  # which would begin a formula
+    points = min(8, 72 * (side - 1.2) / len(tokens))  # of a line
+    fonts = font_families(frozenset(''.join(tokens)))
+    for axes, attention, name in zip(panels, attentions, titles):
+        image = axes.imshow(attention, cmap='viridis', vmin=0, vmax=1)
+        axes.set_title(name, fontsize=8)
+        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=points, fontfamily=fonts)
+        axes.set_yticks(range(len(names)), names, fontsize=points, fontfamily=fonts)
+    for axes in panels[len(attentions) :]:
+        axes.set_axis_off()
+    figure.colorbar(image, ax=panels.tolist(), label='probability', shrink=0.6)
+    lines = textwrap.wrap(title, max(int(columns * side / TITLE_WIDTH), LEAST_TITLE))
+    figure.suptitle('\n'.join(lines).replace('$', r'\$'))
+    _save(figure, path)

@@ -1,0 +1,60 @@
+"""What the commands share: flags, the choice of a model, run folders, results."""
+
+from .arguments import (
+    add_comm_backend_argument,
+    add_inference_arguments,
+    add_original_arguments,
+    add_training_arguments,
+    check_at_least_one,
+    check_files,
+    check_inference_arguments,
+    check_length,
+    check_rates,
+    check_training_arguments,
+    data_checksum,
+    divide_train_batch_size,
+    model_checksum,
+    segment_files,
+    training_config,
+)
+from .exported import load_exported
+from .finetune import make_trainer, run_inference, run_training, start_run
+from .labels import check_labels, labels_of_folder, name_labels
+from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
+from .partial import PartialOutput
+from .plot import plot_curves
+from .report import library_versions, write_results
+
+__all__ = [
+    'ModelChoice',
+    'PartialOutput',
+    'add_comm_backend_argument',
+    'add_inference_arguments',
+    'add_original_arguments',
+    'add_training_arguments',
+    'check_at_least_one',
+    'check_files',
+    'check_inference_arguments',
+    'check_labels',
+    'check_length',
+    'check_rates',
+    'check_training_arguments',
+    'data_checksum',
+    'divide_train_batch_size',
+    'family_of',
+    'is_model_folder',
+    'labels_of_folder',
+    'library_versions',
+    'load_exported',
+    'make_trainer',
+    'model_checksum',
+    'name_labels',
+    'parse_hparams',
+    'plot_curves',
+    'run_inference',
+    'run_training',
+    'segment_files',
+    'start_run',
+    'training_config',
+    'write_results',
+]

@@ -1,0 +1,286 @@
+"""The flags that the training scripts have in common, their checks, and what a resume compares."""
+
+import itertools
+import os
+import zlib
+
+import numpy as np
+
+from ..errors import InputError
+from ..training.workers import BACKENDS
+from . import cli
+
+__all__ = [
+    'add_comm_backend_argument',
+    'add_inference_arguments',
+    'add_original_arguments',
+    'add_training_arguments',
+    'check_at_least_one',
+    'check_files',
+    'check_inference_arguments',
+    'check_length',
+    'check_rates',
+    'check_training_arguments',
+    'data_checksum',
+    'divide_train_batch_size',
+    'model_checksum',
+    'segment_files',
+    'training_config',
+]
+
+# What may differ when a training is resumed: where things are, and what is shown of them.
+NOT_OF_THE_TRAINING = {
+    'deploy',
+    'dev_batch_size',
+    'gpu',
+    'keep_checkpoints',
+    'log_interval',
+    'model_prefix',
+    'only_inference',
+    'output_dir',
+    'resume',
+    'tensorboard',
+}
+
+
+def add_training_arguments(parser, aliases=None):
+    """Add the flags of a training, with the defaults of GluonNLP's classifier script.
+
+    A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    aliases : dict, optional
+        Flag -> tuple of further names of it, without dashes: ``{'lr': ('learning_rate',)}``.
+    """
+    aliases = aliases or {}
+    group = parser.add_argument_group('training')
+
+    def add(name, **options):
+        flags = [f'--{flag}' for flag in (name, *aliases.get(name, ()))]
+        group.add_argument(*flags, **options)
+
+    add('dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    add('gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
+    add('optimizer', default='bertadam')
+    add('epochs', type=cli.whole_number, default=3)
+    add('training_steps', type=int, help='number of updates; --epochs is ignored then')
+    add('batch_size', type=int, default=32)
+    add('dev_batch_size', type=int, default=8, help='for dev and test sets')
+    add('accumulate', type=int, help='number of batches whose gradients make one update')
+    add('lr', type=float, default=3e-5, help='highest learning rate')
+    add('epsilon', type=float, default=1e-6, help='of the optimizer')
+    add('wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
+    add('warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
+    add('seed', type=int, default=2)
+    add('early_stop', type=int, help='stop after so many epochs without a better one')
+
+    group = parser.add_argument_group('output')
+    add('output_dir', default='./output_dir')
+    add('log_interval', type=int, default=10, help='in updates')
+    add('tensorboard', metavar='DIR', help="write TensorBoard's event files")
+    add('keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
+    add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
+
+
+def add_original_arguments(parser):
+    """Add pytorch-pretrained-bert's ``--fp16`` and ``--train_batch_size``.
+
+    They set ``dtype`` and, by `divide_train_batch_size`, ``batch_size``.
+    """
+    add = parser.add_argument_group("pytorch-pretrained-bert's").add_argument
+    add('--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16')
+    add(
+        '--train_batch_size', type=int,
+        help='examples of an update: --batch_size times --gradient_accumulation_steps',
+    )  # fmt: skip
+
+
+def divide_train_batch_size(args):
+    """Set ``batch_size`` where ``--train_batch_size`` was given.
+
+    Raises
+    ------
+    InputError
+        If that can't be divided into so many batches as are accumulated.
+    """
+    check_at_least_one(args, 'train_batch_size')
+    if args.train_batch_size:
+        parts = args.accumulate or 1
+        if args.train_batch_size % parts:
+            raise InputError(
+                f'--train_batch_size {args.train_batch_size} cannot be divided into '
+                f'--gradient_accumulation_steps {parts}'
+            )
+        args.batch_size = args.train_batch_size // parts
+    del args.train_batch_size  # else a resumed training could say it the other way only
+
+
+def add_comm_backend_argument(parser):
+    """Add ``--comm_backend``, for scripts that can train with Horovod."""
+    parser.add_argument(
+        '--comm_backend',
+        choices=BACKENDS,
+        help='horovod: train with the processes that horovodrun has started, --batch_size '
+        'examples in each; device, the default: with one process',
+    )
+
+
+def check_training_arguments(args):
+    """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
+    check_at_least_one(
+        args,
+        'epochs',
+        'training_steps',
+        'batch_size',
+        'dev_batch_size',
+        'accumulate',
+        'early_stop',
+        'log_interval',
+        'keep_checkpoints',
+    )
+    check_rates(args)
+
+
+def check_rates(args):
+    """Raise InputError, naming the flag, if a rate of the optimizer or schedule can't be used."""
+    for name in ('lr', 'epsilon', 'wd'):
+        if not 0 <= getattr(args, name) < float('inf'):
+            raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 up')
+    if not 0 <= args.warmup_ratio < 1:
+        raise InputError(f'--warmup_ratio {args.warmup_ratio}: give a number from 0 to below 1')
+
+
+def check_at_least_one(args, *names):
+    """Raise InputError, naming the flag, if one of these was given as less than 1."""
+    for name in names:
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f'--{name} {value}: give 1 or more')
+
+
+def check_length(args, name, model):
+    """Raise InputError, naming the flag, if it asks for more tokens than a model takes."""
+    length, longest = getattr(args, name), model.context_length
+    if length > longest:
+        raise InputError(f'--{name} {length}: the model takes {longest} tokens at most')
+
+
+def check_files(args, *names):
+    """Raise InputError, naming the flag, if one of these was given and isn't a file."""
+    for name in names:
+        path = getattr(args, name)
+        if path is not None and not os.path.isfile(path):
+            problem = 'is a directory, not a file' if os.path.isdir(path) else 'no such file'
+            raise InputError(f'--{name} {path!r}: {problem}')
+
+
+def add_inference_arguments(parser):
+    """Add the flags of a run that doesn't train; call it after `add_training_arguments`."""
+    add = parser.add_argument_group('inference').add_argument
+    add('--only_inference', action='store_true', help='evaluate the dev set and predict the test')
+    add('--deploy', action='store_true', help='--only_inference with an exported model')
+    add('--model_prefix', help='--deploy reads PREFIX-symbol.json and PREFIX-0000.params')
+
+
+def check_inference_arguments(args):
+    """Raise InputError, naming the flag, if those of `add_inference_arguments` don't agree."""
+    needs = [
+        ('deploy', 'only_inference', args.deploy and not args.only_inference),
+        ('deploy', 'model_prefix', args.deploy and not args.model_prefix),
+        ('model_prefix', 'deploy', args.model_prefix and not args.deploy),
+    ]
+    for flag, other, missing in needs:
+        if missing:
+            raise InputError(f'--{flag} needs --{other}')
+    if args.resume and args.only_inference:
+        raise InputError('--resume continues a training: give it or --only_inference, not both')
+
+
+def segment_files(args, **names):
+    """The files of a task's segments: those of ``--SEGMENT_file``, or those of ``--data_dir``.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    **names
+        Segment -> tuple of the names that its file may have in the folder.
+
+    Returns
+    -------
+    dict
+        Segment -> path, of those that there are.
+
+    Raises
+    ------
+    InputError
+        If a flag names something else than a file, or the folder has none of the files.
+    """
+    check_files(args, *(f'{segment}_file' for segment in names))
+    files = {segment: getattr(args, f'{segment}_file') for segment in names}
+    if args.data_dir is not None:
+        found = {}
+        for segment, own in names.items():
+            paths = (os.path.join(args.data_dir, name) for name in own)
+            found[segment] = next(filter(os.path.isfile, paths), None)
+        if not any(found.values()):
+            expected = ', '.join(' or '.join(own) for own in names.values())
+            raise InputError(f'--data_dir {args.data_dir!r} has none of {expected}')
+        files = {segment: path or found[segment] for segment, path in files.items()}
+    return {segment: path for segment, path in files.items() if path}
+
+
+def data_checksum(values):
+    """A checksum of training data, by which a resumed training knows them again.
+
+    Parameters
+    ----------
+    values : iterable
+        NumPy arrays, and whatever else has a ``repr`` that tells its value.
+
+    Returns
+    -------
+    str
+    """
+    checksum = 0
+    for value in values:
+        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        checksum = zlib.crc32(content, checksum)
+    return f'{checksum:08x}'
+
+
+def model_checksum(model):
+    """A checksum of a block's configuration and parameters, which don't change in the run.
+
+    Parameters
+    ----------
+    model : ZooBlock
+
+    Returns
+    -------
+    str
+    """
+    parameters = model.collect_params().values()
+    values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
+    return data_checksum(itertools.chain([model.config.to_dict()], values))
+
+
+def training_config(args, free=(), **data):
+    """What must be the same for a training to be resumed.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    free : iterable of str
+        Flags of the script's own that may differ: where its files are, for instance.
+    **data
+        Flag -> what it stands for, such as a `data_checksum` for a file's name.
+
+    Returns
+    -------
+    dict
+        Flag without its dashes -> value: `TrainingLoop`'s `config`.
+    """
+    left_out = {*NOT_OF_THE_TRAINING, *free}
+    return {**{name: value for name, value in vars(args).items() if name not in left_out}, **data}

@@ -1,0 +1,139 @@
+"""What every command line of the project shares: one clear message and an exit status on errors."""
+
+import argparse
+import contextlib
+import logging
+import sys
+
+from ..errors import ZooError
+from ..util import startup
+
+__all__ = [
+    'boolean',
+    'get_ctx',
+    'parser',
+    'run',
+    'setup_logging',
+    'whole_number',
+]
+
+class _Formatter(argparse.HelpFormatter):
+    """Shows the defaults that there are, of flags without a text of help as well."""
+
+    def _format_action(self, action):
+        none = any(action.default is value for value in (None, False, argparse.SUPPRESS))
+        if action.option_strings and not none and '%(default)' not in (action.help or ''):
+            action.help = f'{action.help or ""} (default: %(default)s)'.strip()
+        return super()._format_action(action)
+
+
+def parser(description, **kwargs):
+    """An ArgumentParser whose help shows the defaults."""
+    return argparse.ArgumentParser(description=description, formatter_class=_Formatter, **kwargs)
+
+
+def boolean(text):
+    """The value of a flag such as Google's scripts have: ``--do_predict=true``.
+
+    For argparse: ``type=boolean, nargs='?', const=True``, so that the flag alone means true.
+    """
+    values = {'true': True, 't': True, '1': True, 'false': False, 'f': False, '0': False}
+    try:
+        return values[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
+
+
+def whole_number(text):
+    """An int that may be written as pytorch-pretrained-bert's examples have it: 3.0."""
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if value.is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
+
+
+def run(main, argv=None):
+    """Call ``main(argv)`` and turn what goes wrong into one line and an exit status.
+
+    Parameters
+    ----------
+    main : callable
+        Takes the list of arguments (None for the process's own), returns None or an exit status.
+    argv : list of str, optional
+
+    Returns
+    -------
+    int
+        0, or what `main` returned; 1 after an error that the user can mend, of the operating
+        system or of MXNet; 130 after Ctrl-C.
+    """
+    startup.has_begun()
+    try:
+        return main(argv) or 0
+    except ZooError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as error:
+        print(f'interrupted{": " + str(error) if str(error) else ""}', file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output, such as `head`, has left
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        where = '' if error.filename is None else f'{error.filename}: '
+        return _fail(f'{where}{error.strerror or error}')
+    except Exception as error:
+        mxnet = sys.modules.get('mxnet')
+        if mxnet is None or not isinstance(error, mxnet.MXNetError):
+            raise
+        return _fail(f'MXNet: {_last_line(error)}')
+
+
+def _fail(message):
+    """Print what a library has raised; the whole of it is in the log, with `verbose`."""
+    logging.getLogger(__name__).debug('the error in full', exc_info=True)
+    print(f'error: {message}', file=sys.stderr)
+    return 1
+
+
+def _last_line(error):
+    """The line of an MXNetError that says what is wrong: the last that isn't of its C++ stack."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(('[bt]', 'Stack trace'))]
+    return lines[-1] if lines else type(error).__name__
+
+
+def get_ctx(gpu=None):
+    """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU.
+
+    Raises
+    ------
+    InputError
+        If this build of MXNet has no GPU support, or the machine has no such GPU.
+    """
+    import mxnet as mx
+
+    from ..util.devices import check_gpu
+
+    if gpu is None:
+        return mx.cpu()
+    check_gpu(gpu, f'--gpu {gpu}')
+    return mx.gpu(gpu)
+
+
+def setup_logging(log_file=None, verbose=False, level=logging.INFO):
+    """Log to standard error, and to `log_file` too where it is given (appended to)."""
+    handlers = [logging.StreamHandler()]
+    if log_file is not None:
+        handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else level,
+        format='%(levelname)s:%(name)s:%(asctime)s %(message)s',
+        datefmt='%H:%M:%S',
+        handlers=handlers,
+        force=True,
+    )
+    logging.captureWarnings(True)
+    for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
+        logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for

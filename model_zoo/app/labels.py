@@ -1,0 +1,102 @@
+"""The names of the classes of a trained model, in its ``config.json`` as transformers writes them.
+"""
+
+import json
+import logging
+import os
+
+from ..errors import InputError
+
+__all__ = ['check_labels', 'labels_of_folder', 'name_labels']
+
+logger = logging.getLogger(__name__)
+
+
+def config_of_folder(folder):
+    """The fields of a folder's ``config.json``, none if there is no such folder."""
+    try:
+        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+            config = json.load(file)
+    except (OSError, ValueError):
+        return {}  # one with a bad configuration is complained about by the model
+    return config if isinstance(config, dict) else {}
+
+
+def labels_of_folder(folder):
+    """The classes of a model that a training script saved.
+
+    Parameters
+    ----------
+    folder : str
+        Or a model's name.
+
+    Returns
+    -------
+    list of str or None
+        None if there is no such folder, or the model wasn't trained for a task by us.
+
+    Raises
+    ------
+    InputError
+        If the configuration names the classes in another form.
+    """
+    return _labels_in(config_of_folder(folder), folder)
+
+
+def _labels_in(config, folder):
+    if not {'finetuning_task', 'id2label'} <= set(config):
+        return None
+    labels = config['id2label']
+    if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
+        raise InputError(
+            f'config.json of the model {folder!r} has the id2label {labels!r}: write it as '
+            '{"0": "first label", "1": "second label"} and so on'
+        )
+    return [str(labels[str(number)]) for number in range(len(labels))]
+
+
+def check_labels(task, folder):
+    """Raise InputError if a model of ours can't have been trained for a task.
+
+    One that was trained for another task with the same classes is warned of.
+
+    Parameters
+    ----------
+    task : model_zoo.tasks.classification.Task
+    folder : str
+        Or a model's name.
+    """
+    config = config_of_folder(folder)
+    trained = config.get('finetuning_task')
+    if trained is None:
+        return  # no folder, or not one of our training scripts'
+    labels = _labels_in(config, folder)
+    wanted = None if task.regression else list(task.require_labels())
+    if labels != wanted:
+        there, here = (
+            'has no classes' if names is None else f'tells {", ".join(names)} apart'
+            for names in (labels, wanted)
+        )
+        raise InputError(
+            f'the model {folder!r} was trained for {trained}, where it {there}; a model for '
+            f'{task.name} {here}'
+        )
+    if trained != task.name:
+        logger.warning('the model %r was trained for %s, not for %s', folder, trained, task.name)
+
+
+def name_labels(model, task, labels=None):
+    """Let the configuration of `model` name its task, and the classes that it tells apart.
+
+    Parameters
+    ----------
+    model : ZooBlock
+    task : str
+    labels : sequence of str, optional
+        In the order of their numbers.
+    """
+    extras = model.config.extras
+    extras['finetuning_task'] = task
+    if labels is not None:
+        extras['id2label'] = {str(number): label for number, label in enumerate(labels)}
+        extras['label2id'] = {label: number for number, label in enumerate(labels)}

@@ -1,0 +1,246 @@
+"""What a long run has finished so far, for another run to go on with."""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+
+import filelock
+import numpy as np
+
+from ..errors import CheckpointError, InputError
+from ..training.checkpoint import check_same_config
+from ..training.interrupt import Interrupted, StopRequested
+from ..util.files import write_json
+
+__all__ = ['PartialOutput']
+
+logger = logging.getLogger(__name__)
+
+_JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
+
+
+class PartialOutput:
+    """Records of finished work, in the folder ``OUTPUT.part`` until the output is complete.
+
+    To be used in a ``with`` statement, unless it `is_complete` already. Whatever ends the run, each
+    record is there whole or not at all: the file of their ends is written after that of the
+    records. A folder without a record is removed. Ends the run with `Interrupted` where
+    `StopRequested` was raised.
+
+    Parameters
+    ----------
+    path : str
+        The output, a file (see `target`).
+    job : dict
+        Flag without its dashes -> value, plain JSON: what must be the same for a run to go on
+        (`training_config`).
+    resume : bool
+        Go on with what an earlier run has left; without it, that is refused.
+    results : str, optional
+        JSON file that has the job under the key ``job`` if the output is complete; default: the
+        output.
+
+    Attributes
+    ----------
+    path : str
+        The output, the target if a link was given.
+    folder : str
+    count : int
+        Records that are there.
+
+    Raises
+    ------
+    InputError
+        If the output is something else than a file; on entering, if the folder can't be written to,
+        has records of another job, or any where `resume` is false, or is in use by another run;
+        later, if a record can't be written.
+    CheckpointError
+        On entering, if the folder is damaged.
+    """
+
+    def __init__(self, path, job, resume=False, results=None):
+        self.path = self.target(path)
+        self.folder = f'{self.path}.part'
+        self._job, self._resume = job, resume
+        self._results = results or self.path
+        self._ends = [0]
+
+    @staticmethod
+    def target(path):
+        """The file that is written for a path: what a link points to, which stays a link.
+
+        Raises
+        ------
+        InputError
+            If it is there and isn't a regular file, which couldn't be replaced; or names none.
+        """
+        target = os.path.realpath(path) if os.path.islink(path) else path
+        problem = None
+        if not os.path.basename(target):
+            problem = 'that is not the name of a file'
+        elif os.path.isdir(target):
+            problem = 'it is a folder'
+        elif os.path.lexists(target) and not os.path.isfile(target):
+            problem = 'it is not a regular file'
+        if problem is not None:
+            raise InputError(f'cannot write {path!r}: {problem}; give the name of a file')
+        return target
+
+    def is_complete(self):
+        """Whether the run is to go on with one that has done this job to its end; logs that.
+
+        Raises
+        ------
+        InputError
+            If that has done another job.
+        """
+        if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
+            return False
+        try:
+            with open(self._results, encoding='utf-8') as file:
+                finished = dict(json.load(file)['job'])
+        except (OSError, KeyError, TypeError, ValueError):
+            return False
+        check_same_config(finished, self._job)
+        logger.info('%s is already complete', self.path)
+        return True
+
+    @property
+    def count(self):
+        return len(self._ends) - 1
+
+    def __enter__(self):
+        with self._reporting(), contextlib.ExitStack() as stack:
+            if not os.path.isdir(self.folder):
+                os.mkdir(self.folder)
+            lock = filelock.FileLock(self._file(_LOCK))
+            try:
+                stack.enter_context(lock.acquire(timeout=0))
+            except filelock.Timeout:
+                raise InputError(f'another run is writing {self.path!r}: wait for it') from None
+            self._begin()
+            self._records, self._index = (
+                stack.enter_context(open(self._file(name), 'ab')) for name in (_RECORDS, _ENDS)
+            )
+            self._records.truncate(self._ends[-1])
+            self._index.truncate(8 * self.count)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind, *error):
+        with contextlib.suppress(OSError):  # of a full disk, which append has told of
+            self._stack.close()
+        if not self.count:
+            self.remove()
+        if kind is StopRequested:
+            if not self.count:
+                raise Interrupted('nothing was finished yet') from None
+            raise Interrupted(
+                f'what is finished is in {self.folder}; run the same command with --resume to go on'
+            ) from None
+
+    def _file(self, name):
+        return os.path.join(self.folder, name)
+
+    @contextlib.contextmanager
+    def _reporting(self):
+        try:
+            yield
+        except OSError as error:
+            kept = ''
+            if self.count:
+                kept = f'; what is finished stays in {self.folder}, and --resume goes on with it'
+            raise InputError(
+                f'cannot write {self.path!r}: {error.strerror or error}{kept}'
+            ) from error
+
+    def _begin(self):
+        if self._resume:
+            self._take_back()
+        ends = self._read_ends()
+        if ends and not self._resume:
+            raise InputError(
+                f'{self.folder!r} has what an interrupted run has finished: add --resume to go on '
+                'with it, or remove that folder to start anew'
+            )
+        saved = self._read_job() if self._resume else None
+        if saved is not None:
+            check_same_config(saved, self._job, f'remove {self.folder!r} to start anew')
+            self._ends += ends
+            logger.info('resuming from %s', self.folder)
+            return
+        if self._resume:
+            logger.warning('nothing to resume in %s: starting anew', self.folder)
+        for name in (_RECORDS, _ENDS):  # before the job that they will seem to be of
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self._file(name))
+        write_json(self._file(_JOB), self._job)
+
+    def _take_back(self):
+        """Undo a `publish` behind which the run has ended before its `remove`."""
+        if os.path.exists(self._file(_RECORDS)) or not os.path.isfile(self.path):
+            return
+        with contextlib.suppress(FileNotFoundError):
+            ends = np.fromfile(self._file(_ENDS), '<i8')
+            if len(ends) and ends[-1] == os.path.getsize(self.path):
+                os.replace(self.path, self._file(_RECORDS))
+
+    def _read_job(self):
+        try:
+            with open(self._file(_JOB), encoding='utf-8') as file:
+                return dict(json.load(file))
+        except FileNotFoundError:
+            return None
+        except (TypeError, ValueError):
+            raise CheckpointError(
+                f'{self.folder!r} is damaged: remove it to start anew'
+            ) from None
+
+    def _read_ends(self):
+        """Ends of the records that are whole."""
+        try:
+            ends = np.fromfile(self._file(_ENDS), '<i8')
+            size = os.path.getsize(self._file(_RECORDS))
+        except FileNotFoundError:
+            return []
+        broken = (ends > size) | (np.diff(ends, prepend=0) <= 0)
+        return ends[: np.argmax(broken)].tolist() if broken.any() else ends.tolist()
+
+    def append(self, record):
+        """Add a record.
+
+        Parameters
+        ----------
+        record : bytes
+            Not empty.
+        """
+        end = self._ends[-1] + len(record)
+        with self._reporting():
+            self._records.write(record)
+            self._records.flush()
+            self._index.write(np.int64(end).astype('<i8').tobytes())
+            self._index.flush()
+        self._ends.append(end)
+
+    @property
+    def sizes(self):
+        """Of the records, in bytes: numpy.ndarray, (count,), int64."""
+        return np.diff(np.array(self._ends, np.int64))
+
+    def __iter__(self):
+        """The records, one after the other."""
+        with open(self._file(_RECORDS), 'rb') as file:
+            for size in self.sizes.tolist():
+                yield file.read(size)
+
+    def publish(self):
+        """Make the records, one behind the other, the output; then `remove` is to be called."""
+        with self._reporting():
+            os.fsync(self._records.fileno())
+            os.replace(self._file(_RECORDS), self.path)
+
+    def remove(self):
+        """Remove the folder: the output is complete."""
+        shutil.rmtree(self.folder, ignore_errors=True)

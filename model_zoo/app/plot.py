@@ -1,0 +1,62 @@
+"""Learning curves as a picture."""
+
+from ..util.figures import new_figure, save_figure
+
+__all__ = ['plot_curves']
+
+FEW_POINTS = 20
+
+
+def full_intervals(log):
+    """The records that stand for many updates.
+
+    Where an epoch ends, a shorter interval ends with it, and another follows; the mean loss of the
+    few updates in it is noise.
+    """
+    steps = [0, *(record['step'] for record in log)]
+    sizes = [stop - start for start, stop in zip(steps, steps[1:])]
+    return [record for record, size in zip(log, sizes) if 2 * size >= max(sizes)]
+
+
+def plot_curves(path, state, title='', score_name='score'):
+    """Draw the loss by step, and the score by epoch, to a PNG file.
+
+    Log intervals of fewer than half of the usual updates, at the end of an epoch, are left out.
+
+    Parameters
+    ----------
+    path : str
+    state : TrainingState
+    title : str
+    score_name : str
+        What the epochs' scores are.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure = new_figure(10, 4)
+    left, right = figure.subplots(1, 2)
+    log = full_intervals(state.log)
+    # a line through one point can't be seen, and one through a few hides where they are
+    marker = 'o' if len(log) <= FEW_POINTS else None
+    left.plot(
+        [record['step'] for record in log],
+        [record['loss'] for record in log],
+        marker=marker,
+    )
+    left.set(xlabel='step', ylabel='training loss')
+    right.plot(
+        [record['epoch'] for record in state.epochs],
+        [record['score'] for record in state.epochs],
+        marker='o',
+    )
+    right.set(xlabel='epoch', ylabel=score_name)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    figure.suptitle(title)
+    save_figure(path, figure)

@@ -1,0 +1,1 @@
+"""The base of the families' blocks: graphs, files, precision, attention heads."""

@@ -1,0 +1,341 @@
+"""The base of the families' configurations."""
+
+import copy
+import dataclasses
+import json
+import math
+import operator
+from typing import Dict, List, Optional
+
+from ..errors import InputError, ZooError
+from ..layers.activations import check_activation
+from ..util.files import write_json
+
+__all__ = ['AttentionConfig', 'Config', 'DecoderConfig']
+
+
+@dataclasses.dataclass
+class Config:
+    """Hyper-parameters of a model, with the field names of the originals' JSON files.
+
+    A subclass is a dataclass: it lists the fields with their defaults. Fields of a file that the
+    subclass doesn't know (``"transformers_version"`` and the like) are kept in `extras` and
+    written back, so that a file that passes through here loses nothing.
+    """
+
+    #: what transformers calls the family in its files' "model_type"
+    model_type = None
+    #: fields of other programs -> the only value with which the family's blocks compute
+    fixed = {}
+
+    def __post_init__(self):
+        self.extras = {}
+
+    @classmethod
+    def from_dict(cls, values):
+        """Build a configuration from a dict; unknown fields go to `extras`.
+
+        Parameters
+        ----------
+        values : dict
+
+        Returns
+        -------
+        Config
+
+        Raises
+        ------
+        InputError
+            If a value has the wrong type or can't be right.
+        """
+        names = {field.name for field in dataclasses.fields(cls)}
+        for name, value in cls.fixed.items():
+            if values.get(name, value) != value:
+                raise InputError(
+                    f'{name} is {values[name]!r}, and only {value!r} is supported: this model '
+                    'would give other results than the one that it was saved from'
+                )
+        labels = values.get('id2label')  # the Hugging Face files count the labels so
+        if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
+            values = {**values, 'num_labels': len(labels)}
+        config = cls(**{name: value for name, value in values.items() if name in names})
+        config.extras = {name: value for name, value in values.items() if name not in names}
+        if config.extras.get('model_type') == cls.model_type:  # said by the class
+            config.extras.pop('model_type', None)
+        return config
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Read a configuration such as ``bert_config.json`` or ``config.json``.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, isn't JSON, or holds bad values.
+        """
+        try:
+            with open(path, encoding='utf-8') as file:
+                values = json.load(file)
+        except (OSError, ValueError) as error:
+            raise InputError(f'cannot read the configuration {str(path)!r}: {error}') from error
+        if not isinstance(values, dict):
+            raise InputError(f'the configuration {str(path)!r} is not a JSON object')
+        family = values.get('model_type', cls.model_type)
+        if None not in (family, cls.model_type) and family != cls.model_type:
+            raise InputError(
+                f'the configuration {str(path)!r} is of another family, {family!r}: '
+                f'a {cls.__name__} is wanted, {cls.model_type!r}'
+            )
+        try:
+            return cls.from_dict(values)
+        except ZooError as error:
+            raise InputError(f'the configuration {str(path)!r}: {error}') from error
+
+    def copy(self):
+        """A configuration of its own with the same values."""
+        return type(self).from_dict(self.to_dict())
+
+    def to_dict(self):
+        """The fields, and what `from_dict` did not know, as a dict of their own."""
+        return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
+
+    def to_format(self, format, architecture):
+        """The configuration as another program's file.
+
+        Parameters
+        ----------
+        format : str
+            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+        architecture : str
+            Name of the block's class there.
+
+        Returns
+        -------
+        (str, dict)
+            Name of the file, and its content.
+        """
+        fields = self.to_dict()
+        if format in ('huggingface', 'pytorch'):
+            fields.update(model_type=self.model_type, architectures=[architecture])
+        return 'config.json', fields
+
+    def to_json_string(self):
+        """The configuration as indented JSON, with its keys sorted."""
+        return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
+
+    def to_json_file(self, path, architecture=None):
+        """Write the configuration and the family's name to `path`, whole or not at all.
+
+        Parameters
+        ----------
+        path : str
+        architecture : str, optional
+            Name of the class of block that it is of.
+        """
+        fields = self.to_dict()
+        if self.model_type is not None:
+            fields['model_type'] = self.model_type
+        if architecture is not None:
+            fields['architectures'] = [architecture]
+        write_json(path, fields)
+
+    def _check_positive(self, *names):
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InputError(f'{name} must be a positive integer, but is {value!r}')
+
+    def _check_count(self, *names):
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise InputError(f'{name} must be an integer of at least 0, but is {value!r}')
+
+    def _check_rate(self, *names):
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not 0 <= value < 1:
+                raise InputError(f'{name} must be a rate in [0, 1), but is {value!r}')
+
+    def _check_not_negative(self, *names):
+        for name in names:
+            value = getattr(self, name)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < math.inf:
+                raise InputError(f'{name} must be a number of at least 0, but is {value!r}')
+
+
+@dataclasses.dataclass
+class AttentionConfig(Config):
+    """A configuration of layers with attention heads, some of which may be pruned.
+
+    A subclass has the field `pruned_heads`, and the properties `num_layers`, `num_heads` and
+    `units`, for the names of these differ between the families' files.
+    """
+
+    def to_format(self, format, architecture):
+        if self.pruned_heads and format not in ('huggingface', 'pytorch'):
+            raise InputError(f'the format {format!r} has no place for pruned heads')
+        return super().to_format(format, architecture)
+
+    def _check_pruned(self):
+        """Bring the field `pruned_heads` into its form."""
+        given, self.pruned_heads = self.pruned_heads, {}
+        if given is not None:
+            try:
+                self.pruned_heads = self.add_pruned(given)
+            except InputError as error:
+                raise InputError(f'pruned_heads: {error}') from error
+
+    @property
+    def head_size(self):
+        """Units of one attention head."""
+        return self.units // self.num_heads
+
+    def kept_heads(self, layer):
+        """The heads that `layer` still has, by their first numbers."""
+        pruned = self.pruned_heads.get(layer, ())
+        return [head for head in range(self.num_heads) if head not in pruned]
+
+    def add_pruned(self, heads_to_prune):
+        """`pruned_heads` with more heads.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their first numbers.
+
+        Returns
+        -------
+        dict of int to list of int
+
+        Raises
+        ------
+        InputError
+            If a layer or head doesn't exist, or a layer would be left without heads.
+        """
+        merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
+        for layer, heads in _as_numbers(heads_to_prune).items():
+            if not 0 <= layer < self.num_layers:
+                raise InputError(
+                    f'there is no layer {layer}: the model has {self.num_layers}'
+                )
+            wrong = [head for head in heads if not 0 <= head < self.num_heads]
+            if wrong:
+                raise InputError(
+                    f'layer {layer} has no head {wrong[0]}: it has {self.num_heads}'
+                )
+            merged.setdefault(layer, set()).update(heads)
+            if len(merged[layer]) == self.num_heads:
+                raise InputError(f'layer {layer} would be left without heads')
+        return {layer: sorted(heads) for layer, heads in merged.items() if heads}
+
+
+@dataclasses.dataclass
+class DecoderConfig(AttentionConfig):
+    """What the configurations of OpenAI's decoders have in common.
+
+    Parameters
+    ----------
+    vocab_size : int
+        Number of tokens, without the special ones.
+    n_special : int
+        Number of special tokens, whose embeddings lie behind the vocabulary's.
+    n_positions : int
+        Length of the position table: the longest sequence that the model takes.
+    n_ctx : int
+        The same, in the originals' files.
+    n_embd : int
+        Units.
+    n_layer : int
+        Number of layers.
+    n_head : int
+        Attention heads a layer; must divide `n_embd`.
+    resid_pdrop, embd_pdrop, attn_pdrop : float
+        Dropout rates on each sub-layer's output, the embedding, and the attention probabilities.
+    layer_norm_epsilon : float
+    initializer_range : float
+        Standard deviation of the normal initializer.
+    pruned_heads : dict of int to list of int, optional
+        Heads that were removed, by layer.
+    """
+
+    vocab_size: int = 0
+    n_special: int = 0
+    n_positions: int = 512
+    n_ctx: int = 512
+    n_embd: int = 768
+    n_layer: int = 12
+    n_head: int = 12
+    resid_pdrop: float = 0.1
+    embd_pdrop: float = 0.1
+    attn_pdrop: float = 0.1
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+    pruned_heads: Optional[Dict[int, List[int]]] = None
+
+    #: dropout rate before the multiple choice head
+    mc_pdrop = 0.0
+    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
+
+    def to_format(self, format, architecture):
+        name, fields = super().to_format(format, architecture)
+        if format in ('huggingface', 'pytorch'):  # transformers' vocabulary includes them
+            fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)
+        return name, fields
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_positive('vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head')
+        self._check_rate('resid_pdrop', 'embd_pdrop', 'attn_pdrop')
+        self._check_not_negative('layer_norm_epsilon', 'initializer_range')
+        self._check_count('n_special')
+        if self.n_embd % self.n_head:
+            raise InputError(f'n_embd {self.n_embd} is not a multiple of n_head {self.n_head}')
+        check_activation(self.activation)
+        self._check_pruned()
+
+    @property
+    def activation(self):
+        """Name of the feed-forward layer's activation function in the zoo."""
+        raise NotImplementedError
+
+    @property
+    def total_tokens_embeddings(self):
+        """Rows of the embedding: the vocabulary's and the special tokens'."""
+        return self.vocab_size + self.n_special
+
+    @property
+    def num_layers(self):
+        """Number of layers."""
+        return self.n_layer
+
+    @property
+    def num_heads(self):
+        """Attention heads of a layer, before pruning."""
+        return self.n_head
+
+    @property
+    def units(self):
+        """Size of a position's vector."""
+        return self.n_embd
+
+    @property
+    def intermediate_size(self):
+        """Units of the feed-forward layer."""
+        return 4 * self.n_embd
+
+
+def _as_numbers(heads_to_prune):
+    """A dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
+    try:
+        return {
+            int(layer) if isinstance(layer, str) else operator.index(layer): [
+                operator.index(head) for head in heads
+            ]
+            for layer, heads in heads_to_prune.items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
+        ) from error

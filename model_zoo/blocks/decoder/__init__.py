@@ -1,0 +1,1 @@
+"""What GPT and GPT-2 share: model, heads, steps of generation, name maps."""

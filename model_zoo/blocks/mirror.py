@@ -1,0 +1,145 @@
+"""Gradient checkpointing: a training pass that keeps little of what the layers compute.
+
+MXNet calls it mirroring: nodes of a graph that are marked so are computed again in the backward
+pass, when they are needed (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
+https://arxiv.org/abs/1604.06174). The transformer cells mark all within them, so that of each only
+its output is kept, and what a dropout drew.
+
+In MXNet 1.9 just the executor of the symbolic API does this; the graphs of hybridized Gluon blocks
+heed neither marks nor ``MXNET_BACKWARD_DO_MIRROR``. So a block that mirrors runs its graph in an
+executor while autograd records. The executor isn't part of what autograd records: the block's
+outputs are variables to it, and `finish_backward` brings their gradients through the block.
+"""
+
+import contextlib
+import os
+
+import mxnet as mx
+
+from ..errors import InputError
+
+__all__ = ['MirroredGraph', 'finish_backward']
+
+_pending = []  # passes whose outputs have no gradients yet
+
+
+class MirroredGraph:
+    """A block's graph, run for training with little memory.
+
+    Parameters
+    ----------
+    symbol : mxnet.symbol.Symbol
+        Of all outputs.
+    data_names : list of str
+        Names of the inputs, in their order.
+    parameters : dict of str to mxnet.gluon.Parameter
+        By the names of the graph's other inputs. Their gradients are written, or added to where
+        their ``grad_req`` is ``'add'``.
+    """
+
+    def __init__(self, symbol, data_names, parameters):
+        self._symbol = symbol
+        self._used = set(symbol.list_arguments())
+        self._data_names = data_names
+        self._parameters = {
+            name: parameter for name, parameter in parameters.items() if name in self._used
+        }
+        self._executors = {}  # by context, shapes and types of the inputs
+        self._arrays = {}  # by context: the parameters' arrays that its executors were made with
+
+    def forward(self, arrays):
+        """Run the graph.
+
+        Parameters
+        ----------
+        arrays : list of NDArray
+            The inputs.
+
+        Returns
+        -------
+        list of NDArray
+            Variables of autograd.
+
+        Raises
+        ------
+        InputError
+            If the pass before this one hasn't been finished.
+        """
+        ctx = arrays[0].context
+        if any(executor._ctx == ctx for executor, *_ in _pending):
+            _pending.clear()
+            raise InputError(
+                'a block that mirrors runs once a backward pass: call '
+                'model_zoo.blocks.mirror.finish_backward() after each backward()'
+            )
+        with mx.autograd.pause(train_mode=True):
+            inputs = {
+                name: array for name, array in zip(self._data_names, arrays) if name in self._used
+            }
+            executor = self._executor(ctx, inputs)
+            # copies: the executor overwrites its own in the next pass
+            outputs = [output.copy() for output in executor.forward(is_train=True, **inputs)]
+        for output in outputs:
+            output.attach_grad()
+        trained = [p.data(ctx) for p in self._parameters.values() if p.grad_req != 'null']
+        _pending.append((executor, outputs, trained))
+        return outputs
+
+    def _executor(self, ctx, inputs):
+        """The executor for inputs of such shapes and types; all of a context share memory."""
+        arrays = [
+            array
+            for parameter in self._parameters.values()
+            for array in (
+                parameter.data(ctx),
+                parameter.grad(ctx) if parameter.grad_req != 'null' else None,
+                parameter.grad_req,
+            )
+        ]
+        known = self._arrays.get(ctx, [])
+        if len(known) != len(arrays) or any(one is not two for one, two in zip(known, arrays)):
+            self._executors = {key: e for key, e in self._executors.items() if key[0] != ctx}
+            self._arrays[ctx] = arrays
+        key = (ctx, *((array.shape, array.dtype) for array in inputs.values()))
+        if key not in self._executors:
+            others = [executor for other, executor in self._executors.items() if other[0] == ctx]
+            self._executors[key] = self._bind(ctx, inputs, others[-1] if others else None)
+        return self._executors[key]
+
+    def _bind(self, ctx, inputs, shared):
+        arguments = {name: array.copy() for name, array in inputs.items()}
+        requests, gradients = dict.fromkeys(arguments, 'null'), {}
+        for name, parameter in self._parameters.items():
+            arguments[name] = parameter.data(ctx)
+            requests[name] = parameter.grad_req
+            if parameter.grad_req != 'null':
+                gradients[name] = parameter.grad(ctx)
+        with _without_subgraphs():
+            return self._symbol.bind(ctx, arguments, gradients, requests, shared_exec=shared)
+
+
+@contextlib.contextmanager
+def _without_subgraphs():
+    """Let an executor be made that fuses no operators, as it does unasked on the CPU."""
+    name = 'MXNET_SUBGRAPH_BACKEND'
+    before = os.environ.get(name)
+    os.environ[name] = 'NONE'
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def finish_backward():
+    """Bring the gradients of mirrored blocks' outputs through the blocks, to their parameters.
+
+    To be called after each ``backward()``; does nothing if there is nothing to do.
+    """
+    while _pending:
+        executor, outputs, trained = _pending.pop()
+        executor.backward([output.grad for output in outputs])
+        for array in trained:
+            array._fresh_grad = True  # the Trainer wants to know; autograd doesn't

@@ -1,0 +1,1 @@
+"""The tasks: each package reads its files, makes features and batches, and evaluates."""

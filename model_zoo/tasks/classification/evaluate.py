@@ -1,0 +1,226 @@
+"""Scores of a model on dev sets, and predictions on test sets."""
+
+import logging
+import os
+import time
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from ...errors import InputError
+from ...training.predict import predict
+from ...util.files import atomic_write
+from .metrics import compute_metrics
+
+__all__ = [
+    'ChoiceEvaluator',
+    'ClassifierEvaluator',
+    'evaluate_segments',
+    'write_class_probabilities',
+    'write_predictions',
+]
+
+logger = logging.getLogger(__name__)
+
+
+def evaluate_segments(measure, segments, primary, guard=None):
+    """Measure a model on dev sets, and log the results.
+
+    Parameters
+    ----------
+    measure : callable
+        ``measure(segment, guard) -> (metrics, samples a second)``: floats by name, and a float.
+    segments : sequence of str
+        Names of the dev sets.
+    primary : str
+        The metric by which epochs are compared; more is better.
+    guard : InterruptGuard, optional
+
+    Returns
+    -------
+    (float, dict)
+        The mean of the segments' primary metrics (0 if there are none), and segment -> its metrics
+        and ``samples_per_second``: what `TrainingLoop` wants of its `evaluate`.
+    """
+    report = {}
+    for segment in segments:
+        metrics, speed = measure(segment, guard)
+        shown = ', '.join(f'{name} {value:.4f}' for name, value in metrics.items())
+        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
+        report[segment] = {**metrics, 'samples_per_second': speed}
+    scores = [metrics[primary] for metrics in report.values()]
+    return float(np.mean(scores)) if scores else 0.0, report
+
+
+class ClassifierEvaluator:
+    """Scores and predictions of a classifier, or regressor, on the segments of a task.
+
+    Parameters
+    ----------
+    task : model_zoo.tasks.classification.Task
+    sets : model_zoo.tasks.classification.TaskSets
+    forward : callable
+        ``forward(batch) -> NDArray`` of shape (batch, num_labels).
+    segments : sequence of str, optional
+        To evaluate; by default the task's dev sets.
+    write : callable, optional
+        ``write(folder, task, segment, examples, outputs) -> names of the files written``.
+    """
+
+    def __init__(self, task, sets, forward, segments=None, write=None):
+        self._task, self._sets, self._forward = task, sets, forward
+        self.segments = task.dev_segments if segments is None else tuple(segments)
+        self._write = write or write_predictions
+
+    def evaluate(self, guard=None):
+        """See `evaluate_segments`; the metrics are the task's, and the mean loss."""
+        return evaluate_segments(self._measure, self.segments, self._task.primary_metric, guard)
+
+    def _outputs(self, segment, guard=None):
+        loader = self._sets.get(segment)[2]
+        started = time.perf_counter()
+        outputs = predict(self._forward, loader, guard)
+        return outputs, loader.num_samples / (time.perf_counter() - started)
+
+    def _measure(self, segment, guard):
+        examples = self._sets.get(segment)[0]
+        labels = np.array([self._task.label_id(example.label) for example in examples])
+        outputs, speed = self._outputs(segment, guard)
+        metrics = dict(compute_metrics(self._task, labels, outputs))
+        return {**metrics, 'loss': _mean_loss(self._task, labels, outputs)}, speed
+
+    def predict(self, folder):
+        """Write the predictions on the test sets that there are; returns the files' names."""
+        files = []
+        for segment in filter(self._sets.has, self._task.test_segments):
+            outputs, speed = self._outputs(segment)
+            if not np.isfinite(outputs).all():
+                raise InputError(f"the model's outputs on {segment} are not finite")
+            examples = self._sets.get(segment)[0]
+            names = self._write(folder, self._task, segment, examples, outputs)
+            path = os.path.join(folder, names[0])
+            logger.info('%s: predictions in %s (%.1f samples/s)', segment, path, speed)
+            files += names
+        return files
+
+
+def _mean_loss(task, labels, outputs):
+    if task.regression:
+        return float(np.mean((outputs.astype(np.float64).reshape(-1) - labels) ** 2))
+    return _mean_cross_entropy(labels, outputs)
+
+
+def _mean_cross_entropy(labels, outputs):
+    outputs = outputs.astype(np.float64)
+    return float(-np.mean(log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]))
+
+
+class ChoiceEvaluator:
+    """Accuracy, loss and predictions of a model that chooses one of several texts.
+
+    Parameters
+    ----------
+    forward : callable
+        ``forward(batch) -> NDArray`` of shape (batch, choices), unnormalized scores.
+    sets : dict
+        Segment -> (examples, each with a `label` that may be None, and their `ChoiceLoader`).
+    write : callable
+        ``write(path, examples, probabilities)`` writes a file.
+    names : dict
+        Segment -> name of the file of its predictions.
+    """
+
+    def __init__(self, forward, sets, write, names):
+        self._forward, self._sets, self._write, self._names = forward, sets, write, names
+
+    def evaluate(self, guard=None):
+        """See `evaluate_segments`: accuracy and loss of the dev set, if it has labels."""
+        examples, _ = self._sets.get('dev', ((), None))
+        has_labels = len(examples) > 0 and all(example.label is not None for example in examples)
+        return evaluate_segments(self._measure, ['dev'] if has_labels else [], 'accuracy', guard)
+
+    def _measure(self, segment, guard):
+        examples, loader = self._sets[segment]
+        started = time.perf_counter()
+        outputs = predict(self._forward, loader, guard)
+        speed = len(examples) / (time.perf_counter() - started)
+        labels = np.array([example.label for example in examples])
+        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
+        return {'accuracy': accuracy, 'loss': _mean_cross_entropy(labels, outputs)}, speed
+
+    def predict(self, folder):
+        """Write the predictions of all sets; returns the names of the files.
+
+        Raises
+        ------
+        InputError
+            If the outputs aren't finite, or a file can't be written.
+        """
+        for segment, (examples, loader) in self._sets.items():
+            outputs = predict(self._forward, loader).astype(np.float64)
+            if not np.isfinite(outputs).all():
+                raise InputError(f"the model's outputs on {segment} are not finite")
+            path = os.path.join(folder, self._names[segment])
+            self._write(path, examples, softmax(outputs, axis=-1))
+            logger.info('%s: predictions in %s', segment, path)
+        return [self._names[segment] for segment in self._sets]
+
+
+def write_predictions(folder, task, segment, examples, outputs):
+    """Write GLUE's form and, beside it, the probabilities (of a regression the raw outputs).
+
+    Parameters
+    ----------
+    folder : str
+    task : model_zoo.tasks.classification.Task
+    segment : str
+        A test set of the task.
+    examples : sequence of model_zoo.tasks.classification.Example
+    outputs : numpy.ndarray, shape (number of examples, num_labels)
+
+    Returns
+    -------
+    list of str
+        The names of the two files, such as ``MRPC.tsv`` and ``MRPC_probabilities.tsv``.
+
+    Raises
+    ------
+    InputError
+        If they can't be written.
+    """
+    if task.regression:
+        predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
+    else:
+        predictions = outputs.argmax(axis=-1)
+        header, rows = task.require_labels(), softmax(outputs.astype(np.float64), axis=-1)
+    name = task.submission_file(segment)
+    with atomic_write(os.path.join(folder, name)) as file:
+        file.write('index\tprediction\n')
+        for example, prediction in zip(examples, predictions):
+            file.write(f'{example.guid}\t{task.format_prediction(prediction)}\n')
+    beside = name.replace('.tsv', '_probabilities.tsv')
+    with atomic_write(os.path.join(folder, beside)) as file:
+        file.write('\t'.join(['index', *header]) + '\n')
+        for example, row in zip(examples, rows):
+            file.write('\t'.join([example.guid, *(f'{value:.6f}' for value in row)]) + '\n')
+    return [name, beside]
+
+
+def write_class_probabilities(folder, task, segment, examples, outputs):
+    """Write what Google's ``run_classifier.py --do_predict`` writes, and `write_predictions` too.
+
+    That is ``test_results.tsv``: a line a sample, in the order of the file, a column a class, with
+    its probability; no header. (Of a regression the one column is the number; of another test set
+    than ``test`` the name begins with its: ``test_matched_results.tsv``.)
+
+    Parameters, returns and errors as of `write_predictions`.
+    """
+    names = write_predictions(folder, task, segment, examples, outputs)
+    rows = outputs.astype(np.float64)
+    if not task.regression:
+        rows = softmax(rows, axis=-1)
+    name = f'{segment}_results.tsv'
+    with atomic_write(os.path.join(folder, name)) as file:
+        for row in rows.reshape(len(rows), -1):
+            file.write('\t'.join(f'{value:.9g}' for value in row) + '\n')
+    return [name, *names]

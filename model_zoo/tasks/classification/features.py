@@ -1,0 +1,105 @@
+"""Examples to token ids."""
+
+import logging
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from ...errors import InputError
+
+__all__ = ['ClassifierFeatures', 'Feature']
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 4096  # examples encoded at once: bounds what the tokenizer remembers of them
+
+
+class Feature(NamedTuple):
+    """What the model takes of one example; not padded.
+
+    Parameters
+    ----------
+    input_ids : numpy.ndarray, shape (length,), int32
+        ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't empty.
+    token_types : numpy.ndarray, shape (length,), int32
+        0 up to the first ``[SEP]``, 1 after it.
+    valid_length : int
+        The length.
+    label : int, float or None
+        Id of the class, for regression the number, None where there is none.
+    """
+
+    input_ids: np.ndarray
+    token_types: np.ndarray
+    valid_length: int
+    label: Optional[float]
+
+
+class ClassifierFeatures:
+    """Turns examples of a task into features.
+
+    Parameters
+    ----------
+    tokenizer : object
+        With ``encode_batch(texts, pairs, max_length=, pad=)`` as that of ``bert.BertTokenizer``,
+        which adds the special tokens and says what it cut off.
+    task : Task
+    max_len : int
+        Largest number of tokens, the special ones counted (as in GluonNLP's ``--max_len``).
+
+    Raises
+    ------
+    InputError
+        If `max_len` leaves no room for a token of each text beside the special ones.
+    """
+
+    def __init__(self, tokenizer, task, max_len=128):
+        special, texts = (3, 2) if task.is_pair else (2, 1)
+        if max_len < special + texts:
+            raise InputError(
+                f'a length of {max_len} is too small: {task.name} needs at least {special + texts} '
+                f'({special} special tokens and one of each text)'
+            )
+        self.tokenizer = tokenizer
+        self.task = task
+        self.max_len = max_len
+
+    def __call__(self, examples):
+        """Encode `examples`, and log how many had to be cut.
+
+        Parameters
+        ----------
+        examples : sequence of Example
+
+        Returns
+        -------
+        list of Feature
+        """
+        features, cut = [], 0
+        for start in range(0, len(examples), CHUNK):
+            chunk = examples[start : start + CHUNK]
+            encoded = self.tokenizer.encode_batch(
+                [example.text_a for example in chunk],
+                [example.text_b for example in chunk] if self.task.is_pair else None,
+                max_length=self.max_len,
+                pad=False,
+            )
+            cut += int((encoded.truncated > 0).sum())
+            for row, example in enumerate(chunk):
+                features.append(
+                    Feature(
+                        encoded.input_ids[row],
+                        encoded.token_types[row],
+                        int(encoded.valid_length[row]),
+                        None if example.label is None else self.task.label_id(example.label),
+                    )
+                )
+        if cut:
+            logger.warning(
+                '%d of %d examples of %s have more than %d tokens and were cut',
+                cut,
+                len(examples),
+                self.task.name,
+                self.max_len,
+            )
+        return features

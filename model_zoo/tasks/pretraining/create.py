@@ -1,0 +1,130 @@
+"""A corpus to files of samples, part by part."""
+
+import math
+import os
+import re
+from typing import NamedTuple
+
+from ...errors import InputError
+from ...util.files import make_writable_dir
+from ...util.threads import available_processors
+from .batches import check_positive
+from .processes import Processes
+from .shards import write_shard
+
+__all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
+
+#: bytes of text in a part; with 5 dupes of 128 tokens a process takes some 400 MB for it
+PART_BYTES = 2**23
+
+
+class ShardFacts(NamedTuple):
+    """What has been written to one file, or to several."""
+
+    samples: int = 0
+    tokens: int = 0  # special ones too, padding not
+    masks: int = 0
+    random_next: int = 0
+
+    def __add__(self, other):
+        return ShardFacts(*map(sum, zip(self, other)))
+
+
+def plan_parts(corpus, num_parts=1, part_bytes=PART_BYTES):
+    """How many parts to make of a corpus: as many as wanted, or more if they'd be too large."""
+    return max(num_parts, math.ceil(corpus.num_bytes / part_bytes))
+
+
+class _ShardMaker:
+    """Makes one file; for a worker process."""
+
+    def __init__(self, maker, output_dir, num_parts, seed):
+        self._maker, self._seed = maker, seed
+        self._output_dir, self._num_parts = output_dir, num_parts
+
+    def path(self, number):
+        """GluonNLP's name of file `number`."""
+        return os.path.join(self._output_dir, f'part-{number:03d}.npz')
+
+    def __call__(self, number):
+        maker = self._maker
+        samples = maker.make(*maker.corpus.span(number, self._num_parts), self._seed, number)
+        if not samples.count:
+            if os.path.exists(self.path(number)):  # of an earlier run
+                os.remove(self.path(number))
+            return ShardFacts()
+        options = maker.options
+        write_shard(
+            self.path(number),
+            samples,
+            maker.vocab,
+            max_seq_length=options.max_seq_length,
+            max_predictions_per_seq=options.max_predictions_per_seq,
+            masked_lm_prob=options.masked_lm_prob,
+            whole_word_mask=options.whole_word_mask,
+        )
+        return ShardFacts(
+            samples.count,
+            int(samples.valid_lengths.sum()),
+            int(samples.masked_lm_weights.sum()),
+            int(samples.next_sentence_labels.sum()),
+        )
+
+
+def create_shards(
+    maker, output_dir, seed=0, num_outputs=1, num_workers=1, part_bytes=PART_BYTES, progress=None
+):
+    """Write the samples of a corpus as ``part-000.npz``, ``part-001.npz``, ...
+
+    Each file holds a part of the corpus, in random order. Which samples it holds depends on the
+    corpus, the tokenizer, the options, the seed and the number of parts, not on the workers. The
+    memory is that of one part for each worker.
+
+    Parameters
+    ----------
+    maker : SampleMaker
+    output_dir : str
+        Made where it is missing. Files of the same names are replaced.
+    seed : int
+    num_outputs : int
+        Files, if none of them holds more than `part_bytes` of text then; else more. Parts in which
+        no document begins have none.
+    num_workers : int
+        Processes; no more than there are processors or parts are started.
+    part_bytes : int
+    progress : callable, optional
+        ``progress(done, parts, facts)`` after each part, with what has been written up to it.
+
+    Returns
+    -------
+    ShardFacts
+        Of all files.
+
+    Raises
+    ------
+    InputError
+        If a number isn't positive; if the corpus can't be read or has fewer than two documents; if
+        the folder can't be written to, or has files of an earlier run that would not be replaced.
+    """
+    check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
+    output_dir = make_writable_dir(os.path.expanduser(output_dir))
+    parts = plan_parts(maker.corpus, num_outputs, part_bytes)
+    job = _ShardMaker(maker, output_dir, parts, seed)
+    planned = {os.path.basename(job.path(number)) for number in range(parts)}
+    for name in sorted(os.listdir(output_dir)):
+        if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
+            raise InputError(
+                f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
+                f'{parts} files of this one: remove it, or choose another folder'
+            )
+    workers = min(num_workers, parts, available_processors())
+    total = ShardFacts()
+    with Processes(job, workers if workers > 1 else 0) as processes:
+        results = processes.map((number,) for number in range(parts))
+        for number, facts in enumerate(results):
+            total += facts
+            if progress is not None:
+                progress(number + 1, parts, total)
+    if not total.samples:
+        raise InputError(f'{", ".join(maker.corpus.files)}: the corpus has no text')
+    return total

@@ -1,0 +1,229 @@
+"""Pre-training of BERT: its two losses as an objective, their evaluation, and their log."""
+
+import logging
+import time
+
+import numpy as np
+from mxnet.gluon import HybridBlock
+
+from ...layers.losses import cross_entropy
+from ...training.callbacks import ProgressLogger
+from ...training.objective import Objective
+from ...training.workers import Workers
+from ...util.figures import new_figure, save_figure
+
+__all__ = [
+    'PretrainingLogger',
+    'PretrainingLoss',
+    'evaluate_pretraining',
+    'plot_pretraining',
+    'pretraining_objective',
+]
+
+logger = logging.getLogger(__name__)
+
+TERMS = ('mlm', 'nsp')
+
+
+class PretrainingLoss(HybridBlock):
+    """The losses of the masked language model and of next sentence prediction.
+
+    Parameters
+    ----------
+    accuracies : bool
+        Whether to count the right predictions.
+
+    Inputs
+    ------
+    masked_lm : (batch, positions, vocab_size), float32
+        Scores.
+    next_sentence : (batch, 2), float32
+    masked_ids : (batch, positions)
+        The words that were masked.
+    masked_weights : (batch, positions)
+        1, or 0 where `masked_ids` is padding.
+    next_sentence_labels : (batch,)
+        0: the second sentence follows the first; 1: it's a random one.
+
+    Outputs
+    -------
+    A list of arrays of shape (1,): the mean over the masked words, the mean over the batch and,
+    with `accuracies`, how many of each were predicted right.
+
+    References
+    ----------
+    Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
+    """
+
+    def __init__(self, accuracies=True, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._accuracies = accuracies
+
+    def hybrid_forward(
+        self, F, masked_lm, next_sentence, masked_ids, masked_weights, next_sentence_labels
+    ):
+        words = F.cast(masked_ids, 'float32')
+        words = F.where(masked_weights, words, -F.ones_like(words))  # -1 isn't counted
+        pairs = [(masked_lm, words), (next_sentence, F.cast(next_sentence_labels, 'float32'))]
+        losses = [cross_entropy(F, scores, labels) for scores, labels in pairs]
+        if not self._accuracies:
+            return losses
+        return losses + [self._right(F, scores, labels) for scores, labels in pairs]
+
+    @staticmethod
+    def _right(F, scores, labels):
+        return F.reshape(F.sum(F.argmax(F.BlockGrad(scores), axis=-1) == labels), shape=(1,))
+
+
+def pretraining_objective(model, accuracies=True):
+    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp'.
+
+    Parameters
+    ----------
+    model : BertForPreTraining
+    accuracies : bool
+        Whether to count the right predictions too, at the price of an argmax over the vocabulary.
+
+    Returns
+    -------
+    model_zoo.training.objective.Objective
+        Of batches that are :class:`model_zoo.tasks.pretraining.PretrainingBatch`.
+    """
+    loss = PretrainingLoss(accuracies)
+    loss.hybridize(static_alloc=True)
+
+    def terms(batch):
+        scores = model(
+            batch.input_ids, batch.token_types, batch.valid_length, batch.masked_positions
+        )
+        scores = [each.astype('float32', copy=False) for each in scores]
+        return loss(*scores, batch.masked_ids, batch.masked_weights, batch.next_sentence_labels)
+
+    return Objective(
+        terms,
+        counts=lambda batch: (batch.num_masked, len(batch.indices)),
+        names=TERMS,
+        accuracies=accuracies,
+        tokens=lambda batch: batch.num_tokens,
+    )
+
+
+def evaluate_pretraining(objective, loader, workers=None, guard=None):
+    """Losses and accuracies over a data set.
+
+    Parameters
+    ----------
+    objective : model_zoo.training.objective.Objective
+        A `pretraining_objective`.
+    loader : object
+        Its ``epoch(0)`` iterates over the batches, None for those of which this worker has no part.
+    workers : model_zoo.training.workers.Workers, optional
+        All of them have to call this.
+    guard : model_zoo.training.interrupt.InterruptGuard, optional
+        Lets Ctrl-C interrupt it.
+
+    Returns
+    -------
+    (float, dict)
+        The score, which is the negative sum of the losses; and, under the name 'eval', 'mlm_loss'
+        and 'nsp_loss', means over all masked words and over all samples, with 'mlm_acc' and
+        'nsp_acc' where the objective has accuracies.
+    """
+    started = time.perf_counter()
+    counts, sums = np.zeros(len(TERMS)), np.zeros(objective.num_sums)
+    for batch in loader.epoch(0):
+        if guard is not None:
+            guard.check()
+        if batch is None:
+            continue
+        own = np.array(objective.counts(batch))
+        values = np.array([array.asscalar() for array in objective.terms(batch)], np.float64)
+        values[: len(TERMS)] *= own  # means, which become sums
+        counts += own
+        sums += values
+    sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
+    means = sums[: objective.num_sums].reshape(-1, len(TERMS)) / np.maximum(sums[-len(TERMS) :], 1)
+    report = {
+        f'{term}_{kind}': float(value)
+        for kind, row in zip(('loss', 'acc'), means)
+        for term, value in zip(TERMS, row)
+    }
+    logger.info('Eval %s', _formatted(report, losses='.3f', accuracies='.1f'))
+    logger.info('Eval cost=%.1fs', time.perf_counter() - started)
+    return -float(means[0].sum()), {'eval': report}
+
+
+def _formatted(record, losses, accuracies):
+    """The losses and accuracies of a record, in the form of GluonNLP's log."""
+    parts = []
+    for term in TERMS:
+        parts.append(f'{term}_loss={record[f"{term}_loss"]:{losses}}')
+        if f'{term}_acc' in record:
+            parts.append(f'{term}_acc={record[f"{term}_acc"] * 100:{accuracies}}')
+    return '\t'.join(parts)
+
+
+class PretrainingLogger(ProgressLogger):
+    """`ProgressLogger` with the lines of GluonNLP's pre-training scripts."""
+
+    def __init__(self, terminal=None):
+        super().__init__(terminal)
+        self._last = (0, 0.0)
+
+    def on_start(self, loop):
+        super().on_start(loop)
+        self._last = (loop.state.step, loop.state.seconds)
+
+    def line(self, loop, record):
+        step, seconds = record['step'], record['seconds']
+        steps, passed = step - self._last[0], seconds - self._last[1]
+        self._last = (step, seconds)
+        line = (
+            f'[step {step}]\t{_formatted(record, losses="7.5f", accuracies="4.2f")}\t'
+            f'throughput={record["tokens_per_second"] / 1000:.1f}K tks/s\tlr={record["lr"]:.7f} '
+            f'time={passed:.2f}, latency={passed * 1000 / steps:.1f} ms/step'
+        )
+        if 'loss_scale' in record:
+            line += f'\tloss_scale={record["loss_scale"]:.0f} skipped={record["skipped"]}'
+        return line
+
+
+def plot_pretraining(path, state, title=''):
+    """Draw the losses and the accuracies by step, of training and of evaluation, to a PNG file.
+
+    Parameters
+    ----------
+    path : str
+    state : model_zoo.training.loop.TrainingState
+    title : str
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
+    """
+    evaluations = [
+        {'step': record['step'], **record['report']['eval']}
+        for record in state.epochs
+        if record['report']
+    ]
+    figure = new_figure(10, 4)
+    for axes, kind, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
+        for color, term in enumerate(TERMS):
+            for records, name, style in (
+                (state.log, f'{term}, training', '-'),
+                (evaluations, f'{term}, evaluation', 'o'),
+            ):
+                points = [
+                    (record['step'], record[f'{term}_{kind}'])
+                    for record in records
+                    if f'{term}_{kind}' in record
+                ]
+                if points:
+                    axes.plot(*zip(*points), style, color=f'C{color}', label=name)
+        axes.set(xlabel='step', ylabel=label)
+        axes.grid(alpha=0.3)
+        if axes.lines:
+            axes.legend()
+    figure.suptitle(title)
+    save_figure(path, figure)

@@ -1,0 +1,155 @@
+"""What the model takes: a question with as much of its paragraph as there is room for."""
+
+import collections.abc
+
+import numpy as np
+
+from ...errors import InputError
+from ..classification import Feature
+
+__all__ = ['SquadFeatures', 'best_windows', 'split_windows']
+
+
+def split_windows(size, room, stride):
+    """Overlapping windows over a text.
+
+    Parameters
+    ----------
+    size : int
+        Pieces of the text.
+    room : int
+        Most pieces of a window.
+    stride : int
+        From the start of a window to that of the next one.
+
+    Returns
+    -------
+    list of (int, int)
+        First piece and number of pieces; empty for a text without pieces.
+    """
+    windows, start = [], 0
+    while start < size:
+        length = min(room, size - start)
+        windows.append((start, length))
+        if start + length == size:
+            break
+        start += min(length, stride)
+    return windows
+
+
+def best_windows(windows, size):
+    """For each piece of a text the number of the window in which it has the most context.
+
+    That is the one with the largest minimum of the pieces before and after it; at equal ones the
+    longer, then the first.
+
+    Parameters
+    ----------
+    windows : sequence of (int, int)
+        See `split_windows`.
+    size : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (size,), int64
+    """
+    starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
+    before = np.arange(size) - starts  # (windows, size)
+    after = lengths - 1 - before
+    context = np.minimum(before, after)
+    scores = np.where(context < 0, -np.inf, context + 0.01 * lengths)
+    return scores.argmax(axis=0)
+
+
+class SquadFeatures(collections.abc.Sequence):
+    """Windows as features, made when they are asked for.
+
+    A feature is ``[CLS] question [SEP] window [SEP]``. Its label, of training sets, are the first
+    and last place of the answer, both 0 (that of ``[CLS]``) where the window doesn't hold the whole
+    answer or there is none. Windows, places and labels are those of pytorch-pretrained-bert 0.6.2's
+    ``run_squad.py``.
+
+    Parameters
+    ----------
+    squad : SquadSet
+    encoding : SquadEncoding
+    tokenizer : object
+        As ``bert.BertTokenizer``.
+    max_seq_length : int
+        Most tokens, the special ones counted.
+    doc_stride : int
+        Pieces from the start of a window to that of the next one.
+    max_query_length : int
+        Longer questions are cut.
+
+    Raises
+    ------
+    InputError
+        If there is no room for a paragraph beside a question of the greatest length, if windows
+        don't touch, or a number isn't positive.
+    """
+
+    def __init__(
+        self,
+        squad,
+        encoding,
+        tokenizer,
+        max_seq_length=384,
+        doc_stride=128,
+        max_query_length=64,
+    ):
+        if max_seq_length <= max_query_length + 3:
+            raise InputError(
+                f'max_seq_length {max_seq_length}: give more than max_query_length + 3, which is '
+                f'{max_query_length + 3}, so that there is room for the paragraph'
+            )
+        for name, value in (('doc_stride', doc_stride), ('max_query_length', max_query_length)):
+            if value < 1:
+                raise InputError(f'{name} {value}: give 1 or more')
+        self.squad = squad
+        self.encoding = encoding
+        self.tokenizer = tokenizer
+        self._max_query_length = max_query_length
+        rows, bounds = [], [0]
+        for number, question in enumerate(squad.questions):
+            room = max_seq_length - len(self.query(number)) - 3
+            size = np.diff(encoding.paragraph_bounds[question.paragraph : question.paragraph + 2])
+            windows = split_windows(int(size[0]), room, doc_stride)
+            if len(windows) > 1 and doc_stride > room:
+                raise InputError(
+                    f'doc_stride {doc_stride}: with max_seq_length {max_seq_length} there is room '
+                    f'for {room} tokens of a paragraph beside the question {question.id!r}, and '
+                    'what lies between two windows would not be read; give a smaller doc_stride'
+                )
+            rows += [(number, *window) for window in windows]
+            bounds.append(len(rows))
+        #: question, first piece and number of pieces of each window
+        self.rows = np.array(rows, dtype=np.int32).reshape(-1, 3)
+        self._bounds = bounds
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, number):
+        question, start, length = self.rows[number]
+        query = self.query(question)
+        ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
+        cls, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
+        input_ids = np.concatenate([[cls], query, [sep], ids[start : start + length], [sep]])
+        token_types = np.zeros(len(input_ids), np.int32)
+        token_types[len(query) + 2 :] = 1
+        label = None
+        if self.squad.is_training:
+            first, last = self.encoding.spans[question]
+            label = np.zeros(2, np.float32)
+            if first >= start and last < start + length:  # without an answer first is -1
+                label[:] = np.array([first, last]) - start + len(query) + 2
+        return Feature(input_ids.astype(np.int32), token_types, len(input_ids), label)
+
+    def query(self, question):
+        """Ids of the pieces of question number `question`, cut to the length there is for it."""
+        return self.encoding.question(question)[: self._max_query_length]
+
+    def windows_of(self, question):
+        """The numbers of the windows of question number `question`, a range."""
+        return range(self._bounds[question], self._bounds[question + 1])

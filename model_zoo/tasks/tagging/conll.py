@@ -1,0 +1,160 @@
+"""Tagged words as in the CoNLL shared tasks: a word a line, an empty line between sentences.
+
+Lines have columns, the first of which usually is the word and the last its tag. Lines that begin
+with ``-DOCSTART-`` divide documents and are no sentences.
+"""
+
+from typing import NamedTuple, Optional, Tuple
+
+from ...errors import InputError
+from ...util.files import atomic_write
+from ...util.lines import read_lines
+
+__all__ = ['Sentence', 'read_conll', 'write_conll']
+
+DOCUMENT = '-DOCSTART-'
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence.
+
+    Parameters
+    ----------
+    words : tuple of str
+    labels : tuple of str, or None
+        As many.
+    line : int
+        That of the first word in the file, from 1.
+    """
+
+    words: Tuple[str, ...]
+    labels: Optional[Tuple[str, ...]]
+    line: int
+
+
+def read_conll(path, word_column=0, label_column=-1):
+    """Read a file of tagged words.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        In UTF-8. Columns are separated by a tab each; in lines without tabs by spaces.
+    word_column : int
+        From 0; negative ones are counted from the end.
+    label_column : int or None
+        Likewise. None: labels aren't read.
+
+    Returns
+    -------
+    list of Sentence
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or has no sentences, or a line lacks a column, has another number
+        of columns than the first, or only one for word and label; the message names the line.
+    """
+    sentences, words, labels, width = [], [], [], None
+
+    def end(line):
+        if words:
+            own = None if label_column is None else tuple(labels)
+            sentences.append(Sentence(tuple(words), own, line - len(words)))
+            words.clear()
+            labels.clear()
+
+    line = 0
+    for line, text in read_lines(path):
+        fields = _fields(text)
+        if not fields or fields[0] == DOCUMENT:
+            end(line)
+            continue
+        width = width or len(fields)
+        if len(fields) != width:
+            raise InputError(
+                f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
+                f'{text.strip()!r:.80}'
+            )
+        words.append(_field(fields, word_column, 'word', path, line))
+        if label_column is not None:
+            labels.append(_field(fields, label_column, 'label', path, line))
+            if range(width)[word_column] == range(width)[label_column]:
+                raise InputError(
+                    f'{path}, line {line}: column {range(width)[word_column]} would be both the '
+                    'word and the label; for a test file without labels there is --no_test_labels'
+                )
+    end(line + 1)
+    if not sentences:
+        raise InputError(f'{str(path)!r} has no sentences: a word a line is expected')
+    return sentences
+
+
+def _fields(text):
+    """The columns of a line; none of an empty one."""
+    text = text.rstrip('\r\n')
+    if not text.strip():
+        return []
+    if '\t' in text:
+        return [field.strip(' ') for field in text.split('\t')]
+    # not split(), which parts words at no-break spaces, too
+    return [field for field in text.split(' ') if field]
+
+
+def _field(fields, column, what, path, line):
+    if not -len(fields) <= column < len(fields):
+        raise InputError(
+            f'{path}, line {line}: there is no column {column} for the {what}: the line has '
+            f'{len(fields)} columns, which are counted from 0'
+        )
+    if not fields[column]:
+        raise InputError(f'{path}, line {line}: the {what} in column {column} is empty')
+    return fields[column]
+
+
+def write_conll(path, source, predictions, label_column=-1):
+    """Write a file anew with a column more: the label that was predicted for each word.
+
+    All else is as in the source: without its last column the result has the same lines, and with
+    the right labels in the column before, CoNLL's own script ``conlleval`` can score it.
+
+    Parameters
+    ----------
+    path : str
+    source : str or os.PathLike
+        File that `read_conll` has read.
+    predictions : iterable of sequence of str
+        The labels of each sentence.
+    label_column : int or None
+        Lines that begin a document repeat what they have there.
+
+    Raises
+    ------
+    InputError
+        If a file can't be read or written, or the source doesn't have as many words as there are
+        predictions.
+    """
+    labels = (label for sentence in predictions for label in sentence)
+    with atomic_write(path) as file:
+        for _, text in read_lines(source):
+            fields = _fields(text)
+            if not fields:
+                file.write('\n')
+                continue
+            if fields[0] == DOCUMENT:
+                has_label = label_column is not None and -len(fields) <= label_column < len(fields)
+                label = fields[label_column] if has_label else 'O'
+            else:
+                label = next(labels, None)
+                _check_count(label is not None, source)
+            text = text.rstrip(' \r\n')
+            separator = '\t' if '\t' in text else ' '
+            file.write(f'{text}{separator}{label}\n')
+        _check_count(next(labels, None) is None, source)
+
+
+def _check_count(is_right, source):
+    if not is_right:
+        raise InputError(
+            f'{str(source)!r} has another number of words than labels were predicted for: was it '
+            'changed meanwhile?'
+        )

@@ -1,0 +1,158 @@
+"""Vocabularies in GluonNLP's form; BERT's as files: one token a line, whose number is its id.
+
+GluonNLP's :class:`~gluonnlp.vocab.BERTVocab` puts the special tokens first by default, so a
+``vocab.txt`` read through it would change its ids. :func:`load_vocab` keeps the file's order.
+"""
+
+import io
+import os
+
+from ..errors import InputError
+from ..util.files import atomic_write
+from ..util.lines import read_lines
+
+__all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'make_vocab', 'save_vocab']
+
+#: BERT's
+SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
+#: name of the file of a vocabulary of word pieces
+VOCAB_NAME = 'vocab.txt'
+
+# tokens of the other families that have a role, by GluonNLP's names of the roles
+_ROLES = {
+    'unknown_token': ('<unk>', '<UNK>'),
+    'padding_token': ('<pad>',),
+    'bos_token': ('<bos>', '<|endoftext|>', '<S>'),
+    'eos_token': ('<eos>', '<|endoftext|>', '<S>'),
+}
+
+
+def load_vocab(source):
+    """Make a vocabulary whose ids are the tokens' positions in a file or a list.
+
+    Lines are read as by ``load_vocab`` of BERT's original ``tokenization.py``: whitespace around a
+    token is stripped. Where that leaves nothing or a token that was there before (the Chinese
+    vocabulary has U+2028 as a token), the line is kept as it is, so that no id moves. A byte-order
+    mark and blank lines at the end are dropped.
+
+    Parameters
+    ----------
+    source : str, os.PathLike or iterable of str
+        Path of a ``vocab.txt``, or the tokens themselves in the order of their ids.
+
+    Returns
+    -------
+    gluonnlp.vocab.BERTVocab
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, isn't UTF-8 or is empty; if a token is blank, not a string or
+        there twice; if one of :data:`SPECIAL_TOKENS` is missing.
+    """
+    from gluonnlp.data import count_tokens
+    from gluonnlp.vocab import BERTVocab
+
+    if isinstance(source, (str, os.PathLike)):
+        origin = f'vocabulary file {os.fspath(source)!r}'
+        tokens = _parse(''.join(line for _, line in read_lines(source)))
+    else:
+        origin = 'the list of tokens'
+        tokens = list(source)
+    if not tokens:
+        raise InputError(f'{origin} is empty; a vocabulary has one token a line')
+    first = {}
+    for position, token in enumerate(tokens):
+        if not isinstance(token, str) or not token:
+            raise InputError(
+                f'{origin}: line {position + 1} is {token!r}; each line must hold one token'
+            )
+        if token in first:
+            raise InputError(
+                f'{origin}: token {token!r} is on line {first[token] + 1} and again on line '
+                f'{position + 1}; each token must be there once'
+            )
+        first[token] = position
+    missing = [token for token in SPECIAL_TOKENS if token not in first]
+    if missing:
+        raise InputError(
+            f'{origin} has {len(tokens)} tokens but not {", ".join(missing)}; '
+            "is it the vocab.txt of a BERT model? Add the missing tokens to it, at the model's ids"
+        )
+    return BERTVocab(counter=count_tokens(tokens), token_to_idx=first)
+
+
+def save_vocab(vocab, path):
+    """Write the tokens of a vocabulary in the order of their ids, one a line.
+
+    Parameters
+    ----------
+    vocab : gluonnlp.vocab.Vocab
+    path : str or os.PathLike
+        A file, or a directory in which ``vocab.txt`` is written.
+
+    Returns
+    -------
+    str
+        Path of the file.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written, or a token wouldn't be read back as it is (one with a line
+        break in it, for example).
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        path = os.path.join(path, VOCAB_NAME)
+    tokens = vocab.idx_to_token
+    text = ''.join(f'{token}\n' for token in tokens)
+    read_back = _parse(text)
+    if read_back != tokens:
+        odd = next((t for t, back in zip(tokens, read_back) if t != back), tokens[-1])
+        raise InputError(f'cannot write {path!r}: token {odd!r} does not fit on a line of its own')
+    with atomic_write(path) as file:
+        file.write(text)
+    return path
+
+
+def _parse(text):
+    """Tokens of the lines of `text`."""
+    # StringIO ends lines at \n, \r\n and \r only; str.splitlines would also do so at U+2028
+    lines = [line.rstrip('\n') for line in io.StringIO(text, newline=None)]
+    while lines and not lines[-1]:
+        lines.pop()
+    tokens, seen = [], set()
+    for line in lines:
+        token = line.strip()
+        if not token or token in seen:
+            token = line
+        seen.add(token)
+        tokens.append(token)
+    return tokens
+
+
+def make_vocab(token_to_idx):
+    """Make a vocabulary with given ids, for models other than BERT.
+
+    Tokens of the originals' have their roles in it: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both
+    the first and the last token of a text), and so on. Without an unknown token, looking up a token
+    that isn't there raises KeyError.
+
+    Parameters
+    ----------
+    token_to_idx : dict of str to int
+        Ids from 0 on.
+
+    Returns
+    -------
+    gluonnlp.vocab.Vocab
+    """
+    from gluonnlp import Vocab
+    from gluonnlp.data import count_tokens
+
+    roles = {
+        role: next((name for name in names if name in token_to_idx), None)
+        for role, names in _ROLES.items()
+    }
+    return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **roles)

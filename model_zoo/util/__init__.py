@@ -1,0 +1,1 @@
+"""Files, threads, devices, progress and figures: nothing here knows of models."""

@@ -1,0 +1,53 @@
+"""Checks of the arrays that a user passes."""
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ['check_ids', 'check_range', 'check_shape']
+
+
+def check_shape(name, array, shape):
+    """Raise InputError unless `array` is an NDArray of `shape`, where -1 is any size but 0."""
+    if not isinstance(array, mx.nd.NDArray):
+        raise InputError(
+            f'{name} must be an NDArray, but is a {type(array).__name__}: pass mx.nd.array({name})'
+        )
+    if 0 in array.shape:
+        raise InputError(f'{name} is empty: it has shape {array.shape}')
+    wrong = len(array.shape) != len(shape) or any(
+        wanted not in (-1, size) for wanted, size in zip(shape, array.shape)
+    )
+    if wrong:
+        wanted = ', '.join('any' if size == -1 else str(size) for size in shape)
+        raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
+
+
+def check_range(name, array, low, high, hint=''):
+    """Raise InputError unless all values of `array` are in [low, high).
+
+    MXNet's embedding silently takes the first or last row for an id out of range, and operators
+    that take lengths can read beyond their memory. The values of a batch lie in the CPU's memory
+    when a model is called, so that looking at them costs some microseconds; on a GPU it would stop
+    the queue of operators, and isn't done.
+    """
+    if array.context.device_type == 'gpu':
+        return
+    values = array.asnumpy()
+    if not (values.min() >= low and values.max() < high):  # NaN is neither
+        wrong = values[~((values >= low) & (values < high))].flat[0]
+        raise InputError(
+            f'{name} holds {wrong:.10g}, and its values must be in [{low}, {high}){hint}'
+        )
+
+
+def check_ids(name, array, size):
+    """Raise InputError unless all ids of `array` are whole and in [0, size); see `check_range`."""
+    hint = ': was the text encoded with the vocabulary of these weights?'
+    check_range(name, array, 0, size, hint)
+    if array.context.device_type != 'gpu' and not np.issubdtype(array.dtype, np.integer):
+        values = array.asnumpy()
+        wrong = values[values != np.floor(values)]
+        if wrong.size:
+            raise InputError(f'{name} holds {wrong[0]:.10g}, and ids are whole numbers')

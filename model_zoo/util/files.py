@@ -1,0 +1,96 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import json
+import os
+import secrets
+import tempfile
+
+from ..errors import InputError, ZooError
+
+__all__ = ['atomic_write', 'make_writable_dir', 'write_json']
+
+
+def make_writable_dir(path):
+    """Create directory `path` where it is missing, and check that files can be written to it.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    str
+        The path.
+
+    Raises
+    ------
+    InputError
+        If the directory can't be made or written to.
+    """
+    path = os.fspath(path)
+    try:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(
+            f'cannot write to directory {path!r}: {error.strerror}; choose another one'
+        ) from error
+    return path
+
+
+@contextlib.contextmanager
+def atomic_write(path, mode='w', encoding='utf-8'):
+    """Open a temporary file beside `path`, and rename it to `path` once the block has ended well.
+
+    On any error, Ctrl-C and a full disk included, the temporary file is removed and what stood at
+    `path` before is left as it was.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    mode : {'w', 'wb', None}
+        None hands out the temporary file's *name*, for writers that open files by themselves.
+    encoding : str
+        Of text files.
+
+    Yields
+    ------
+    file object or str
+    """
+    path = os.fspath(path)
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+    # not tempfile.mkstemp, whose files others can't read: here the system applies the umask
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
+    try:
+        handle = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        raise InputError(f'cannot write {path!r}: {error.strerror}') from error
+    try:
+        if mode is None:
+            os.close(handle)
+            yield temporary
+            with open(temporary, 'rb+') as file:
+                os.fsync(file.fileno())
+        else:
+            text = None if 'b' in mode else encoding
+            with os.fdopen(handle, mode, encoding=text) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        if isinstance(error, OSError) and not isinstance(error, ZooError):
+            raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
+        raise
+
+
+def write_json(path, value):
+    """Write `value` to `path` as indented JSON, whole or not at all."""
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write('\n')

@@ -1,0 +1,245 @@
+"""Embedding and softmax for large vocabularies, cut into clusters of falling frequency."""
+
+import math
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import HybridBlock
+
+from model_zoo.layers.precision import MixedPrecision
+
+__all__ = ['AdaptiveEmbedding', 'AdaptiveSoftmax']
+
+
+class AdaptiveEmbedding(MixedPrecision, HybridBlock):
+    """Word embedding whose rarer words have fewer units (Baevski and Auli 2019, section 3).
+
+    Each cluster of words has a table, and a projection to the common number of units. All words
+    are looked up in all tables, and what is found in the wrong ones is multiplied by zero: the
+    projections cost little, and the shapes don't depend on the words.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of words in each cluster.
+    table_units : list of int
+        Units of each cluster's table.
+    units : int
+        Units of the output.
+    projections : int
+        How many there are: one for each cluster; or 1, a common one; or 0, where the tables have
+        `units` units.
+    initializer, projection_initializer : mx.init.Initializer
+
+    Attributes
+    ----------
+    tables, projections : list of Parameter
+        (size, table_units), and (units, table_units).
+
+    Inputs
+    ------
+    words : any shape
+        Ids.
+
+    Outputs
+    -------
+    (..., units)
+        Multiplied by the square root of `units`.
+    """
+
+    def __init__(
+        self, sizes, table_units, units, projections, initializer, projection_initializer,
+        prefix=None, params=None,
+    ):  # fmt: skip
+        super().__init__(prefix=prefix, params=params)
+        self._sizes = list(sizes)
+        self._units = units
+        self.tables, self.projections = [], []
+        with self.name_scope():
+            for i, shape in enumerate(zip(sizes, table_units)):
+                self.tables.append(self._add(f'table{i}', shape, initializer))
+            for i in range(projections):
+                shape = (units, table_units[i])
+                self.projections.append(self._add(f'proj{i}', shape, projection_initializer))
+
+    def _add(self, name, shape, initializer):
+        parameter = self.params.get(name, shape=shape, init=initializer)
+        setattr(self, name, parameter)
+        return parameter
+
+    def hybrid_forward(self, F, words, **params):
+        words = F.cast(words, 'float32')  # exact up to 16 million
+        vectors = [self._look_up(F, words, i, params) for i in range(len(self._sizes))]
+        if len(self.projections) > 1:
+            vectors = [self._project(F, each, params[f'proj{i}']) for i, each in enumerate(vectors)]
+        x = vectors[0] if len(vectors) == 1 else F.add_n(*vectors)
+        if len(self.projections) == 1:
+            x = self._project(F, x, params['proj0'])
+        return x * math.sqrt(self._units)
+
+    def _look_up(self, F, words, cluster, params):
+        """The vectors of words in a cluster's table, zero for those of other clusters."""
+        words = words - sum(self._sizes[:cluster])
+        vectors = F.take(params[f'table{cluster}'], words, mode='clip')
+        if len(self._sizes) == 1:
+            return vectors
+        inside = (words >= 0) * (words < self._sizes[cluster])
+        return F.broadcast_mul(vectors, F.expand_dims(inside, -1))
+
+    def _project(self, F, x, weight):
+        return self.fully_connected(F, x, weight, num_hidden=self._units, flatten=False)
+
+
+class AdaptiveSoftmax(MixedPrecision, HybridBlock):
+    """Softmax over clusters of words (Grave et al. 2017, "Efficient softmax approximation").
+
+    The head has the scores of the first cluster's words, and one for each further cluster; within
+    that a softmax of its own follows. With targets (see `loss`), a further cluster is computed
+    only for the positions whose target is in it, and nothing as large as the whole vocabulary is.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of words in each cluster.
+    table_units : list of int
+        Units of each cluster's table.
+    units : int
+        Units of the input.
+    initializer, projection_initializer : mx.init.Initializer
+    tables : list of Parameter, optional
+        Those of an embedding, to be shared; by default new ones.
+    projections : list of (Parameter or None), optional
+        For each cluster the embedding's, to be shared, or None for a new one. By default there
+        are no projections.
+
+    Inputs
+    ------
+    x : (positions, units)
+    targets : list of arrays, optional
+        See `loss`, which makes them.
+
+    Outputs
+    -------
+    Without targets log-probabilities (positions, words); with them the loss (positions,).
+    """
+
+    #: numbers of rows are rounded up to multiples of this part of all rows
+    steps = 16
+
+    def __init__(
+        self, sizes, table_units, units, initializer, projection_initializer, tables=None,
+        projections=None, prefix=None, params=None,
+    ):  # fmt: skip
+        super().__init__(prefix=prefix, params=params)
+        self._sizes = list(sizes)
+        self._has_projections = projections is not None
+        further = len(sizes) - 1
+        zeros = mx.init.Zero()
+        with self.name_scope():
+            for i, shape in enumerate(zip(sizes, table_units)):
+                self._add(f'table{i}', shape, initializer, tables and tables[i])
+                self._add(f'bias{i}', (sizes[i],), zeros)
+                if self._has_projections:
+                    shape = (units, table_units[i])
+                    self._add(f'proj{i}', shape, projection_initializer, projections[i])
+            if further:
+                self._add('cluster_weight', (further, table_units[0]), initializer)
+                self._add('cluster_bias', (further,), zeros)
+
+    def _add(self, name, shape, initializer, shared=None):
+        if shared is None:
+            shared = self.params.get(name, shape=shape, init=initializer)
+        else:
+            self.params.update({shared.name: shared})  # for the graph of this block alone
+        setattr(self, name, shared)
+
+    def hybrid_forward(self, F, x, targets=None, **params):
+        head = F.log_softmax(self._head(F, x, params), axis=-1)
+        if targets is None:
+            return self._all_words(F, x, head, params)
+        target, counted, *tails = targets
+        log_probability = F.pick(head, target, axis=-1)
+        if tails:
+            log_probability = log_probability + self._further(F, x, params, *tails)
+        return -log_probability * counted
+
+    def _further(self, F, x, params, place, *tails):
+        """Each position's log-probability within its further cluster, 0 where it has none."""
+        found = [F.zeros_like(F.slice_axis(place, axis=0, begin=0, end=1))]
+        for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
+            scores = self._scores(F, F.take(x, rows), i, params)
+            found.append(F.pick(F.log_softmax(scores, axis=-1), column, axis=-1))
+        return F.take(F.concat(*found, dim=0), place)
+
+    def _head(self, F, x, params):
+        """Scores of the first cluster's words and of the further clusters."""
+        x = self._project(F, x, 0, params)
+        scores = self._product(F, x, 'table0', 'bias0', self._sizes[0], params)
+        further = len(self._sizes) - 1
+        if not further:
+            return scores
+        clusters = self._product(F, x, 'cluster_weight', 'cluster_bias', further, params)
+        return F.concat(scores, clusters, dim=1)
+
+    def _scores(self, F, x, cluster, params):
+        """Scores of a further cluster's words."""
+        names = f'table{cluster}', f'bias{cluster}'
+        x = self._project(F, x, cluster, params)
+        return self._product(F, x, *names, self._sizes[cluster], params)
+
+    def _project(self, F, x, cluster, params):
+        return F.dot(x, params[f'proj{cluster}']) if self._has_projections else x
+
+    def _product(self, F, x, weight, bias, size, params):
+        return self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
+
+    def _all_words(self, F, x, head, params):
+        parts = [F.slice_axis(head, axis=1, begin=0, end=self._sizes[0])]
+        for i in range(1, len(self._sizes)):
+            column = self._sizes[0] + i - 1
+            cluster = F.slice_axis(head, axis=1, begin=column, end=column + 1)
+            inside = F.log_softmax(self._scores(F, x, i, params), axis=-1)
+            parts.append(F.broadcast_add(inside, cluster))
+        return F.concat(*parts, dim=1) if len(parts) > 1 else parts[0]
+
+    def loss(self, x, labels):
+        """Negative log-likelihood of each label.
+
+        The positions of each cluster are sorted out here, before the graph, so that it can be a
+        static one. Their numbers are rounded up, so that it is rarely planned anew.
+
+        Parameters
+        ----------
+        x : (positions, units), NDArray
+        labels : (positions,), NDArray
+            Ids; -1 is left out, and its loss 0.
+
+        Returns
+        -------
+        (positions,)
+        """
+        return self(x, self._targets(labels))
+
+    def _targets(self, labels):
+        """The inputs `targets` for labels.
+
+        They are: the label's column in the head; whether it counts; and if there are further
+        clusters, its place in the list of all their log-probabilities, before which there is one
+        0; and for each the numbers of the rows to compute, and their labels' columns in it.
+        """
+        ids = labels.asnumpy().astype('int64')
+        target, place = np.maximum(ids, 0), np.zeros_like(ids)
+        step = max(1, len(ids) // self.steps)
+        tails, start, used = [], self._sizes[0], 1
+        for i, size in enumerate(self._sizes[1:]):
+            (rows,) = np.nonzero((ids >= start) & (ids < start + size))
+            padded = np.zeros((2, max(1, -(-len(rows) // step)) * step))
+            padded[0, : len(rows)] = rows
+            padded[1, : len(rows)] = ids[rows] - start
+            target[rows] = self._sizes[0] + i
+            place[rows] = used + np.arange(len(rows))
+            tails += list(padded)
+            used += padded.shape[1]
+            start += size
+        arrays = [target, ids >= 0, *([place, *tails] if tails else [])]
+        return [mx.nd.array(array, ctx=labels.context, dtype='float32') for array in arrays]

@@ -1,0 +1,330 @@
+"""Self-attention with relative positions and a memory (Dai et al. 2019, "Transformer-XL")."""
+
+import math
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, nn
+
+from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
+
+__all__ = ['RelativeAttention', 'RelativeCell', 'sinusoids']
+
+
+def sinusoids(F, distances, units, like):
+    """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5).
+
+    Parameters
+    ----------
+    F : module
+        ``mx.nd`` or ``mx.sym``.
+    distances : (length,)
+    units : int
+        Even.
+    like : (..., units)
+        Any array with this last axis.
+
+    Returns
+    -------
+    (length, units)
+        First all sines, then all cosines.
+    """
+    # an error in a frequency is multiplied by the distance, so they are computed in double
+    places = F.slice_axis(F.contrib.arange_like(like, axis=-1), axis=0, begin=0, end=units // 2)
+    places = F.cast(places, 'float64')
+    frequencies = F.cast(F.exp(places * (-2 * math.log(10000) / units)), 'float32')
+    angles = F.broadcast_mul(F.expand_dims(distances, 1), F.expand_dims(frequencies, 0))
+    return F.concat(F.sin(angles), F.cos(angles), dim=1)
+
+
+class RelativeAttention(MixedPrecision, HybridBlock):
+    """Multi-head attention to a memory and oneself, by content and by distance.
+
+    Parameters
+    ----------
+    units : int
+        Size of the input and output vectors.
+    num_heads, head_size : int
+    dropout : float
+        Rate on the attention probabilities.
+    initializer : mx.init.Initializer
+    biases : (Parameter, Parameter), optional
+        The content and the position bias of another layer, to be shared.
+
+    Attributes
+    ----------
+    content_bias, position_bias : Parameter, (num_heads, head_size)
+        u and v of the paper's section 3.3.
+
+    Inputs
+    ------
+    x : (length, batch, units)
+    context : (keys, batch, units)
+        Memory and `x`, in this order.
+    positions : (keys + 1, units)
+        The encodings of distances keys, ..., 1, 0.
+    mask : (1, batch or 1, length, keys)
+        0 where a query (third axis) may look at a key, and -10000 elsewhere.
+    frame : (keys + 1, length)
+        Any array of that shape.
+
+    Outputs
+    -------
+    output : (length, batch, units)
+        After the output projection.
+    key, value : (heads * batch, keys, head_size)
+
+    References
+    ----------
+    Dai et al., section 3.3 and appendix B; ``RelPartialLearnableMultiHeadAttn`` of
+    pytorch-pretrained-bert's modeling_transfo_xl.py.
+    """
+
+    def __init__(
+        self, units, num_heads, head_size, dropout, initializer, biases=None, prefix=None,
+        params=None,
+    ):  # fmt: skip
+        super().__init__(prefix=prefix, params=params)
+        self._num_heads = num_heads
+        self._head_size = head_size
+        inner = num_heads * head_size
+        options = {'use_bias': False, 'flatten': False, 'weight_initializer': initializer}
+        with self.name_scope():
+            # rows of all heads' queries, then their keys, then their values
+            self.qkv_weight = self.params.get(
+                'qkv_weight', shape=(3 * inner, units), init=initializer
+            )
+            if biases is None:
+                biases = [
+                    self.params.get(name, shape=(num_heads, head_size), init=initializer)
+                    for name in ('content_bias', 'position_bias')
+                ]
+            self.content_bias, self.position_bias = biases
+            self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
+            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
+            self.dropout = nn.Dropout(dropout)
+
+    def _dense(self, F, x, weight, parts=1):
+        inner = parts * self._num_heads * self._head_size
+        return self.fully_connected(F, x, weight, num_hidden=inner, flatten=False)
+
+    def _by_head(self, F, x):
+        """(length, batch, heads * size) as (heads, batch, length, size)."""
+        x = F.reshape(x, shape=(0, 0, self._num_heads, self._head_size))
+        return F.transpose(x, axes=(2, 1, 0, 3))
+
+    def _queries(self, F, query, content_bias, position_bias):
+        """Queries for content and for distance, both (heads, batch, length, size)."""
+        query = F.reshape(query, shape=(0, 0, self._num_heads, self._head_size))
+        biased = [
+            F.broadcast_add(query, F.reshape(bias, shape=(1, 1, 0, 0), reverse=True))
+            for bias in (content_bias, position_bias)
+        ]
+        scale = 1 / math.sqrt(self._head_size)
+        return [F.transpose(each, axes=(2, 1, 0, 3)) * scale for each in biased]
+
+    def distance_keys(self, F, positions):
+        """The keys of distances: (length, units) -> (heads, length, size)."""
+        keys = F.reshape(self.relative(positions), shape=(0, self._num_heads, -1))
+        return F.transpose(keys, axes=(1, 0, 2))
+
+    def hybrid_forward(
+        self, F, x, context, positions, mask, frame, qkv_weight, content_bias, position_bias
+    ):
+        query_weight, key_weight, value_weight = F.split(qkv_weight, num_outputs=3, axis=0)
+        queries = self._queries(F, self._dense(F, x, query_weight), content_bias, position_bias)
+        query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
+        key = F.reshape(self._by_head(F, self._dense(F, context, key_weight)), shape=(-3, 0, 0))
+        value = self._by_head(F, self._dense(F, context, value_weight))
+        value = F.reshape(value, shape=(-3, 0, 0))  # (heads * B, K, size)
+
+        # all rows' queries with all distances, in one product a head
+        by_distance = F.linalg_gemm2(
+            F.reshape(queries[1], shape=(0, -3, 0)),  # (heads, B * L, size)
+            self.distance_keys(F, positions),  # (heads, K + 1, size)
+            transpose_b=True,
+        )
+        by_distance = F.reshape_like(
+            by_distance, query, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2
+        )  # (heads * B, L, K + 1)
+        by_distance = self._shift(F, by_distance, mask, frame)
+        # the product with the keys is added to it in place
+        scores = F.linalg_gemm(query, key, by_distance, transpose_b=True)  # (heads * B, L, K)
+        scores = F.reshape(scores, shape=(-4, self._num_heads, -1, 0, 0))
+        probabilities = self.dropout(F.softmax(F.broadcast_add(scores, mask), axis=-1))
+        heads = F.linalg_gemm2(F.reshape(probabilities, shape=(-3, 0, 0)), value)
+        heads = F.reshape(heads, shape=(-4, self._num_heads, -1, 0, 0))  # (heads, B, L, size)
+        heads = F.reshape(F.transpose(heads, axes=(2, 1, 0, 3)), shape=(0, 0, -3))
+        return self.proj(heads), key, value
+
+    def step(
+        self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
+        first_value=None, first=0,
+    ):  # fmt: skip
+        """Attention of one more position a row, with keys and values in arrays of a fixed size.
+
+        The first places all have the same key and value, which so needn't be kept for each.
+
+        Parameters
+        ----------
+        F : module
+        x : (1, batch, units)
+        mask : (batch * num_heads, 1, first + capacity)
+            0 at the places that are in use, -10000 at the others.
+        index : (first + capacity,)
+            Distance of each place.
+        distance_keys : (num_heads, distances, head_size)
+            What `distance_keys` gives for the distances 0, 1, ...
+        key_cache : (batch * num_heads, capacity, head_size)
+        value_cache : (batch * num_heads, head_size, capacity)
+            The other way round, because the products with one query are quicker so.
+        first_key, first_value : (num_heads, head_size)
+            Of the first places.
+        first : int
+            Number of the first places; 0: there are none.
+
+        Returns
+        -------
+        output : (1, batch, units)
+        key : (batch, num_heads, 1, head_size)
+        value : (batch, num_heads, head_size, 1)
+            To be written to the caches by the caller: nothing here grows or is copied.
+        """
+        content_bias, position_bias, weight = (
+            each.var() if isinstance(x, mx.sym.Symbol) else each.data(x.context)
+            for each in (self.content_bias, self.position_bias, self.qkv_weight)
+        )
+        parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
+        query, key, value = (
+            F.reshape(part, shape=(-3, self._num_heads, self._head_size)) for part in parts
+        )  # (B, heads, size)
+        scale = 1 / math.sqrt(self._head_size)
+        by_content, by_distance = (
+            F.broadcast_add(query, F.expand_dims(bias, 0)) * scale
+            for bias in (content_bias, position_bias)
+        )
+        by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (heads, B, size)
+        by_distance = F.batch_dot(by_distance, distance_keys, transpose_b=True)
+        by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (B, heads, distances)
+        here = F.slice_axis(by_distance, axis=2, begin=0, end=1)
+        there = F.reshape(F.take(by_distance, index, axis=2), shape=(-3, 1, -1)) + mask
+
+        scores = F.batch_dot(key_cache, F.reshape(by_content, shape=(-3, 0, 1)))
+        scores = [F.reshape(scores, shape=(0, 1, -1))]  # (B * heads, 1, capacity)
+        if first:
+            common = F.broadcast_mul(by_content, F.expand_dims(first_key, 0))
+            common = F.reshape(F.sum(common, axis=2), shape=(-1, 1, 1))
+            scores.insert(0, F.broadcast_axis(common, axis=2, size=first))
+        own = F.sum(by_content * key, axis=2, keepdims=True) + here
+        scores = F.concat(*scores, dim=2) + there
+        scores = F.concat(scores, F.reshape(own, shape=(-3, 1, -1)), dim=2)
+        probabilities = F.reshape(F.softmax(scores, axis=-1), shape=(0, -1, 1))
+
+        old, own = (
+            F.slice_axis(probabilities, axis=1, begin=begin, end=end)
+            for begin, end in ((first, -1), (-1, None))
+        )
+        heads = F.batch_dot(value_cache, old)  # (B * heads, size, 1)
+        heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), own)
+        if first:
+            common = F.slice_axis(probabilities, axis=1, begin=0, end=first)
+            common = F.reshape(F.sum(common, axis=1), shape=(-1, self._num_heads, 1))
+            common = F.broadcast_mul(common, F.expand_dims(first_value, 0))  # (B, heads, size)
+            heads = heads + F.reshape(common, shape=(-3, 0, 1))
+        heads = F.reshape(heads, shape=(1, -1, self._num_heads * self._head_size))
+        return self.proj(heads), F.expand_dims(key, 2), F.expand_dims(value, 3)
+
+    @staticmethod
+    def _shift(F, by_distance, mask, frame):
+        """Scores by distance (N, L, K + 1) -> by key (N, L, K).
+
+        Query i has the key of the distance 0 one place further than query i - 1. That is what
+        reading the numbers in rows that are one shorter does (appendix B). What comes to stand at
+        keys ahead of a query belongs to the next one, and is masked.
+        """
+        numbers = F.reshape_like(
+            by_distance, frame, lhs_begin=1, lhs_end=3, rhs_begin=0, rhs_end=2
+        )  # (N, K + 1, L)
+        numbers = F.slice_axis(numbers, axis=1, begin=1, end=None)
+        return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
+
+
+class RelativeCell(HybridBlock):
+    """One layer: relative attention and feed-forward, with residuals and normalization.
+
+    Parameters
+    ----------
+    units, hidden_size, num_heads, head_size : int
+    attention_dropout, dropout : float
+        Rates on the attention probabilities; and on each sub-layer's output and within the
+        feed-forward layer.
+    layer_norm_eps : float
+    pre_norm : bool
+        Whether normalization precedes each sub-layer, or follows each residual.
+    initializer, norm_initializer : mx.init.Initializer
+        Of weights, and of the normalizations' factors.
+    biases : (Parameter, Parameter), optional
+        See `RelativeAttention`.
+
+    Inputs
+    ------
+    x : (length, batch, units)
+    memory : (memory, batch, units) or None
+        What earlier segments gave to this layer.
+    positions, mask, frame
+        See `RelativeAttention`.
+
+    Outputs
+    -------
+    output : (length, batch, units)
+    context : (memory + length, batch, units)
+        The memory and `x`.
+    key, value : (heads * batch, memory + length, head_size)
+    """
+
+    def __init__(
+        self, units, hidden_size, num_heads, head_size, attention_dropout, dropout,
+        layer_norm_eps, pre_norm, initializer, norm_initializer, biases=None, prefix=None,
+        params=None,
+    ):  # fmt: skip
+        super().__init__(prefix=prefix, params=params)
+        self._pre_norm = pre_norm
+        norm = {
+            'epsilon': layer_norm_eps,
+            'in_channels': units,
+            'gamma_initializer': norm_initializer,
+        }
+        with self.name_scope():
+            self.attention = RelativeAttention(
+                units, num_heads, head_size, attention_dropout, initializer, biases,
+                prefix='attention_',
+            )  # fmt: skip
+            self.attention_norm = LayerNorm(**norm)
+            self.ffn = FeedForward(
+                units, hidden_size, 'relu', initializer, dropout=dropout, prefix='ffn_'
+            )
+            self.ffn_norm = LayerNorm(**norm)
+            self.dropout = nn.Dropout(dropout)
+
+    def hybrid_forward(self, F, x, memory, positions, mask, frame):
+        context = x if memory is None else F.concat(memory, x, dim=0)
+        query, source = x, context
+        if self._pre_norm:
+            source = self.attention_norm(context)
+            query = source if memory is None else self.attention_norm(x)
+        attended, key, value = self.attention(query, source, positions, mask, frame)
+        return self._after(x, attended), context, key, value
+
+    def step(self, F, x, *arrays, first):
+        """One more position a row; see `RelativeAttention.step`."""
+        query = self.attention_norm(x) if self._pre_norm else x
+        attended, key, value = self.attention.step(F, query, *arrays, first=first)
+        return self._after(x, attended), key, value
+
+    def _after(self, x, attended):
+        """The cell's output from its input and the attention's output."""
+        x = x + self.dropout(attended)
+        if self._pre_norm:
+            return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        x = self.attention_norm(x)
+        return self.ffn_norm(x + self.dropout(self.ffn(x)))
