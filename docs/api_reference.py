@@ -17,6 +17,7 @@ import pkgutil
 import re
 import sys
 
+from docutils.parsers.rst import directives
 from sphinx.addnodes import pending_xref
 from sphinx.domains.python import PyXRefRole
 from sphinx.errors import ExtensionError

@@ -11,6 +11,7 @@ import pytest
 from model_zoo.families import FAMILIES
 
 API = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'api'
+_ENTRY = re.compile(r'^\.\. public-names:: (\S+)$(\n   :recursive:)?', re.MULTILINE)
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
 
 
@@ -34,7 +35,7 @@ def entries():
     """The modules that the pages show, in order."""
     text = '\n'.join(pages().values())
     shown = []
-    for name, recursive in re.findall(r'^\.\. public-names:: (\S+)$(\n   :recursive:)?', text, re.M):
+    for name, recursive in _ENTRY.findall(text):
         shown.append(name)
         if recursive:
             within = (module for module in MODULES if module.startswith(f'{name}.'))
