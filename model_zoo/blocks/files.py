@@ -1,0 +1,457 @@
+"""A block's files: parameters from any known format, folders of weights and configuration."""
+
+import logging
+import os
+import re
+
+import mxnet as mx
+import numpy as np
+
+from ..checkpoint.layouts import LAYOUTS
+from ..checkpoint.params import write_params
+from ..checkpoint.readers import read_tensors
+from ..errors import CheckpointError, InputError, UnknownNameError
+from ..layers.precision import precision_name
+from ..pretrained import files_in_folder, find_vocab_file, find_weights, is_alias, resolve_alias
+from ..util.devices import check_gpu
+from ..util.files import make_writable_dir, write_json
+
+__all__ = ['BlockFiles']
+
+_log = logging.getLogger(__name__)
+
+
+def _set(parameter, value, ctx):
+    """Give `parameter` a value, whether it was initialized or not."""
+    try:
+        parameter.list_ctx()
+    except RuntimeError:
+        parameter.initialize(mx.init.Zero(), ctx=ctx or mx.cpu())
+    else:
+        if ctx is not None:
+            parameter.reset_ctx(ctx)
+    parameter.set_data(mx.nd.array(value, dtype=parameter.dtype))
+
+
+def _check_ctx(ctx):
+    """Raise InputError for a GPU that MXNet can't use."""
+    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
+        if one.device_type == 'gpu':
+            check_gpu(one.device_id, f'ctx is {one}')
+
+
+class BlockFiles:
+    """The part of `ZooBlock` that reads and writes files."""
+
+    def mappings(self):
+        """Name of a format -> `Mapping`, for the formats of other programs."""
+        return {}
+
+    def _own_parameters(self):
+        """Canonical name -> Parameter, each parameter once.
+
+        The names are those of the mappings' rules: without the backbone's prefix, and with ``^``
+        before the names of a task's head.
+        """
+        names = {}  # a shared parameter is known by its name in the innermost block
+        for name, parameter in self._collect_params_with_prefix().items():
+            other = names.get(parameter)
+            if other is None or other.count('.') < name.count('.'):
+                names[parameter] = name
+        result = {}
+        prefix = f'{self.backbone}.'
+        for parameter, name in names.items():
+            if self.backbone and name.startswith(prefix):
+                name = name[len(prefix) :]
+            elif self.backbone:
+                name = '^' + name
+            result[name] = parameter
+        return result
+
+    def translate(self, tensors, metadata):
+        """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
+        if metadata.get('format') == 'native':
+            return self._translate_native(tensors, metadata)
+        best = max(self.mappings().values(), key=lambda mapping: mapping.matches(tensors))
+        if not best.matches(tensors):
+            some = ', '.join(list(tensors)[:4])
+            raise CheckpointError(
+                f'none of its names belongs to a {type(self).__name__} ({some}, ...); is it '
+                'a checkpoint of another family?'
+            )
+        return best.load(tensors, self.config)
+
+    def _translate_native(self, tensors, metadata):
+        own = self.config_class.model_type if self.config_class else None
+        family = metadata.get('family', own)
+        if family != own:
+            raise CheckpointError(f'a checkpoint of another family, {family}: {own} is wanted')
+        backbone = metadata.get('backbone')
+        result, unknown = {}, []
+        for name, value in tensors.items():
+            if backbone and name.startswith(backbone + '.'):
+                name = name[len(backbone) + 1 :]
+            elif backbone:
+                name = '^' + name
+            convert = self._conversion(name)
+            result[name] = convert.load([value], self.config) if convert else value
+        return result, unknown
+
+    def _conversion(self, name):
+        """How a native file's tensor becomes the parameter `name`; None if they are the same."""
+        conversions = (
+            convert for expression, convert in self.stored_as if re.match(expression, name)
+        )
+        return next(conversions, None)
+
+    def load_parameters(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source='current',
+    ):
+        """Load the parameters from a file of ours, or of a format in `mappings`.
+
+        The format is recognised by the file's content. The file of a task's block can be loaded
+        into its backbone (with `ignore_extra`) and the other way round (with `allow_missing`).
+
+        Parameters
+        ----------
+        filename : str
+            MXNet's ``.params``, or safetensors.
+        ctx : mx.Context or list of mx.Context, optional
+            Default: where the parameters are, or the CPU.
+        allow_missing, ignore_extra : bool
+            Whether the file may lack parameters of the block, or hold others.
+        cast_dtype : bool
+            Whether to cast the arrays to the block's dtype (`dtype_source` ``'current'``) or the
+            block to theirs (``'saved'``), if they differ.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, of another family, or doesn't fit; the message lists the
+            names that are missing, left over, or of the wrong shape.
+        """
+        tensors, metadata = read_tensors(filename)
+        self._load(tensors, metadata, filename, ctx, allow_missing, ignore_extra, cast_dtype,
+                   dtype_source)  # fmt: skip
+
+    def _load(self, tensors, metadata, source, ctx=None, allow_missing=False, ignore_extra=False,
+              cast_dtype=False, dtype_source='current'):  # fmt: skip
+        """`load_parameters` from tensors in memory; returns the names missing, and left over."""
+        try:
+            found, unknown = self.translate(tensors, metadata)
+        except CheckpointError as error:
+            raise CheckpointError(f'{source}: {error}') from error
+        own = self._own_parameters()
+        missing = [name for name in own if name not in found]
+        unknown += [name for name in found if name not in own]
+        problems = []
+        if missing and not allow_missing:
+            problems.append('missing: ' + self._list_names(missing))
+        if unknown and not ignore_extra:
+            problems.append('not in the model: ' + self._list_names(unknown))
+        wrong = [
+            f'{name.lstrip("^")} has shape {found[name].shape}, the model wants {own[name].shape}'
+            for name in own
+            if name in found and found[name].shape != own[name].shape
+        ]
+        if wrong:
+            problems.append('wrong shape: ' + self._list_names(wrong))
+            if any('word_embed' in line for line in wrong):
+                problems.append('the vocabulary does not fit these weights')
+        other = [
+            f'{name.lstrip("^")} is {found[name].dtype}, the model has {np.dtype(own[name].dtype)}'
+            for name in own
+            if name in found and found[name].dtype != np.dtype(own[name].dtype)
+        ]
+        if other and not cast_dtype:
+            problems.append('pass cast_dtype=True: ' + self._list_names(other))
+        broken = [name for name in own if name in found and not np.isfinite(found[name]).all()]
+        if broken:
+            problems.append('NaN or infinite values: ' + self._list_names(broken))
+        if problems:
+            raise CheckpointError(
+                f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
+            )
+        if other and dtype_source == 'saved':
+            self.cast(np.result_type(*(found[name].dtype for name in own if name in found)))
+        for name, parameter in own.items():
+            if name in found:
+                _set(parameter, found[name], ctx)
+        return missing, unknown
+
+    @staticmethod
+    def _list_names(names):
+        names = [name.lstrip('^') for name in names]
+        more = f', and {len(names) - 20} more' if len(names) > 20 else ''
+        return ', '.join(names[:20]) + more
+
+    def _own_tensors(self):
+        tensors = {}
+        for name, parameter in self._own_parameters().items():
+            value = parameter.data(parameter.list_ctx()[0])
+            tensors[name] = value.asnumpy()
+        return tensors
+
+    def save_parameters(self, filename, deduplicate=True, format='native'):
+        """Save the parameters, whole or not at all.
+
+        Parameters
+        ----------
+        filename : str
+        deduplicate : bool
+            Accepted for Gluon's sake: a shared parameter is always written once.
+        format : str
+            ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
+            block of the same kind saves it, for its ``load_parameters``.
+
+        Raises
+        ------
+        InputError
+            If the file can't be written, or the format isn't known.
+        """
+        tensors = self._own_tensors()
+        if format == 'native':
+            prefix = f'{self.backbone}.' if self.backbone else ''
+            named = {}
+            for name, value in tensors.items():
+                convert = self._conversion(name)
+                name = name[1:] if name.startswith('^') else prefix + name
+                named[name] = convert.save(value, self.config)[0] if convert else value
+            metadata = {'format': 'native', 'class': type(self).__name__,
+                        'family': self.config.model_type, 'backbone': self.backbone}  # fmt: skip
+            write_params(filename, named, metadata)
+            return
+        mappings = self.mappings()
+        if format not in mappings:
+            raise InputError(
+                f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
+            )
+        named = mappings[format].save(tensors, self.config, with_prefix=self.backbone is not None)
+        write_params(filename, named)
+
+    #: name of the block's class in the Hugging Face files; by default its own
+    huggingface_name = None
+
+    def save_pretrained(self, directory, tokenizer=None, format='native'):
+        """Write configuration and weights, and the tokenizer's files, to `directory`.
+
+        Parameters
+        ----------
+        directory : str
+            Made where it is missing.
+        tokenizer : object, optional
+            Anything with ``save_pretrained(directory)``. By default the one that belongs to the
+            pretrained weights that the block began with; of a block that began without any, the
+            vocabulary isn't known, and none is written.
+        format : str
+            ``'native'``: ``config.json`` and ``model.params``. ``'huggingface'``: ``config.json``
+            and ``model.safetensors``, for transformers; ``'pytorch'``: the same with
+            ``pytorch_model.bin``. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
+            Google's and OpenAI's programs have it. ``'numpy'``: OpenAI's ``params_*.npy``.
+
+        Raises
+        ------
+        UnknownNameError
+            If the format isn't known, or not for this family.
+        CheckpointError
+            If the format has no place for a parameter.
+        MissingExtraError
+            If the format needs torch or TensorFlow, and it isn't installed.
+        """
+        architecture = self.huggingface_name or type(self).__name__
+        if format != 'native':  # first of all, since this may fail
+            named = self.tensors_in(format)
+            config_name, fields = self.config.to_format(format, architecture)
+        make_writable_dir(directory)
+        tokenizer = tokenizer or self.own_tokenizer()
+        if tokenizer is None:
+            _log.info('no vocabulary is written to %r: pass the tokenizer', directory)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(directory)
+        if format == 'native':
+            self.config.to_json_file(os.path.join(directory, 'config.json'), architecture)
+            self.save_parameters(os.path.join(directory, 'model.params'))
+            return
+        write_json(os.path.join(directory, config_name), fields)
+        layout = LAYOUTS[format]
+        layout.write(os.path.join(directory, layout.weights), named)
+
+    def tensors_in(self, format):
+        """The parameters by another program's names, and in its shapes.
+
+        Parameters
+        ----------
+        format : str
+            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+
+        Raises
+        ------
+        UnknownNameError, CheckpointError
+            As `save_pretrained`.
+        """
+        mappings = self.mappings()
+        known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
+        if format not in known:
+            raise UnknownNameError.of(f'format of {type(self).__name__}', format, known)
+        mapping = mappings[LAYOUTS[format].mapping]
+        with_prefix = self.backbone is not None
+        return mapping.save(self._own_tensors(), self.config, with_prefix=with_prefix)
+
+    @classmethod
+    def from_pretrained(
+        cls, name_or_dir, ctx=None, root=None, from_tf=False, dtype='float32', **kwargs
+    ):
+        """Build the block from a directory of weights, or from the zoo by name.
+
+        The format of the weights is recognised by the files: our own, Hugging Face's (safetensors
+        or ``.bin``, in one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
+
+        Parameters of the task's head that the weights lack are initialized at random, with a
+        warning that names them.
+
+        Parameters
+        ----------
+        name_or_dir : str
+            A directory with weights and their configuration (``config.json``,
+            ``bert_config.json`` or ``hparams.json``), or a file of weights beside it; or a name
+            such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``.
+        ctx : mx.Context, optional
+            Default: the CPU.
+        root : str, optional
+            The cache of weights, by default ``$MXNET_HOME/models``.
+        from_tf : bool
+            Whether the TensorFlow checkpoint of a directory is meant, even if it has other
+            weights as well.
+        dtype : str, type or numpy.dtype
+            See `cast`; whatever the weights are.
+        **kwargs
+            Fields of the configuration to set (``num_labels=3``); others go to the class.
+
+        Returns
+        -------
+        ZooBlock
+
+        Raises
+        ------
+        PretrainedNotFoundError
+            If the weights are in none of the places where they are looked for.
+        CheckpointError
+            If they are damaged, of another family, or don't fit.
+        MissingExtraError
+            If their format needs torch or TensorFlow, and it isn't installed.
+        InputError
+            If the directory lacks weights or a configuration.
+        """
+        weights, config, vocab_file = cls._find(name_or_dir, root, from_tf)
+        fields = config.to_dict()
+        fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
+        block = cls(cls.config_class.from_dict(fields), **kwargs)
+        block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
+        backbone = getattr(block, cls.backbone) if cls.backbone else block
+        backbone.vocab_file = vocab_file
+        if precision_name(dtype) != 'float32':
+            block.cast(dtype)
+        return block
+
+    def own_tokenizer(self):
+        """The tokenizer of the pretrained weights that the block began with, or None."""
+
+    @classmethod
+    def _find(cls, name_or_dir, root, from_tf):
+        """Path of the weights, their configuration, and their VocabFile or None."""
+        path = os.fspath(name_or_dir)
+        if not os.path.exists(path) and os.path.isfile(path + '.index'):
+            path += '.index'  # a TensorFlow checkpoint by the name of the group
+        is_dir = os.path.isdir(path)
+        folder = path if is_dir else os.path.dirname(path) or '.'
+        files = files_in_folder(folder, 'tensorflow' if from_tf else None)
+        weights = files.weights if is_dir else path
+        # a folder may happen to be called as a model is, such as this project's gpt2
+        if os.path.exists(path) and not (weights is None and is_alias(path)):
+            if weights is None:
+                what = 'TensorFlow checkpoint' if from_tf else 'weights'
+                raise InputError(
+                    f'the directory {path!r} has no {what}: neither model.params, '
+                    'model.safetensors, pytorch_model.bin, params_shapes.json nor one TensorFlow '
+                    'checkpoint (*.index); name the file itself if it is called otherwise'
+                )
+            if files.config is not None:
+                config = cls.config_class.from_json_file(files.config)
+            elif os.path.basename(weights) == 'params_shapes.json':
+                config = cls.config_class()  # OpenAI published one size, without a file for it
+            else:
+                raise InputError(
+                    f'the directory {folder!r} has no configuration: put config.json (or '
+                    'bert_config.json, hparams.json) beside the weights'
+                )
+            vocab_file = find_vocab_file(None, path=folder) if files.vocab else None
+            return weights, config, vocab_file
+        model, dataset = resolve_alias(name_or_dir)
+        found = find_weights(model, dataset, root)
+        vocab_file = find_vocab_file(model, dataset, root)
+        return found.weights_path, cls.config_of(model, found), vocab_file
+
+    @classmethod
+    def config_of(cls, model, found):
+        """The configuration of the zoo's `model`, whose files are `found`.
+
+        Parameters
+        ----------
+        model : str
+        found : model_zoo.pretrained.Found
+
+        Returns
+        -------
+        Config
+        """
+        if found.config_path is not None:
+            return cls.config_class.from_json_file(found.config_path)
+        return cls.config_class.from_dict(
+            {**cls.architectures[model], 'vocab_size': len(found.vocab)}
+        )
+
+    def load_pretrained(self, path, ctx, allow_missing=()):
+        """Load weights that may lack a task's head or hold more than this block.
+
+        Weights of another precision, such as float16, are converted to the block's.
+
+        Parameters
+        ----------
+        path : str
+        ctx : mx.Context or list of mx.Context
+        allow_missing : tuple of str
+            Prefixes of names that may be missing besides the task's head.
+        """
+        _check_ctx(ctx)
+        tensors, metadata = read_tensors(path)
+        missing, unused = self._load(
+            tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True, cast_dtype=True
+        )
+        fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
+        if fatal:
+            hint = ''
+            if len(fatal) > len(self._own_parameters()) // 2:
+                hint = '; is it a checkpoint of another family?'
+            raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}{hint}')
+        unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
+        if unused:
+            _log.warning('%s holds more than is used: %s', path, self._list_names(unused))
+        if missing:
+            _log.warning(
+                '%s has no %s: initialized at random, to be trained',
+                path,
+                self._list_names(missing),
+            )
+            own = self._own_parameters()
+            for name in missing:
+                own[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
