@@ -19,7 +19,7 @@ from model_zoo.tasks.classification import (
     read_examples,
 )
 
-DEMO = pathlib.Path(__file__).parents[3] / 'scripts' / 'demo_data'
+DEMO = pathlib.Path(__file__).parents[4] / 'scripts' / 'demo_data'
 MNLI = (
     'index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse '
     'sentence2_parse sentence1 sentence2'
