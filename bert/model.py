@@ -155,7 +155,7 @@ class BertBlock(AttentionBlock):
     )
 
     def own_tokenizer(self):
-        file = self._base().vocab_file
+        file = self.base.vocab_file
         return None if file is None else open_tokenizer(file)
 
     def mappings(self):
@@ -184,7 +184,7 @@ class BertBlock(AttentionBlock):
         `specific` is the list of the inputs that only this kind of block has.
         """
         if not isinstance(words, mx.sym.Symbol):
-            bert = self._base()
+            bert = self.base
             bert.check_inputs(words, token_types, valid_length, self.word_axes)
             if self.takes_positions and specific[0] is not None:
                 bert.check_positions(words, specific[0])

@@ -252,7 +252,7 @@ def _compare(block, names, batch, symbol_path, params_path):
     with _plain(block), warnings.catch_warnings():
         expected = _flatten(block(**batch))
         if 'head_mask' in batch:
-            batch['head_mask'] = _backbone(block).full_head_mask(batch['head_mask'])
+            batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])
         try:
             warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
             loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
@@ -271,10 +271,6 @@ def _compare(block, names, batch, symbol_path, params_path):
                 f'output {i} of the export differs from the block by {difference:.2g} on a batch '
                 f'of shape {batch["words"].shape}; nothing was written'
             )
-
-
-def _backbone(block):
-    return getattr(block, block.backbone) if block.backbone else block
 
 
 def _put_in_place(new, final, temporary):

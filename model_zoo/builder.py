@@ -85,7 +85,7 @@ class Builder:
         if found is not None:
             block.load_pretrained(found.weights_path, ctx or mx.cpu(), may_lack)
             if not given:
-                base = getattr(block, block.backbone) if block.backbone else block
+                base = block.base
                 base.vocab_file = find_vocab_file(model, dataset_name, root, path)
         return block, vocab
 

@@ -190,7 +190,7 @@ def run_ours(block, family, inputs):
         states = [memory.transpose((1, 0, 2))[:, 1:].asnumpy() for memory in mems[:-1]]
         outputs = {f'input of layer {i}': state for i, state in enumerate(states, 1)}
         return {**outputs, 'next word, mean loss': losses.mean().asnumpy()}
-    base = getattr(block, block.backbone) if block.backbone else block
+    base = block.base
     base.output_all_encodings = True
     base.hybridize(False)
     outputs = base(words, valid_length=valid)
@@ -201,7 +201,7 @@ def run_ours(block, family, inputs):
 
 
 def run_our_bert(block, family, inputs, words, types, valid):
-    base = getattr(block, block.backbone) if block.backbone else block
+    base = block.base
     base.output_all_encodings = True
     outputs = base(words, types, valid)
     outputs = outputs if isinstance(outputs, list) else [outputs]

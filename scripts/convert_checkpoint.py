@@ -85,7 +85,7 @@ def read(args, family):
     if unused:
         log.warning('left out: %s', ', '.join(name.lstrip('^') for name in unused))
     if files_in_folder(folder).vocab:
-        base = getattr(block, block.backbone) if block.backbone else block
+        base = block.base
         base.vocab_file = find_vocab_file(None, path=folder)
     count = sum(array.size for array in block._own_tensors().values())
     log.info('%s: %s, %.1f million parameters', weights, type(block).__name__, count / 1e6)

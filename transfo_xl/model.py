@@ -49,17 +49,18 @@ class TransfoXLBlock(ZooBlock):
         (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0, 'd_inner')),
         (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1, 'd_inner')),
     )
+    text_inputs = ('words', 'mems', 'valid_length')
     lacks_precisions = ('float16',)  # linalg.gemm, with which its attention is made
     _graph_lengths = None
 
     @property
     def export_inputs(self):
         """Of the block's inputs those that an exported graph has by default."""
-        mems = ['mems'] if self._base().mem_len else []
+        mems = ['mems'] if self.base.mem_len else []
         return ('words', *mems, 'valid_length')
 
     def example_makers(self, batch_size, length, random):
-        base = self._base()
+        base = self.base
         shape = base.mem_len, batch_size, base.config.d_model
         return {
             'words': lambda: random.randint(0, base.config.vocab_size, (batch_size, length)),
@@ -74,12 +75,8 @@ class TransfoXLBlock(ZooBlock):
         """Name of a format -> `Mapping`."""
         return transfo_xl_mappings(self.config)
 
-    def _base(self):
-        """The family's backbone in this block."""
-        return getattr(self, self.backbone) if self.backbone else self
-
     def own_tokenizer(self):
-        file = self._base().vocab_file
+        file = self.base.vocab_file
         return None if file is None else TransfoXLTokenizer.from_vocab_file(file)
 
     def reset_length(self, tgt_len, ext_len, mem_len):
@@ -97,7 +94,7 @@ class TransfoXLBlock(ZooBlock):
         InputError
             If they can't be right.
         """
-        base = self._base()
+        base = self.base
         base.config.check_lengths(tgt_len, ext_len, mem_len)
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
@@ -119,7 +116,7 @@ class TransfoXLBlock(ZooBlock):
         list
             See `TransfoXLModel`; an empty list where `mem_len` is 0.
         """
-        base = self._base()
+        base = self.base
         if not base.mem_len:
             return []
         parameter = base.word_embed.tables[0]
@@ -130,7 +127,7 @@ class TransfoXLBlock(ZooBlock):
 
     def _check_inputs(self, words, mems, valid_length):
         """Raise InputError if the inputs can't be right; return the memories."""
-        base = self._base()
+        base = self.base
         if isinstance(words, mx.sym.Symbol):
             if mems is None and base.mem_len:
                 raise InputError('in a graph mems must be given: begin with those of init_mems()')

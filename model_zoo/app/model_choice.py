@@ -155,7 +155,7 @@ class ModelChoice:
             block, tokenizer = self._from_zoo(open_tokenizer, ctx, zoo_options or {})
             if not isinstance(block, task_block):
                 # the zoo's block may have a head of its own
-                base = getattr(block, block.backbone) if block.backbone else block
+                base = block.base
                 block = task_block(base, **task_options)
             _initialize_rest(block, ctx)
         if prepare is not None:

@@ -30,11 +30,7 @@ class AttentionBlock(ZooBlock):
 
     def cast(self, dtype):
         super().cast(dtype)
-        self._base()._changes += 1  # so that others that share it drop their graphs
-
-    def _base(self):
-        """The family's backbone in this block."""
-        return getattr(self, self.backbone) if self.backbone else self
+        self.base._changes += 1  # so that others that share it drop their graphs
 
     def _run(self, words, inputs, head_mask, probes):
         """Call the block, and put the heads' outputs aside.
@@ -51,7 +47,7 @@ class AttentionBlock(ZooBlock):
         call = super().__call__
         if isinstance(words, mx.sym.Symbol):  # the caller of the outer block has checked
             return call(*inputs, head_mask, probes)
-        base = self._base()
+        base = self.base
         self._follow_changes()
         if head_mask is not None:
             head_mask = base.full_head_mask(head_mask)
@@ -66,7 +62,7 @@ class AttentionBlock(ZooBlock):
 
     def _follow_changes(self):
         """Drop graphs with parameters that the backbone no longer has; others may share it."""
-        changes = self._base()._changes
+        changes = self.base._changes
         if self._changes_seen != changes:
             self._clear_cached_op()
             self._changes_seen = changes
@@ -102,7 +98,7 @@ class AttentionBlock(ZooBlock):
         (bool, bool)
             What they were.
         """
-        base = self._base()
+        base = self.base
         before = base.output_attentions, base.keep_multihead_output
         base.output_attentions, base.keep_multihead_output = attentions, outputs
         base._kept_outputs = base._kept_probes = None
@@ -134,7 +130,7 @@ class AttentionBlock(ZooBlock):
         list of (batch, heads, length, head_size)
             One a layer.
         """
-        return self._base()._by_head('outputs')
+        return self.base._by_head('outputs')
 
     def get_multihead_gradients(self):
         """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``.
@@ -144,7 +140,7 @@ class AttentionBlock(ZooBlock):
         list of (batch, heads, length, head_size)
             One a layer.
         """
-        return self._base()._by_head('gradients')
+        return self.base._by_head('gradients')
 
     def _by_head(self, what):
         if self._kept_outputs is None:
@@ -179,7 +175,7 @@ class AttentionBlock(ZooBlock):
             If a layer or head doesn't exist, a layer would be left without heads, or the
             parameters aren't initialized.
         """
-        self._base()._prune(heads_to_prune)
+        self.base._prune(heads_to_prune)
 
     def _prune(self, heads_to_prune):
         config = self.config

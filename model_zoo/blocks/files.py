@@ -357,7 +357,7 @@ class BlockFiles:
         fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
         block = cls(cls.config_class.from_dict(fields), **kwargs)
         block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
-        backbone = getattr(block, cls.backbone) if cls.backbone else block
+        backbone = block.base
         backbone.vocab_file = vocab_file
         if precision_name(dtype) != 'float32':
             block.cast(dtype)

@@ -15,12 +15,67 @@ import contextlib
 import os
 
 import mxnet as mx
+from mxnet.gluon.block import _flatten, _regroup
 
 from ..errors import InputError
+from ..layers.cells import MirroredCell
+from .graphs import BlockGraphs
 
-__all__ = ['MirroredGraph', 'finish_backward']
+__all__ = ['BlockMirror', 'MirroredGraph', 'finish_backward']
 
 _pending = []  # passes whose outputs have no gradients yet
+
+
+class BlockMirror(BlockGraphs):
+    """The part of `ZooBlock` that trains with less memory."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._mirrors = False
+        self._mirrored = {}  # MirroredGraph by combination of inputs
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._mirrored = {}
+
+    def mirror(self, active=True):
+        """Train with less memory: what the layers compute is computed again when it's needed.
+
+        It takes effect where the block is hybridized. Call
+        `model_zoo.blocks.mirror.finish_backward`
+        after each ``backward()``, and read or update gradients after that.
+
+        Parameters
+        ----------
+        active : bool
+
+        Raises
+        ------
+        InputError
+            If the family's layers can't do without what they compute.
+        """
+        cells = []
+        self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
+        if not cells:
+            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
+        for cell in cells:
+            cell.mirrors = active
+        self._mirrors = active
+        self._clear_cached_op()
+
+    def _call_cached_op(self, *args):
+        if not (self._mirrors and mx.autograd.is_recording() and mx.autograd.is_training()):
+            return super()._call_cached_op(*args)
+        self._use_graph(args)
+        if self._cached_op is None:
+            self._build_cache(*args)
+        if self._pattern not in self._mirrored:
+            data, outputs = self._cached_graph
+            names = [each.name for each in data]
+            parameters = dict(self.collect_params().items())
+            self._mirrored[self._pattern] = MirroredGraph(outputs, names, parameters)
+        arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
+        return _regroup(self._mirrored[self._pattern].forward(arrays), self._out_format)
 
 
 class MirroredGraph:

@@ -28,8 +28,7 @@ class DecoderBlock(AttentionBlock):
     )
     #: the family's `BPETokenizer`
     tokenizer_class = None
-    #: with the position ids
-    text_inputs = 4
+    text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
     #: axes of `words` in an exported graph: one more where an example has several texts
@@ -49,7 +48,7 @@ class DecoderBlock(AttentionBlock):
         return block
 
     def own_tokenizer(self):
-        file = self._base().vocab_file
+        file = self.base.vocab_file
         # GluonNLP's vocabularies come without merges
         has_merges = file is not None and file.kind == 'bpe'
         return self.tokenizer_class.from_vocab_file(file) if has_merges else None
@@ -67,7 +66,7 @@ class DecoderBlock(AttentionBlock):
             'mc_token_ids': lambda: random.randint(0, length, rows),
             'head_mask': lambda: random.randint(0, 2, mask_shape).astype('float32'),
         }
-        if self._base().has_past:
+        if self.base.has_past:
             before = max(1, min(3, places - length))
             flat = batch_size * 2 ** (self.word_axes - 2)
             makers['past'] = lambda: [
@@ -97,7 +96,7 @@ class DecoderBlock(AttentionBlock):
             raise InputError(f'num_special_tokens must be an integer: {num_special_tokens!r}')
         if num_special_tokens < 0:
             raise InputError(f'num_special_tokens must be at least 0: {num_special_tokens}')
-        base = self._base()
+        base = self.base
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
 
@@ -619,7 +618,7 @@ class DecoderDoubleHeads(DecoderTask):
     The multiple choice head is a dense layer on the hidden state of one token of each choice.
     """
 
-    text_inputs = 5
+    text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')
     export_inputs = ('words', 'mc_token_ids', 'valid_length')
     word_axes = 3
 

@@ -158,7 +158,7 @@ def test_gradients_in_several_graphs():
 
 def test_export(tmp_path):
     block = make()
-    block.text_inputs = 2  # z is as labels are
+    block.text_inputs = ('x', 'y')  # z is as labels are
     x, y, z = mx.nd.ones((2, 3)), mx.nd.full((2, 3), 2), [mx.nd.ones((2, 3))]
     path = str(tmp_path / 'tiny')
     with pytest.raises(InputError, match='no graph to export: call hybridize'):

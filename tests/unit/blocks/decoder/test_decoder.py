@@ -466,7 +466,7 @@ def test_options_of_a_shared_model():
 def test_set_num_special_tokens_keeps_what_there_was(name, hybridized):
     block = make(name, changes={'n_special': 0})
     block.hybridize(hybridized, static_alloc=True, static_shape=True)
-    model = block._base()
+    model = block.base
     inputs = make_inputs(name, {**CONFIG, 'n_special': 0}, 0, rows_for(name, 2))
     expected = first(run(block, inputs))
     before = model.word_embed.weight.data().asnumpy()

@@ -222,7 +222,7 @@ def test_weights_of_double_heads_and_of_the_model(tmp_path, family):
     for name in (HEADS[family][1], 'OpenAIGPTModel' if family == 'gpt' else 'GPT2Model'):
         saved = make(family, name)
         block, _ = model_zoo.get_model(NAMES[family], pretrained=save(saved, family, tmp_path))
-        language = type(block)(saved._base())
+        language = type(block)(saved.base)
         assert_same(run(block), run(language), 1e-6)
 
 

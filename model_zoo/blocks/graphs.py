@@ -1,0 +1,85 @@
+"""A block's graphs: one for each combination of inputs, where Gluon keeps a single one."""
+
+import inspect
+
+from mxnet.gluon import HybridBlock
+
+from ..errors import InputError
+
+__all__ = ['BlockGraphs']
+
+#: what Gluon keeps of a graph
+_GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
+_NO_GRAPH = ((), None, (), None, None)
+
+
+def _pattern(args):
+    """Which inputs are there: None or 0 for each, and tuples of them for lists."""
+    return tuple(
+        None if arg is None else _pattern(arg) if isinstance(arg, (list, tuple)) else 0
+        for arg in args
+    )
+
+
+class BlockGraphs(HybridBlock):
+    """A HybridBlock that keeps one graph for each combination of optional inputs.
+
+    Gluon's own has a single graph, and refuses a call in which other inputs are None than in the
+    first.
+    """
+
+    #: names of the inputs that are the text; others are labels and the like
+    text_inputs = ('words', 'token_types', 'valid_length')
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._graphs = {}  # by pattern; the one in use is in Gluon's own attributes
+        self._pattern = None
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._graphs = {}
+        self._pattern = None
+
+    def _use_graph(self, args):
+        """Make the graph for such inputs Gluon's own; it is built at the first call."""
+        pattern = _pattern(args)
+        if pattern == self._pattern:
+            return
+        if self._pattern is not None:
+            self._graphs[self._pattern] = [getattr(self, name) for name in _GRAPH]
+        for name, value in zip(_GRAPH, self._graphs.get(pattern, _NO_GRAPH)):
+            setattr(self, name, value)
+        self._pattern = pattern
+
+    def _call_cached_op(self, *args):
+        self._use_graph(args)
+        return super()._call_cached_op(*args)
+
+    def export(self, path, epoch=0, remove_amp_cast=False):
+        """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
+
+        Parameters
+        ----------
+        path : str
+            Start of the files' names.
+        epoch : int
+        remove_amp_cast : bool
+            Whether to leave out what makes a graph compute in bfloat16.
+
+        Raises
+        ------
+        InputError
+            If the block hasn't run hybridized, or the last call had other inputs than the text,
+            such as labels, which would be inputs of the exported graph.
+        """
+        if not self._cached_graph:
+            raise InputError('there is no graph to export: call hybridize(), and then the block')
+        names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
+        given = [name for name, each in zip(names, self._pattern) if each is not None]
+        if not {*given} <= {*self.text_inputs}:
+            raise InputError(
+                "the last call's graph has more inputs than the text, such as labels: call the "
+                'block without them before, or use export.export_block'
+            )
+        super().export(path, epoch, remove_amp_cast)
