@@ -966,7 +966,7 @@ def _sentencepiece_offsets(processor, word, options):
     return pieces, offsets
 
 
-def open_tokenizer(file, vocab=None):
+def open_tokenizer(file, vocab=None, do_lower_case=None):
     """The tokenizer for a vocabulary's file, of the class that the file asks for.
 
     Parameters
@@ -974,12 +974,16 @@ def open_tokenizer(file, vocab=None):
     file : model_zoo.pretrained.VocabFile
     vocab : gluonnlp.vocab.BERTVocab, optional
         What the file holds, where it has been loaded already.
+    do_lower_case : bool, optional
+        Default: what the vocabulary is for.
 
     Returns
     -------
     BertTokenizer or BertSPTokenizer
     """
     vocab = vocab or file.load()
+    if do_lower_case is not None:
+        file = file._replace(do_lower_case=do_lower_case)
     if file.is_sentencepiece:
         return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
     return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)

@@ -1,7 +1,9 @@
 """The errors that this project raises on bad input.
 
-Each message names the thing, the value, and what to do; the scripts print it as one line and exit
-with a non-zero status (see :mod:`model_zoo.app.cli`).
+Each message names the thing, the value, and what to do. Parameters that a caller may have set are
+named in backquotes: '`max_len` 600: the model takes 512 tokens at most'. The scripts print the
+message as one line, those parameters as the flags that set them, and exit with a non-zero status
+(see :mod:`model_zoo.app.cli`).
 """
 
 __all__ = [

@@ -29,7 +29,7 @@ import mxnet as mx
 import numpy as np
 
 from bert import BertForSequenceClassification
-from bert.finetuning import make_task_model
+from bert.tokenizer import open_tokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
@@ -53,6 +53,7 @@ from model_zoo.app import (
     cli,
     data_checksum,
     family_of,
+    make_task_model,
     model_checksum,
     training_config,
     write_results,
@@ -188,7 +189,7 @@ class Classification:
         choice = ModelChoice(args)
         check_labels(task, args.model)
         self.model, self.tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, ctx, trains=False,
+            args, choice, BertForSequenceClassification, open_tokenizer, ctx, trains=False,
             num_labels=task.num_labels,
         )  # fmt: skip
         self.metric = args.metric_name or task.primary_metric

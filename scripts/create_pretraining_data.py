@@ -18,7 +18,7 @@ import time
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, open_tokenizer
-from model_zoo.app import cli
+from model_zoo.app import cli, from_flags
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
 from model_zoo.tasks.pretraining import (
@@ -129,7 +129,8 @@ def show_sample(folder, tokenizer):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    options = SampleOptions.of_flags(args)
+    options = from_flags(SampleOptions, args)
+    options.warn_of_lost_masks()
     if not args.part_mb > 0:
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     corpus = Corpus(matching_files(args.input_file))

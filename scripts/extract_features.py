@@ -24,6 +24,7 @@ there.
 
 import argparse
 import array
+import functools
 import itertools
 import json
 import logging
@@ -38,7 +39,7 @@ import mxnet as mx
 import numpy as np
 
 from bert import BertConfig, BertModel
-from bert.finetuning import tokenizer_opener
+from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
@@ -130,12 +131,12 @@ def layer_numbers(text):
 
 def make_model(args, ctx):
     """BERT with the outputs of all layers, and its tokenizer."""
-    open_tokenizer = tokenizer_opener(args.do_lower_case)
+    open_asked = functools.partial(open_tokenizer, do_lower_case=args.do_lower_case)
     options = {'use_pooler': False, 'output_all_encodings': True}
     if not args.init_checkpoint:
         return ModelChoice(args, family='bert').build(
             BertModel,
-            open_tokenizer,
+            open_asked,
             ctx,
             {'use_decoder': False, 'use_classifier': False, **options},
             **options,
@@ -145,7 +146,7 @@ def make_model(args, ctx):
     if args.dtype != 'float32':
         model.cast(args.dtype)
     model.hybridize(static_alloc=True)
-    tokenizer = open_tokenizer(find_vocab_file(None, path=args.vocab_file))
+    tokenizer = open_asked(find_vocab_file(None, path=args.vocab_file))
     if len(tokenizer.vocab) > model.config.vocab_size:
         raise InputError(
             f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the model '

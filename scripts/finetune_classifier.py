@@ -21,7 +21,6 @@ import os
 import sys
 
 from bert import BertForSequenceClassification
-from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
@@ -37,6 +36,7 @@ from model_zoo.app import (
     data_checksum,
     labels_of_folder,
     load_exported,
+    make_task_model,
     name_labels,
     run_inference,
     run_training,
@@ -204,8 +204,8 @@ def main(argv=None):
         if args.only_inference:
             check_labels(task, args.bert_model)
         model, tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, ctx, trains=not args.only_inference,
-            length_flag='max_len', num_labels=task.num_labels,
+            args, choice, BertForSequenceClassification, open_tokenizer, ctx,
+            trains=not args.only_inference, length_flag='max_len', num_labels=task.num_labels,
         )  # fmt: skip
     sets = TaskSets(
         task,

@@ -17,13 +17,14 @@ finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` r
 ``--dev_corpus`` or ``--dev_data``, or of the last one.
 """
 
+import functools
 import os
 import shutil
 import socket
 import sys
 
 from bert import BertForPreTraining
-from bert.finetuning import tokenizer_opener
+from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     add_comm_backend_argument,
@@ -34,6 +35,7 @@ from model_zoo.app import (
     cli,
     data_checksum,
     divide_train_batch_size,
+    from_flags,
     run_training,
     start_run,
     training_config,
@@ -147,7 +149,7 @@ def make_model(args, ctx):
     """The model, initialized, and its tokenizer."""
     model, tokenizer = ModelChoice(args, family='bert').build(
         BertForPreTraining,
-        tokenizer_opener(args.do_lower_case),
+        functools.partial(open_tokenizer, do_lower_case=args.do_lower_case),
         ctx,
         {
             'use_pooler': True,
@@ -168,7 +170,9 @@ class Data:
         self._args, self._tokenizer = args, tokenizer
         self._common = {'ctx': ctx, 'workers': workers}
         self._shards = {'vocab': tokenizer.vocab, 'max_len': model.context_length, **self._common}
-        self._options = SampleOptions.of_flags(args) if has_text(args) else None
+        self._options = from_flags(SampleOptions, args) if has_text(args) else None
+        if self._options is not None:
+            self._options.warn_of_lost_masks()
         self._loaders = []
         self._workers = workers
         # each machine's own

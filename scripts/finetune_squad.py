@@ -19,7 +19,6 @@ import time
 import numpy as np
 
 from bert import BertForQuestionAnswering
-from bert.finetuning import make_task_model
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
@@ -32,6 +31,7 @@ from model_zoo.app import (
     check_training_arguments,
     cli,
     load_exported,
+    make_task_model,
     run_inference,
     run_training,
     start_run,
@@ -269,8 +269,9 @@ def main(argv=None):
         model, tokenizer = make_deployed(args, ctx), choice.tokenizer(open_tokenizer)
     else:
         model, tokenizer = make_task_model(
-            args, choice, BertForQuestionAnswering, ctx, trains=not args.only_inference
-        )
+            args, choice, BertForQuestionAnswering, open_tokenizer, ctx,
+            trains=not args.only_inference,
+        )  # fmt: skip
     if args.uncased and not tokenizer.do_lower_case:
         raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
     options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': ctx}

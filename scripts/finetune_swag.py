@@ -16,7 +16,7 @@ import os
 import sys
 
 from bert import BertForMultipleChoice
-from bert.finetuning import make_task_model
+from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     add_comm_backend_argument,
@@ -27,6 +27,7 @@ from model_zoo.app import (
     cli,
     data_checksum,
     divide_train_batch_size,
+    make_task_model,
     name_labels,
     run_inference,
     run_training,
@@ -148,7 +149,7 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     ctx = start_run(args, 'swag', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, ctx, trains=args.do_train
+        args, choice, BertForMultipleChoice, open_tokenizer, ctx, trains=args.do_train
     )
     if args.do_lower_case and not tokenizer.do_lower_case:
         raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bert import BertForTokenClassification
-from bert.finetuning import make_task_model
+from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     add_comm_backend_argument,
@@ -32,6 +32,7 @@ from model_zoo.app import (
     cli,
     data_checksum,
     labels_of_folder,
+    make_task_model,
     name_labels,
     run_inference,
     run_training,
@@ -300,8 +301,8 @@ def main(argv=None):
     ctx = start_run(args, 'tagging', workers)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
-        args, choice, BertForTokenClassification, ctx, trains=not args.only_inference,
-        num_labels=len(labels), **dropout,
+        args, choice, BertForTokenClassification, open_tokenizer, ctx,
+        trains=not args.only_inference, num_labels=len(labels), **dropout,
     )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, ctx, workers)
     data = sets.pop('train', None)

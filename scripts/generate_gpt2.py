@@ -308,7 +308,7 @@ def interact(generator, args):
         try:
             continue_all(generator, args, [text], [generator.encode(text)])
         except ZooError as error:
-            print(f'error: {error}', file=sys.stderr)
+            print(f'error: {cli.message_of(error)}', file=sys.stderr)
 
 
 def read_prompts(path):

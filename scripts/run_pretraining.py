@@ -29,6 +29,7 @@ from model_zoo.app import (
     check_rates,
     cli,
     data_checksum,
+    from_flags,
     is_model_folder,
     make_trainer,
     training_config,
@@ -322,11 +323,13 @@ def make_loaders(args, model, tokenizer, contexts, workers):
 
 
 def make_text_loader(args, files, batch_size, tokenizer, common, training):
+    options = from_flags(SampleOptions, args)
+    options.warn_of_lost_masks()
     return RawTextLoader(
         files,
         batch_size,
         tokenizer=tokenizer,
-        options=SampleOptions.of_flags(args),
+        options=options,
         num_workers=args.num_dataset_workers,
         **common,
         **training,

@@ -13,6 +13,7 @@ from .arguments import (
     check_training_arguments,
     data_checksum,
     divide_train_batch_size,
+    from_flags,
     model_checksum,
     segment_files,
     training_config,
@@ -24,6 +25,7 @@ from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .partial import PartialOutput
 from .plot import plot_curves
 from .report import library_versions, write_results
+from .task_model import make_task_model
 
 __all__ = [
     'ModelChoice',
@@ -42,10 +44,12 @@ __all__ = [
     'data_checksum',
     'divide_train_batch_size',
     'family_of',
+    'from_flags',
     'is_model_folder',
     'labels_of_folder',
     'library_versions',
     'load_exported',
+    'make_task_model',
     'make_trainer',
     'model_checksum',
     'name_labels',

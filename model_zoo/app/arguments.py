@@ -1,5 +1,6 @@
 """The flags that the training scripts have in common, their checks, and what a resume compares."""
 
+import dataclasses
 import itertools
 import os
 import zlib
@@ -23,6 +24,7 @@ __all__ = [
     'check_training_arguments',
     'data_checksum',
     'divide_train_batch_size',
+    'from_flags',
     'model_checksum',
     'segment_files',
     'training_config',
@@ -158,6 +160,12 @@ def check_at_least_one(args, *names):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f'--{name} {value}: give 1 or more')
+
+
+def from_flags(kind, args):
+    """An object of a dataclass, of those flags that are called as its fields."""
+    names = [field.name for field in dataclasses.fields(kind) if hasattr(args, field.name)]
+    return kind(**{name: getattr(args, name) for name in names})
 
 
 def check_length(args, name, model):

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import logging
+import re
 import sys
 
 from ..errors import ZooError
@@ -11,6 +12,7 @@ from ..util import startup
 __all__ = [
     'boolean',
     'get_ctx',
+    'message_of',
     'parser',
     'run',
     'setup_logging',
@@ -27,9 +29,26 @@ class _Formatter(argparse.HelpFormatter):
         return super()._format_action(action)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Is remembered, once it has parsed, for `message_of`."""
+
+    used = None
+
+    def parse_known_args(self, args=None, namespace=None):
+        _Parser.used = self
+        return super().parse_known_args(args, namespace)
+
+    def flag_of(self, field):
+        """The flag that sets a field; None if none does."""
+        if f'--{field}' in self._option_string_actions:
+            return f'--{field}'
+        own = (each.option_strings for each in self._actions if each.dest == field)
+        return next((flags[0] for flags in own if flags), None)
+
+
 def parser(description, **kwargs):
     """An ArgumentParser whose help shows the defaults."""
-    return argparse.ArgumentParser(description=description, formatter_class=_Formatter, **kwargs)
+    return _Parser(description=description, formatter_class=_Formatter, **kwargs)
 
 
 def boolean(text):
@@ -53,6 +72,26 @@ def whole_number(text):
     raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
 
 
+def message_of(error):
+    """What to tell of an error: its message, with the flags that set the fields that it names.
+
+    Below the commands nobody knows of flags: a message names fields there, in backquotes.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    str
+    """
+    def name(match):
+        return _Parser.used.flag_of(match.group(1)) or match.group()
+
+    text = str(error)
+    return text if _Parser.used is None else re.sub(r'`(\w+)`', name, text)
+
+
 def run(main, argv=None):
     """Call ``main(argv)`` and turn what goes wrong into one line and an exit status.
 
@@ -69,13 +108,14 @@ def run(main, argv=None):
         system or of MXNet; 130 after Ctrl-C.
     """
     startup.has_begun()
+    _Parser.used = None
     try:
         return main(argv) or 0
     except ZooError as error:
-        print(f'error: {error}', file=sys.stderr)
+        print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        print(f'interrupted{": " + str(error) if str(error) else ""}', file=sys.stderr)
+        print(f'interrupted{": " + message_of(error) if str(error) else ""}', file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()

@@ -16,7 +16,7 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     Parameters
     ----------
     prefix : str
-        Value of ``--model_prefix``.
+        Of the two files.
     max_len : int
         The longest input that it is to take.
     ctx : mx.Context

@@ -262,19 +262,19 @@ class CheckpointStore:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def check_same_config(saved, current, instead='leave --resume out to start anew'):
-    """Raise InputError, naming the flags, unless `current` is what the training began with.
+def check_same_config(saved, current, instead='leave `resume` out to start anew'):
+    """Raise InputError, naming the fields, unless `current` is what the training began with.
 
     Parameters
     ----------
     saved, current : dict
-        Name of the flag without its dashes -> value, plain JSON.
+        Field -> value, plain JSON.
     instead : str
         What else than giving the same values the user can do.
     """
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [
-        f'--{name} is {current.get(name)!r} and was {saved.get(name)!r}'
+        f'`{name}` is {current.get(name)!r} and was {saved.get(name)!r}'
         for name in sorted({*saved, *current})
         if saved.get(name) != current.get(name)
     ]

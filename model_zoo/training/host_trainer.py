@@ -9,8 +9,8 @@ class HostTrainer(mx.gluon.Trainer):
     """`mxnet.gluon.Trainer` that updates on the CPU.
 
     Adam keeps two numbers, in float16 three, for each weight: here they take no memory of the GPU,
-    at the price of moving the gradients and weights to the CPU and the weights back at each update
-    (``--optimize_on_cpu`` of pytorch-pretrained-bert).
+    at the price of moving the gradients and weights to the CPU and the weights back at each
+    update.
 
     Parameters
     ----------

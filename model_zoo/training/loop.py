@@ -225,7 +225,7 @@ class TrainingLoop:
         loss_scale=None,
         workers=None,
         config=None,
-        resume_hint='run the same command with --resume to go on',
+        resume_hint='run the same command with `resume` to go on',
     ):
         numbers = {
             'num_steps': num_steps,
@@ -304,7 +304,7 @@ class TrainingLoop:
         check_same_config(checkpoint.config, self._config)
         state = TrainingState.from_json(checkpoint.state)
         if (state.loss_scale is None) != (self.state.loss_scale is None):
-            raise CheckpointError(f'{checkpoint.path!r} was written with another --dtype')
+            raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
         checkpoint.restore(self.block, self.trainer)
         self.state = state
         return checkpoint.path

@@ -7,7 +7,7 @@ from ..errors import InputError, MissingExtraError
 
 __all__ = ['BACKENDS', 'HorovodWorkers', 'Workers', 'make_workers']
 
-#: values of the flag ``--comm_backend``
+#: values of `comm_backend`
 BACKENDS = ('device', 'horovod')
 
 
@@ -96,7 +96,7 @@ class HorovodWorkers(Workers):
 
 
 def make_workers(comm_backend=None):
-    """The workers of a ``--comm_backend``.
+    """The workers of a backend.
 
     Parameters
     ----------
@@ -117,4 +117,4 @@ def make_workers(comm_backend=None):
     hint = ''
     if comm_backend.startswith('dist'):
         hint = "; for several machines use horovod, which replaces MXNet's parameter servers here"
-    raise InputError(f'--comm_backend {comm_backend}: give one of {", ".join(BACKENDS)}{hint}')
+    raise InputError(f'`comm_backend` {comm_backend}: give one of {", ".join(BACKENDS)}{hint}')

@@ -14,7 +14,7 @@ def check_gpu(number, given):
     ----------
     number : int
     given : str
-        What asked for it, such as ``'--gpu 0'``: the message begins with it.
+        What asked for it, and its value: the message begins with it.
     """
     if not mx.runtime.Features().is_enabled('CUDA'):
         raise InputError(

@@ -45,7 +45,7 @@ class ClassifierFeatures:
         which adds the special tokens and says what it cut off.
     task : Task
     max_len : int
-        Largest number of tokens, the special ones counted (as in GluonNLP's ``--max_len``).
+        Largest number of tokens, the special ones counted.
 
     Raises
     ------

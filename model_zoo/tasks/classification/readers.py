@@ -97,7 +97,7 @@ def load_gluonnlp(task, segment='train'):
     that says how to do without.
     """
     _check_segment(task, segment)
-    advice = f'give the folder of its files with --data_dir ({_layouts_accepted(task, segment)})'
+    advice = f'give the folder of its files with `data_dir` ({_layouts_accepted(task, segment)})'
     if task.gluonnlp_name is None:
         raise InputError(f'{task.name} has no public download; {advice}')
     from gluonnlp.data import classification
@@ -216,13 +216,13 @@ def infer_labels(task, data_dir=None):
     if not task.layouts[0].header and counts[first] == 1:
         raise InputError(
             f'{column}: the label {first!r} occurs in the first line only, which looks like a '
-            'header: say that the files have one (--header), or name the labels (--labels)'
+            'header: say that the files have one (`header`), or name the labels (`labels`)'
         )
     integers = _are_all(int, counts)
     if _are_all(float, counts) and not integers:
         raise InputError(
-            f'{column} has numbers, such as {first!r}: ask for a regression (--regression), or '
-            'name the labels (--labels)'
+            f'{column} has numbers, such as {first!r}: ask for a regression (`regression`), or '
+            'name the labels (`labels`)'
         )
     labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
     return with_default_metrics(dataclasses.replace(task, labels=tuple(labels)))
@@ -360,7 +360,7 @@ def _recognise(task, path, is_test):
         return layout, columns, len(names), rows
     shown = '\t'.join(cells)
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
-    flags = ' (--text_columns, --label_column)' if _names_its_files(task) else ''
+    flags = ' (`text_columns`, `label_column`)' if _names_its_files(task) else ''
     raise InputError(
         f'{path}, line {line}: not the columns of {task.name}; expected {_expected(task)}{flags}; '
         f'found {len(cells)} columns: {shown!r}'

@@ -73,23 +73,6 @@ class SampleOptions:
         if not 0 <= self.short_seq_prob <= 1:
             raise InputError(f'short_seq_prob {self.short_seq_prob}: give a number from 0 to 1')
 
-    @classmethod
-    def of_flags(cls, args):
-        """Those of a script's flags that are called as the parameters; see `warn_of_lost_masks`.
-
-        Parameters
-        ----------
-        args : argparse.Namespace
-
-        Returns
-        -------
-        SampleOptions
-        """
-        names = [field.name for field in dataclasses.fields(cls) if hasattr(args, field.name)]
-        options = cls(**{name: getattr(args, name) for name in names})
-        options.warn_of_lost_masks()
-        return options
-
     def warn_of_lost_masks(self):
         """Log a warning if `max_predictions_per_seq` cuts the masks of a full sequence."""
         wanted = round(self.max_seq_length * self.masked_lm_prob)

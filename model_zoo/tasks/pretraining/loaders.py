@@ -282,7 +282,7 @@ class PretrainingLoader(_StreamingLoader):
         if max_len is not None and lengths[-1] > max_len:
             raise InputError(
                 f'the samples have up to {lengths[-1]} tokens, and the model takes {max_len} at '
-                'most: make them with a smaller --max_seq_length'
+                'most: make them with a smaller `max_seq_length`'
             )
         self.num_samples = int(histogram.sum())
         self._buckets = Buckets(lengths[0], lengths[-1], batch_size, num_buckets)

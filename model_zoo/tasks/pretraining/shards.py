@@ -191,7 +191,7 @@ class _Archive:
             if not self._path.endswith('.npz'):
                 raise InputError(
                     f'{self._path!r} is no .npz file of samples: make one of a text with '
-                    'create_pretraining_data.py, or sample from it while training, with --raw'
+                    'create_pretraining_data.py, or sample from it while training, with `raw`'
                 ) from error
             raise self._damaged(error) from error
         missing = {f'{name}.npy' for name in Samples._fields}.difference(self._zip.namelist())

@@ -187,7 +187,7 @@ def _question(entry, paragraphs, version_2, training, where):
             f"{where}: 'is_impossible' is {impossible!r}, and there are {len(answers)} answers"
         )
     if impossible and not version_2:
-        raise InputError(f'{where} has no answer: use --version_2 for data with such questions')
+        raise InputError(f'{where} has no answer: use `version_2` for data with such questions')
     start = None
     if training and answers:
         start = _field(entries[0], 'answer_start', int, where)

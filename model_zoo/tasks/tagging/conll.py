@@ -81,7 +81,7 @@ def read_conll(path, word_column=0, label_column=-1):
             if range(width)[word_column] == range(width)[label_column]:
                 raise InputError(
                     f'{path}, line {line}: column {range(width)[word_column]} would be both the '
-                    'word and the label; for a test file without labels there is --no_test_labels'
+                    'word and the label; for a test file without labels there is `no_test_labels`'
                 )
     end(line + 1)
     if not sentences:

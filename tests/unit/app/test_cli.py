@@ -163,6 +163,19 @@ def test_context():
             cli.get_ctx(0)
 
 
+def test_fields_are_told_as_the_flags_that_set_them(capsys):
+    def main(argv):
+        parser = cli.parser('A test.')
+        parser.add_argument('--max_len', '--max_seq_length')
+        parser.add_argument('--fp16', dest='dtype', action='store_true')
+        parser.parse_args(argv)
+        raise InputError('`max_seq_length` 9: `dtype` and `resume`')
+
+    assert str(InputError('`lr` 1')) == cli.message_of(InputError('`lr` 1')) == '`lr` 1'
+    assert cli.run(main, []) == 1
+    assert capsys.readouterr().err == 'error: --max_seq_length 9: --fp16 and `resume`\n'
+
+
 def test_parser_shows_defaults(capsys):
     parser = cli.parser('A test.', prog='test')
     parser.add_argument('--size', type=int, default=7, help='how large')

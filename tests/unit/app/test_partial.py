@@ -80,7 +80,7 @@ def test_complete_output(path, caplog):
         assert PartialOutput(path, JOB, True, results).is_complete()
     assert f'{path} is already complete' in caplog.text
     assert not folders_of(path)
-    with pytest.raises(InputError, match=r'--layers is \[-1\] and was .* or leave --resume out to'):
+    with pytest.raises(InputError, match=r'`layers` is \[-1\] and was .* or leave `resume` out to'):
         PartialOutput(path, {**JOB, 'layers': [-1]}, True, results).is_complete()
     assert not PartialOutput(path, JOB, False, results).is_complete()
 
@@ -166,7 +166,7 @@ def test_torn_records_are_dropped(left, path, torn, count):
 
 
 def test_another_job(left, path):
-    message = r'--layers is \[-1\] and was \[-1, -2\]; give the same value, or remove .*out.part'
+    message = r'`layers` is \[-1\] and was \[-1, -2\]; give the same value, or remove .*out.part'
     with pytest.raises(InputError, match=message):
         PartialOutput(path, {**JOB, 'layers': [-1]}, resume=True).__enter__()
     with PartialOutput(path, JOB, resume=True) as partial:  # nothing was lost

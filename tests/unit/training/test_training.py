@@ -158,7 +158,7 @@ def test_signal_writes_a_checkpoint_in_the_epoch_and_resume_is_bit_equal(
     assert cli.run(lambda argv: stopped.run() and None) == 130
     assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
     message = capsys.readouterr().err
-    assert 'step 5 of 9' in message and '--resume' in message and message.count('\n') == 1
+    assert 'step 5 of 9' in message and '`resume`' in message and message.count('\n') == 1
     resumed = make_loop(tmp_path, **make)
     resumed.resume()
     assert (resumed.state.step, resumed.state.batch) == (5, {1: 5, 2: 4}[accumulate])
@@ -406,10 +406,10 @@ def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
 def test_resume_with_another_value_names_the_flag(tmp_path):
     make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).run()
     make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).resume()
-    with pytest.raises(InputError, match='--lr is 2e-05 and was 1e-05') as caught:
+    with pytest.raises(InputError, match='`lr` is 2e-05 and was 1e-05') as caught:
         make_loop(tmp_path, config={'lr': 2e-5, 'seed': 2, 'columns': (0, 1)}).resume()
-    assert '--seed' not in str(caught.value)
-    with pytest.raises(InputError, match='--wd is 0.1 and was None'):
+    assert '`seed`' not in str(caught.value)
+    with pytest.raises(InputError, match='`wd` is 0.1 and was None'):
         check_same_config({}, {'wd': 0.1})
 
 

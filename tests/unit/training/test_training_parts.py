@@ -246,7 +246,7 @@ def test_the_loss_scale_is_resumed(tmp_path):
     second.run()
     assert_close(unbroken, second, atol=0)
     assert second.state.loss_scale == unbroken.state.loss_scale
-    with pytest.raises(CheckpointError, match='another --dtype'):
+    with pytest.raises(CheckpointError, match='another `dtype`'):
         make_loop(Rows(12), store=CheckpointStore(str(tmp_path))).resume()
 
 
@@ -263,7 +263,7 @@ def test_workers_by_name(monkeypatch):
     alone = make_workers('device')
     assert (alone.rank, alone.size, alone.local_rank) == (0, 1, 0)
     assert alone.sum([1, 2]).tolist() == [1, 2]
-    with pytest.raises(InputError, match='--comm_backend dist_sync_device: .*horovod'):
+    with pytest.raises(InputError, match='`comm_backend` dist_sync_device: .*horovod'):
         make_workers('dist_sync_device')
     monkeypatch.setitem(__import__('sys').modules, 'horovod.mxnet', None)
     with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[horovod\]'):

@@ -115,7 +115,7 @@ PART = r'squad.json, article 1, paragraph 1, question .x1.'
         (make(is_impossible=True), "'is_impossible' is True, and there are 2 answers"),
         (make(answers=[]), "'is_impossible' is False, and there are 0 answers"),
         (make(is_impossible='no'), "'is_impossible' is 'no'"),
-        (make(answers=[], is_impossible=True), PART + ' has no answer: use --version_2'),
+        (make(answers=[], is_impossible=True), PART + ' has no answer: use `version_2`'),
     ],
 )
 def test_bad_files(tmp_path, content, message):

@@ -1,27 +1,34 @@
-"""What the scripts that fine-tune BERT share: the task's model and its tokenizer."""
+"""The model of a task of BERT, as a script that fine-tunes it needs it."""
 
 import logging
 
-from model_zoo.app import check_length
+from .arguments import check_length
 
-from .tokenizer import open_tokenizer
-
-__all__ = ['make_task_model', 'tokenizer_opener']
+__all__ = ['make_task_model']
 
 logger = logging.getLogger(__name__)
 
 
 def make_task_model(
-    args, choice, task_block, ctx, trains, length_flag='max_seq_length', **task_options
+    args,
+    choice,
+    task_block,
+    open_tokenizer,
+    ctx,
+    trains,
+    length_flag='max_seq_length',
+    **task_options,
 ):
     """A task's model with its parameters, and its tokenizer.
 
     Parameters
     ----------
     args : argparse.Namespace
-    choice : model_zoo.app.ModelChoice
+    choice : ModelChoice
     task_block : type
-        Subclass of `BertTask`.
+        Subclass of `bert.BertTask`.
+    open_tokenizer : callable
+        See `ModelChoice.tokenizer`.
     ctx : mxnet.Context
     trains : bool
         Whether the run trains the model: else a head that begins at random is worth a warning.
@@ -55,25 +62,3 @@ def make_task_model(
     )
     check_length(args, length_flag, model)
     return model, tokenizer
-
-
-def tokenizer_opener(do_lower_case=None):
-    """`bert.tokenizer.open_tokenizer` with a ``--do_lower_case`` of a user's own.
-
-    Parameters
-    ----------
-    do_lower_case : bool, optional
-        Whether texts are lower-cased; by default what the vocabulary is for.
-
-    Returns
-    -------
-    callable
-        ``open(file, vocab)``, for `ModelChoice.build`.
-    """
-
-    def open_as_asked(file, vocab=None):
-        if do_lower_case is not None:
-            file = file._replace(do_lower_case=do_lower_case)
-        return open_tokenizer(file, vocab)
-
-    return open_as_asked
