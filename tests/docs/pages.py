@@ -195,10 +195,15 @@ def _run_console(name, command, run_command):
 
 def _same(printed, promised):
     """Whether two texts are the same but for white space and rounding in their numbers."""
-    if _NUMBER.sub('0', printed).split() != _NUMBER.sub('0', promised).split():
+    if _words(printed) != _words(promised):
         return False
     pairs = zip(_NUMBER.findall(printed), _NUMBER.findall(promised))
     return all(
         one == other or (re.search('[.e]', one + other) and abs(float(one) - float(other)) < 1e-4)
         for one, other in pairs
     )
+
+
+def _words(text):
+    """A text's words, numbers as zeros; NumPy pads short numbers before a comma and a bracket."""
+    return re.sub(r'\s+(?=[,\]])', '', _NUMBER.sub('0', text)).split()

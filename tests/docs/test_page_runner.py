@@ -108,15 +108,15 @@ def test_code_elsewhere_is_found(right, wrong, fault):
 
 
 def test_numbers_of_commands_may_differ_a_little():
-    page = '.. code-block:: console\n\n    $ cat it\n    [0.25 1.]  2 words 3e-05\n'
+    page = '.. code-block:: console\n\n    $ cat it\n    [0.25 1.]  2 words 3e-05 [0.12345 0.1 ,]\n'
 
     def check(printed):
         pages.run_page('page.rst', page, lambda text, matters: printed)
 
-    check('[0.25003 1.] 2 words 2e-05')
+    check('[0.25003 1.] 2 words 2e-05 [0.1234  0.10001,]')
     for printed in ('[0.26 1.] 2 words 3e-05', '[0.25 1.] 3 words 3e-05', '[0.25 1.] 2 words'):
         with pytest.raises(pages.PageError):
-            check(printed)
+            check(f'{printed} [0.12345 0.1 ,]')
 
 
 def test_data_are_shortened(tmp_path):

@@ -8,6 +8,7 @@ import commands
 import pages
 import places
 import pytest
+from halves import needs_bfloat16
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [
@@ -36,6 +37,8 @@ def cases():
             marks.append(pytest.mark.weights)
         if DATA_FILE.search(code) or DATA_FOLDER.search(code):
             marks.append(pytest.mark.data)
+        if 'bfloat16' in code:
+            marks.append(needs_bfloat16)
         yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
 
 

@@ -8,33 +8,17 @@ import random
 import mxnet as mx
 import numpy as np
 import pytest
+from halves import HALVES
 
 import bert
 import export.export as export_script
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
 from model_zoo.app import cli
-from model_zoo.layers.precision import set_precision
 
 ROOT = pathlib.Path(__file__).parents[2]
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
-
-
-def has_bfloat16():
-    try:
-        set_precision(mx.gluon.nn.HybridSequential(), 'bfloat16')
-    except ValueError:
-        return False
-    return True
-
-
-HALVES = [
-    'float16',
-    pytest.param(
-        'bfloat16', marks=pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
-    ),
-]
 
 
 @pytest.fixture(scope='module')

@@ -9,6 +9,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from halves import HALVES, needs_bfloat16
 from mxnet.gluon import nn
 
 import bert
@@ -40,23 +41,6 @@ DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 32, 'n_la
 TOLERANCES = {'float32': 1e-5, 'float16': 0.01, 'bfloat16': 0.04}
 HYBRIDIZED = [None, {}, {'static_alloc': True, 'static_shape': True}]
 NORMAL = mx.init.Normal(0.1)
-
-
-def has_bfloat16():
-    one = mx.nd.ones((1, 1)).astype(BFLOAT16)
-    try:
-        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
-    except mx.MXNetError:
-        return False
-    return True
-
-
-HALVES = [
-    'float16',
-    pytest.param(
-        'bfloat16', marks=pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
-    ),
-]
 
 
 def rounded(values, dtype):
@@ -273,7 +257,7 @@ def test_graphs_follow_a_cast(dtype):
         np.testing.assert_array_equal(block(*inputs).asnumpy(), full)
 
 
-@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+@needs_bfloat16
 def test_owners_follow_the_cast_of_what_they_share():
     model = make_bert('BertModel')
     block = bert.BertForSequenceClassification(model)
@@ -342,7 +326,7 @@ def make_transfo_xl():
     return block
 
 
-@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+@needs_bfloat16
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_transformer_xl_in_bfloat16(hybridized):
     words = array(np.random.randint(0, 41, (3, 8)))
@@ -404,7 +388,7 @@ def test_cpu_without_avx512():
     assert 'cannot compute in bfloat16 on this CPU' in run.stdout, run.stderr
 
 
-@pytest.mark.skipif(not has_bfloat16(), reason='needs AVX-512')
+@needs_bfloat16
 def test_warnings_are_said_once(monkeypatch, caplog):
     monkeypatch.setattr(precision, '_said', set())
     monkeypatch.setattr(precision, '_lacks_bfloat16_instructions', lambda: True)
