@@ -24,6 +24,7 @@ import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
+from model_zoo.pretrained import resolve_alias
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.text import (
     CHUNK,
@@ -39,6 +40,7 @@ from model_zoo.tokenization.text import (
     warn_if_long,
 )
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
+from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json
 
 __all__ = [
@@ -659,8 +661,6 @@ class BertTokenizer(_SubwordTokenizer):
         PretrainedNotFoundError
             If no source has the vocabulary.
         """
-        from model_zoo.pretrained import find_vocab_file, resolve_alias
-
         name = os.fspath(name_or_dir)
         if os.path.exists(name) or os.path.isabs(name) or name.endswith('.txt'):
             found = find_vocab_file(None, path=name)
@@ -883,8 +883,6 @@ class BertSPTokenizer(_SubwordTokenizer):
         InputError
             If its vocabulary isn't a SentencePiece model.
         """
-        from model_zoo.pretrained import find_vocab_file, resolve_alias
-
         name = os.fspath(name_or_dir)
         if os.path.exists(name):
             found = find_vocab_file(None, path=name)
@@ -971,7 +969,7 @@ def open_tokenizer(file, vocab=None, do_lower_case=None):
 
     Parameters
     ----------
-    file : model_zoo.pretrained.VocabFile
+    file : model_zoo.tokenization.vocab_file.VocabFile
     vocab : gluonnlp.vocab.BERTVocab, optional
         What the file holds, where it has been loaded already.
     do_lower_case : bool, optional
@@ -982,8 +980,7 @@ def open_tokenizer(file, vocab=None, do_lower_case=None):
     BertTokenizer or BertSPTokenizer
     """
     vocab = vocab or file.load()
-    if do_lower_case is not None:
-        file = file._replace(do_lower_case=do_lower_case)
+    file = file.lowered(do_lower_case)
     if file.is_sentencepiece:
         return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
     return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)

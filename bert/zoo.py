@@ -67,7 +67,7 @@ def _make(
     if found is None:
         lacks = ()
     elif lacks is None and None in (use_decoder, use_classifier):
-        lacks = _lacking_parts(found.weights_path, config)
+        lacks = _lacking_parts(found.weights, config)
     if use_decoder is None:
         use_decoder = 'decoder' not in lacks
     if use_classifier is None:

@@ -19,8 +19,9 @@ from bert.model import BertModel
 from bert.tokenizer import BertSPTokenizer, open_tokenizer
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
-from model_zoo.pretrained import find_vocab_file, resolve
+from model_zoo.pretrained import resolve
 from model_zoo.tasks.windows import Window, even_windows
+from model_zoo.tokenization.vocab_file import find_vocab_file
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 

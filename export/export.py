@@ -36,7 +36,8 @@ from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.checkpoint.readers import read_tensors  # noqa: E402
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
-from model_zoo.pretrained import files_in_folder, find_vocab, resolve  # noqa: E402
+from model_zoo.pretrained import files_in_folder, resolve  # noqa: E402
+from model_zoo.tokenization.vocab_file import find_vocab_file  # noqa: E402
 from model_zoo.util.files import make_writable_dir  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
@@ -380,7 +381,7 @@ def _read(block_class, fields, path):
 
 def _vocab_size(args):
     try:
-        vocab, _ = find_vocab(args.model_name, args.dataset_name)
+        vocab = find_vocab_file(args.model_name, args.dataset_name).load()
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
             f'{error}\n  - or pass --vocab_size, the number of its tokens'

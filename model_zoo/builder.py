@@ -9,7 +9,8 @@ from typing import Callable, Dict, Tuple
 import mxnet as mx
 
 from .errors import InputError
-from .pretrained import find_vocab, find_vocab_file, find_weights, get_entry
+from .pretrained import find_files, get_entry
+from .tokenization.vocab_file import VocabFile, find_vocab_file
 
 __all__ = ['Builder']
 
@@ -28,7 +29,7 @@ class Builder:
         GluonNLP's names of hyper-parameters -> fields of the configuration.
     make : callable, optional
         ``make(config, found, lacks, **options) -> (block, may_lack)``. `found` is the
-        `model_zoo.pretrained.Found` weights, or None for a new model; `lacks` the parts that the
+        `model_zoo.pretrained.Files`, or None for a new model; `lacks` the parts that the
         catalogue says they lack, or None where the weights come from a path; `may_lack` begins of
         names of parameters that may be initialized at random if the weights lack them. By
         default ``block_class(config, **options)``, and nothing may be lacking.
@@ -73,8 +74,7 @@ class Builder:
         path = pretrained if isinstance(pretrained, str) else None
         options = {name: kwargs.pop(name) for name in self.options if name in kwargs}
         fields = self._overrides(model, kwargs, hparam_allow_override)
-        given = path is not None and vocab is not None
-        found, vocab = _find(model, dataset_name, vocab, pretrained, root)
+        found, file, vocab = _find(model, dataset_name, vocab, pretrained, root)
         config = self._configure(model, found, vocab, fields)
         if self.make is None:
             block, may_lack = self.block_class(config, **options), ()
@@ -83,10 +83,8 @@ class Builder:
             lacks = get_entry(model, dataset_name).lacks if known else None
             block, may_lack = self.make(config, found, lacks, **options)
         if found is not None:
-            block.load_pretrained(found.weights_path, ctx or mx.cpu(), may_lack)
-            if not given:
-                base = block.base
-                base.vocab_file = find_vocab_file(model, dataset_name, root, path)
+            block.load_pretrained(found.weights, ctx or mx.cpu(), may_lack)
+            block.base.vocab_file = file
         return block, vocab
 
     def _overrides(self, model, hparams, allowed):
@@ -114,12 +112,12 @@ class Builder:
         if found is None and self.adapt is not None:
             base = self.adapt(base)
         if found is not None:
-            base.update(self.block_class.config_of(model, found).to_dict())
+            base.update(self.block_class.config_of(model, found, len(vocab)).to_dict())
             other = [name for name, value in architecture.items() if base[name] != value]
             if other:
                 _log.warning(
                     '%s makes this another size than %s: %s',
-                    found.config_path,
+                    found.config,
                     model,
                     ', '.join(f'{name} {base[name]}' for name in other),
                 )
@@ -133,14 +131,17 @@ class Builder:
 
 
 def _find(model, dataset_name, vocab, pretrained, root):
-    """What was found of the weights or None, and the vocabulary."""
+    """The files of the weights or None, the vocabulary's file or None, and the vocabulary."""
     if isinstance(pretrained, str):
-        found = find_weights(model, dataset_name, root, path=pretrained, vocab=vocab)
-        return found, found.vocab
+        files = find_files(model, dataset_name, root, path=pretrained, vocab=vocab is None)
+        if vocab is not None:
+            return files, None, vocab
+        file = VocabFile.of(files)
+        return files, file, file.load()
     if not pretrained:
         if vocab is None:
-            vocab, _ = find_vocab(model, dataset_name, root)
-        return None, vocab
+            vocab = find_vocab_file(model, dataset_name, root).load()
+        return None, None, vocab
     if vocab is not None and dataset_name is None:
         raise InputError(
             f'{model}: pretrained weights and their vocabulary belong together; name the '
@@ -148,5 +149,6 @@ def _find(model, dataset_name, vocab, pretrained, root):
         )
     if vocab is not None:  # GluonNLP's rule
         warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=5)
-    found = find_weights(model, dataset_name, root)
-    return found, found.vocab
+    files = find_files(model, dataset_name, root)
+    file = VocabFile.of(files)
+    return files, file, file.load()

@@ -28,7 +28,8 @@ from model_zoo.checkpoint.fit import fit_block
 from model_zoo.checkpoint.layouts import FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.families import FAMILIES
-from model_zoo.pretrained import files_in_folder, find_vocab_file
+from model_zoo.pretrained import files_in_folder
+from model_zoo.tokenization.vocab_file import find_vocab_file
 
 log = logging.getLogger('convert_checkpoint')
 

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from bert.tokenizer import BertSPTokenizer, open_tokenizer
 from model_zoo.app import cli, from_flags
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import find_vocab_file, is_alias, resolve_alias
+from model_zoo.pretrained import is_alias, resolve_alias
 from model_zoo.tasks.pretraining import (
     PART_BYTES,
     Corpus,
@@ -30,6 +30,7 @@ from model_zoo.tasks.pretraining import (
     matching_files,
     read_shard,
 )
+from model_zoo.tokenization.vocab_file import find_vocab_file
 
 # of the samples; more than half of them, since a document's last sentence has no next one
 MOST_RANDOM = 0.75
@@ -97,7 +98,7 @@ def make_tokenizer(args):
     if os.path.exists(args.vocab):
         file = find_vocab_file(None, path=args.vocab)
         if args.cased:
-            file = file._replace(do_lower_case=False)
+            file = file.lowered(False)
     else:
         name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)
         try:

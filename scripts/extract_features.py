@@ -53,7 +53,7 @@ from model_zoo.app import (
     write_results,
 )
 from model_zoo.errors import InputError
-from model_zoo.pretrained import find_vocab_file
+from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.files import atomic_write
 from model_zoo.util.lines import read_lines

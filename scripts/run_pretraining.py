@@ -279,7 +279,7 @@ def make_model(args, contexts):
     args.from_scratch = not (args.pretrained or given)
 
     def open_vocabulary(file, vocab=None):
-        return open_tokenizer(file._replace(do_lower_case=False) if args.cased else file, vocab)
+        return open_tokenizer(file.lowered(False) if args.cased else file, vocab)
 
     return ModelChoice(args).build(
         BertForPreTraining,

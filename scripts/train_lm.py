@@ -38,7 +38,6 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
-from model_zoo.pretrained import find_vocab_file
 from model_zoo.tasks.language_model import (
     BlockLoader,
     CarriedMemory,
@@ -46,6 +45,7 @@ from model_zoo.tasks.language_model import (
     evaluate_perplexity,
 )
 from model_zoo.tokenization.learn import learn_byte_pairs
+from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.objective import Objective
 from model_zoo.util.lines import read_text
 from transfo_xl import TransfoXLLMHeadModel

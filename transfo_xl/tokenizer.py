@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.pretrained import resolve_alias
 from model_zoo.tasks.language_model.iterators import (
     LMMultiFileIterator,
     LMOrderedIterator,
@@ -27,6 +28,7 @@ from model_zoo.tasks.language_model.iterators import (
 )
 from model_zoo.tokenization.text import checked, list_of_texts, pad_batch
 from model_zoo.tokenization.vocab import make_vocab
+from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, to_fields, write_words
 from model_zoo.util.files import atomic_write, make_writable_dir
 from model_zoo.util.lines import read_lines
@@ -121,7 +123,7 @@ class TransfoXLTokenizer:
 
         Parameters
         ----------
-        file : model_zoo.pretrained.VocabFile
+        file : model_zoo.tokenization.vocab_file.VocabFile
         **kwargs
             Arguments of the class, which win over what the file says.
 
@@ -173,8 +175,6 @@ class TransfoXLTokenizer:
         PretrainedNotFoundError
             If no source has the vocabulary.
         """
-        from model_zoo.pretrained import find_vocab_file, resolve_alias
-
         name = os.fspath(name_or_dir)
         if name.endswith('.txt'):
             tokenizer = cls(vocab_file=name, **kwargs)

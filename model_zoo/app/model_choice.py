@@ -5,9 +5,9 @@ import logging
 import os
 
 from ..errors import InputError
-from ..pretrained import find_vocab_file, get_entry, is_alias, resolve
-from ..pretrained.sources import files_in_folder
+from ..pretrained import files_in_folder, get_entry, is_alias, resolve
 from ..registry import get_model
+from ..tokenization.vocab_file import find_vocab_file
 from .arguments import check_files
 from .labels import config_of_folder
 

@@ -12,7 +12,8 @@ from ..checkpoint.params import write_params
 from ..checkpoint.readers import read_tensors
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..layers.precision import precision_name
-from ..pretrained import files_in_folder, find_vocab_file, find_weights, is_alias, resolve_alias
+from ..pretrained import files_in_folder, find_files, is_alias, resolve_alias
+from ..tokenization.vocab_file import VocabFile
 from ..util.devices import check_gpu
 from ..util.files import make_writable_dir, write_json
 
@@ -394,30 +395,32 @@ class BlockFiles:
                     f'the directory {folder!r} has no configuration: put config.json (or '
                     'bert_config.json, hparams.json) beside the weights'
                 )
-            vocab_file = find_vocab_file(None, path=folder) if files.vocab else None
-            return weights, config, vocab_file
+            return weights, config, VocabFile.of(files)
         model, dataset = resolve_alias(name_or_dir)
-        found = find_weights(model, dataset, root)
-        vocab_file = find_vocab_file(model, dataset, root)
-        return found.weights_path, cls.config_of(model, found), vocab_file
+        files = find_files(model, dataset, root)
+        file = VocabFile.of(files)
+        vocab_size = None if files.config else len(file.load())
+        return files.weights, cls.config_of(model, files, vocab_size), file
 
     @classmethod
-    def config_of(cls, model, found):
-        """The configuration of the zoo's `model`, whose files are `found`.
+    def config_of(cls, model, files, vocab_size=None):
+        """The configuration of the zoo's `model`, whose files are `files`.
 
         Parameters
         ----------
         model : str
-        found : model_zoo.pretrained.Found
+        files : model_zoo.pretrained.Files
+        vocab_size : int, optional
+            Needed where there is no configuration among the files.
 
         Returns
         -------
         Config
         """
-        if found.config_path is not None:
-            return cls.config_class.from_json_file(found.config_path)
+        if files.config is not None:
+            return cls.config_class.from_json_file(files.config)
         return cls.config_class.from_dict(
-            {**cls.architectures[model], 'vocab_size': len(found.vocab)}
+            {**cls.architectures[model], 'vocab_size': vocab_size}
         )
 
     def load_pretrained(self, path, ctx, allow_missing=()):

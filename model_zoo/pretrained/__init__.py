@@ -2,7 +2,7 @@
 
 A file is looked for in this order: an explicit path; the cache; an installed Python package that
 carries it; GluonNLP's repository; the Hugging Face hub. Each place but the first is a class in
-`sources` or `hub`.
+`sources` or `hub`. What is in the files is no matter here.
 """
 
 from .catalogue import (
@@ -16,24 +16,22 @@ from .catalogue import (
     resolve_alias,
 )
 from .download import Checksum, DownloadError
-from .find import Found, VocabFile, find_vocab, find_vocab_file, find_weights
-from .sources import Files, Source, SourceError, default_root, files_in_folder
+from .files import Files, files_at, files_in_folder
+from .find import find_files
+from .sources import Source, SourceError, default_root
 
 __all__ = [
     'Checksum',
     'DownloadError',
     'Files',
-    'Found',
     'PackageFiles',
     'PretrainedEntry',
     'Source',
     'SourceError',
-    'VocabFile',
     'default_root',
+    'files_at',
     'files_in_folder',
-    'find_vocab',
-    'find_vocab_file',
-    'find_weights',
+    'find_files',
     'get_entry',
     'is_alias',
     'list_pretrained',

@@ -11,9 +11,9 @@ import requests
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
-from ..tokenization.bpe_files import BPE_NAMES, merges_beside
 from .download import TIMEOUT, Checksum, reason_of
-from .sources import VOCAB_NAMES, Source, SourceError, files_in_folder
+from .files import BPE_NAMES, VOCAB_NAMES, files_in_folder, merges_beside
+from .sources import Source, SourceError
 
 __all__ = ['HubSource']
 

@@ -3,70 +3,33 @@
 import abc
 import dataclasses
 import importlib.util
-import json
 import logging
 import os
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import gluonnlp
 from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
-from ..checkpoint.layouts import CONFIG_NAMES, weights_in_folder
 from ..errors import ZooError
-from ..tokenization.bpe_files import BPE_NAMES
 from .download import Checksum, download
+from .files import Files, files_in_folder
 
 __all__ = [
     'CacheSource',
-    'Files',
     'PackageSource',
     'RepositorySource',
     'Source',
     'SourceError',
     'default_root',
-    'files_in_folder',
-    'find_sources',
     'in_repository',
-    'special_tokens',
+    'special_tokens_of',
 ]
 
 logger = logging.getLogger(__name__)
 
-VOCAB_NAMES = (
-    'vocab.txt',
-    'vocab.vocab',
-    'vocab.spiece',
-    'spiece.model',
-    *BPE_NAMES,
-    'vocab.bin',
-    'vocab.pkl',
-)
-
-
 class SourceError(ZooError):
     """A source doesn't have the files; the message says why."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Files:
-    """Files of one set of pretrained weights on this machine; None for what isn't there.
-
-    Parameters
-    ----------
-    weights, config, vocab : str or None
-        Paths.
-    do_lower_case : bool or None
-        What the files say of it.
-    padding_token : str or None
-        What the files say of it; a SentencePiece model may lack this token.
-    """
-
-    weights: Optional[str] = None
-    config: Optional[str] = None
-    vocab: Optional[str] = None
-    do_lower_case: Optional[bool] = None
-    padding_token: Optional[str] = None
 
 
 class Source(abc.ABC):
@@ -105,63 +68,9 @@ class Source(abc.ABC):
         return False
 
 
-def find_sources():
-    """The sources, in the order in which they are asked.
-
-    Returns
-    -------
-    list of Source
-    """
-    from .hub import HubSource  # huggingface_hub takes a while to import
-
-    return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
-
-
 def default_root():
     """The folder of the cache: ``$MXNET_HOME/models``, MXNET_HOME being ~/.mxnet by default."""
     return os.path.join(gluonnlp.base.get_home_dir(), 'models')
-
-
-def files_in_folder(folder, format=None):
-    """The files of a model in `folder`, by the names that they have there.
-
-    Parameters
-    ----------
-    folder : str
-        For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
-        Google's or OpenAI's releases.
-    format : str, optional
-        One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
-
-    Returns
-    -------
-    Files
-        Of what is there.
-    """
-
-    def first(names):
-        paths = [os.path.join(folder, name) for name in names]
-        return next(filter(os.path.isfile, paths), None)
-
-    config = _tokenizer_config(folder)
-    lower, padding = config.get('do_lower_case'), config.get('padding_token')
-    return Files(
-        weights_in_folder(folder, format),
-        first(CONFIG_NAMES),
-        first(VOCAB_NAMES),
-        lower if isinstance(lower, bool) else None,
-        padding if isinstance(padding, str) else None,
-    )
-
-
-def _tokenizer_config(folder):
-    """What tokenizer_config.json says; nothing if it can't be read."""
-    try:
-        with open(os.path.join(folder, 'tokenizer_config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return config if isinstance(config, dict) else {}
 
 
 class _GluonFile(NamedTuple):
@@ -199,8 +108,8 @@ def _gluon_vocab(entry):
     return sha1 and _GluonFile('dataset/vocab', f'{name}-{sha1[:8]}', extension, sha1)
 
 
-def special_tokens(entry):
-    """Keyword arguments of BERTVocab.from_sentencepiece for the vocabulary of `entry`."""
+def special_tokens_of(entry):
+    """Roles and tokens of the vocabulary of `entry` in GluonNLP's table."""
     return dict(gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, (None, None, {}))[2])
 
 

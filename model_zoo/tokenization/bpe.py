@@ -19,9 +19,11 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from ..errors import InputError
+from ..pretrained import resolve_alias
+from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.lines import read_lines
-from .bpe_files import BPE_NAMES, read_bpe_vocab, read_merges
+from .bpe_files import read_bpe_vocab, read_merges
 from .text import (
     CONFIG_NAME,
     UNLIMITED,
@@ -33,6 +35,7 @@ from .text import (
     warn_if_long,
 )
 from .vocab import make_vocab
+from .vocab_file import find_vocab_file
 
 __all__ = ['BPETokenizer', 'merge_symbols']
 
@@ -191,7 +194,7 @@ class BPETokenizer(ChunkCache):
 
         Parameters
         ----------
-        file : model_zoo.pretrained.VocabFile
+        file : VocabFile
         **kwargs
             Further arguments of the class. By default `special_tokens` are those of
             ``special_tokens.txt``, and `max_len` that of ``tokenizer_config.json``, beside the
@@ -242,8 +245,6 @@ class BPETokenizer(ChunkCache):
         PretrainedNotFoundError
             If no source has the vocabulary.
         """
-        from ..pretrained import find_vocab_file, resolve_alias
-
         name = os.fspath(name_or_dir)
         if os.path.exists(name) or os.path.isabs(name) or name.endswith('.json'):
             return cls.from_vocab_file(find_vocab_file(None, path=name), **kwargs)

@@ -6,21 +6,7 @@ import os
 from ..errors import InputError
 from ..util.lines import read_lines
 
-__all__ = ['BPE_NAMES', 'merges_beside', 'read_bpe_vocab', 'read_merges']
-
-#: vocabulary -> merges, by the names that they have together
-BPE_NAMES = {
-    'vocab.json': 'merges.txt',
-    'encoder.json': 'vocab.bpe',
-    'encoder_bpe_40000.json': 'vocab_40000.bpe',
-}
-
-
-def merges_beside(vocab_path):
-    """Path of the merges that belong to a vocabulary, or None if they aren't there."""
-    folder, name = os.path.split(os.fspath(vocab_path))
-    path = os.path.join(folder, BPE_NAMES.get(name, BPE_NAMES['vocab.json']))
-    return path if os.path.isfile(path) else None
+__all__ = ['read_bpe_vocab', 'read_merges']
 
 
 def read_bpe_vocab(path):

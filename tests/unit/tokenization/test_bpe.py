@@ -9,9 +9,9 @@ from tokenizers import models
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import find_vocab, find_vocab_file
 from model_zoo.tokenization.bpe import merge_symbols
 from model_zoo.tokenization.bpe_files import read_bpe_vocab, read_merges
+from model_zoo.tokenization.vocab_file import find_vocab_file
 
 
 @pytest.fixture(scope='module')
@@ -87,7 +87,7 @@ def test_folders_are_recognised_by_their_names(write, tmp_path, names):
     path, _ = write(names=names)
     file = find_vocab_file(None, path=str(tmp_path))
     assert file.kind == 'bpe' and file.path == str(path)
-    vocab, _ = find_vocab(None, path=str(tmp_path))
+    vocab = find_vocab_file(path=str(tmp_path)).load()
     assert vocab.idx_to_token == ['a', 'b', 'ab', 'abab']
     assert find_vocab_file(None, path=str(path)).kind == 'bpe'
     assert GPT2Tokenizer.from_pretrained(tmp_path).encode('ab') == [2]
@@ -151,7 +151,7 @@ def test_missing_files_and_names(write, tmp_path):
     with pytest.raises(InputError, match='put merges.txt or .* beside it'):
         GPT2Tokenizer.from_pretrained(tmp_path)
     with pytest.raises(InputError, match='put their merges.txt beside it'):
-        find_vocab(None, path=str(tmp_path))
+        find_vocab_file(path=str(tmp_path)).load()
     with pytest.raises(UnknownNameError, match="'gpt17'"):
         GPT2Tokenizer.from_pretrained('gpt17')
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.pretrained import find_vocab
+from model_zoo.tokenization.vocab_file import find_vocab_file
 from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer, get_lm_corpus
 
 
@@ -158,7 +158,7 @@ def test_the_originals_files(expected, fixtures, tmp_path, name):
         assert tokenizer.counter == expected['pickles']['counter']
         assert list(tokenizer.counter) == list(expected['pickles']['counter'])
     for path in (tmp_path, copy):
-        assert find_vocab(None, path=str(path))[0].idx_to_token == want
+        assert find_vocab_file(path=str(path)).load().idx_to_token == want
 
 
 def test_vocab_has_the_same_ids(tokenizer, tmp_path):
@@ -168,7 +168,7 @@ def test_vocab_has_the_same_ids(tokenizer, tmp_path):
     tokenizer.add_symbol('new')
     assert tokenizer.vocab['new'] == len(tokenizer) - 1
     tokenizer.save_pretrained(tmp_path)
-    assert find_vocab(None, path=str(tmp_path))[0].idx_to_token == tokenizer.idx2sym
+    assert find_vocab_file(path=str(tmp_path)).load().idx_to_token == tokenizer.idx2sym
 
 
 def test_files_of_another_family(tmp_path):

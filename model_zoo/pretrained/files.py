@@ -1,0 +1,137 @@
+"""The files of one model: weights, configuration and vocabulary, by the names that they have."""
+
+import dataclasses
+import json
+import os
+from typing import Dict, Optional
+
+from ..checkpoint.layouts import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
+from ..errors import InputError
+
+__all__ = ['BPE_NAMES', 'Files', 'VOCAB_NAMES', 'files_at', 'files_in_folder', 'merges_beside']
+
+#: vocabulary of byte pairs -> its merges, by the names that they have together
+BPE_NAMES = {
+    'vocab.json': 'merges.txt',
+    'encoder.json': 'vocab.bpe',
+    'encoder_bpe_40000.json': 'vocab_40000.bpe',
+}
+#: names of vocabularies, in the order in which they are looked for
+VOCAB_NAMES = (
+    'vocab.txt',
+    'vocab.vocab',
+    'vocab.spiece',
+    'spiece.model',
+    *BPE_NAMES,
+    'vocab.bin',
+    'vocab.pkl',
+)
+_VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """Files of one model on this machine, and what is known about them.
+
+    Parameters
+    ----------
+    weights, config, vocab : str or None
+        Paths; None for what isn't there.
+    do_lower_case : bool or None
+        Whether the tokenizer lowers the text; None if only the tokens can tell.
+    special_tokens : dict of str to str
+        Role -> token, where a SentencePiece model doesn't say it itself.
+    source : str
+        Where they come from: ``'path'``, or the name of a `Source`.
+    """
+
+    weights: Optional[str] = None
+    config: Optional[str] = None
+    vocab: Optional[str] = None
+    do_lower_case: Optional[bool] = None
+    special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
+    source: str = 'path'
+
+
+def merges_beside(vocab_path):
+    """Path of the merges that belong to a vocabulary, or None if they aren't there."""
+    folder, name = os.path.split(os.fspath(vocab_path))
+    path = os.path.join(folder, BPE_NAMES.get(name, BPE_NAMES['vocab.json']))
+    return path if os.path.isfile(path) else None
+
+
+def files_in_folder(folder, format=None):
+    """The files of a model in `folder`.
+
+    Parameters
+    ----------
+    folder : str
+        For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
+        Google's or OpenAI's releases.
+    format : str, optional
+        One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
+
+    Returns
+    -------
+    Files
+    """
+
+    def first(names):
+        paths = [os.path.join(folder, name) for name in names]
+        return next(filter(os.path.isfile, paths), None)
+
+    config = _tokenizer_config(folder)
+    lower, padding = config.get('do_lower_case'), config.get('padding_token')
+    return Files(
+        weights_in_folder(folder, format),
+        first(CONFIG_NAMES),
+        first(VOCAB_NAMES),
+        lower if isinstance(lower, bool) else None,
+        {'padding_token': padding} if isinstance(padding, str) else {},
+    )
+
+
+def files_at(path, format=None):
+    """The files that a path means: a folder's, or a file of weights or of a vocabulary, and
+    what lies beside it.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A TensorFlow checkpoint may be named without ``.index``.
+    format : str, optional
+        As of :func:`files_in_folder`; for a folder.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    InputError
+        If there is no such file or folder.
+    """
+    path = os.path.expanduser(os.fspath(path))
+    if os.path.isdir(path):
+        return files_in_folder(path, format)
+    if not os.path.exists(path) and os.path.isfile(path + '.index'):
+        path += '.index'
+    if not os.path.isfile(path):
+        raise InputError(f'no such file or folder: {path!r}')
+    beside = files_in_folder(os.path.dirname(path) or '.')
+    name = os.path.basename(path)
+    if name.endswith(_VOCAB_EXTENSIONS) or name in VOCAB_NAMES or (
+        name.endswith('.json') and name not in WEIGHTS_NAMES
+    ):
+        return dataclasses.replace(beside, weights=None, vocab=path)
+    return dataclasses.replace(beside, weights=path)
+
+
+def _tokenizer_config(folder):
+    """What tokenizer_config.json says; nothing if it can't be read."""
+    try:
+        with open(os.path.join(folder, 'tokenizer_config.json'), encoding='utf-8') as file:
+            config = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}

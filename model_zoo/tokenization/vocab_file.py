@@ -1,0 +1,144 @@
+"""A vocabulary's file of any family: of what kind it is, and what is in it."""
+
+import dataclasses
+import functools
+import os
+import re
+from typing import Dict, Optional
+
+from ..errors import InputError
+from ..pretrained.files import merges_beside
+from ..pretrained.find import find_files
+from .bpe_files import read_bpe_vocab
+from .vocab import load_vocab, make_vocab
+from .words import read_words
+
+__all__ = ['VocabFile', 'find_vocab_file']
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabFile:
+    """A vocabulary's file, of the kind that its name and the files beside it show.
+
+    Parameters
+    ----------
+    path : str
+    said_lower_case : bool, optional
+        Whether texts are lowered, as far as anything but the tokens says it.
+    special_tokens : dict of str to str
+        Keyword arguments of ``BERTVocab.from_sentencepiece``.
+    source_name : str
+        Where it comes from: ``'path'``, or the name of a `model_zoo.pretrained.Source`.
+    """
+
+    path: str
+    said_lower_case: Optional[bool] = None
+    special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
+    source_name: str = 'path'
+
+    @classmethod
+    def of(cls, files):
+        """The vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
+        if files.vocab is None:
+            return None
+        return cls(files.vocab, files.do_lower_case, files.special_tokens, files.source)
+
+    def lowered(self, do_lower_case):
+        """The same file for a tokenizer that lowers texts, or doesn't; None changes nothing."""
+        if do_lower_case is None:
+            return self
+        return dataclasses.replace(self, said_lower_case=do_lower_case)
+
+    @property
+    def kind(self):
+        """Of what the file is.
+
+        ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'bpe'`` (JSON
+        with merges beside it) or ``'words'`` (JSON without, or a pickle).
+        """
+        extension = os.path.splitext(self.path)[1]
+        if extension in ('.spiece', '.model'):
+            return 'sentencepiece'
+        if extension == '.json':
+            return 'words' if self.merges_path is None else 'bpe'
+        kinds = {'.txt': 'wordpiece', '.bin': 'words', '.pkl': 'words'}
+        return kinds.get(extension, 'gluonnlp')
+
+    @property
+    def is_sentencepiece(self):
+        return self.kind == 'sentencepiece'
+
+    @property
+    def merges_path(self):
+        """Path of the merges that lie beside a vocabulary of byte pairs, or None."""
+        return merges_beside(self.path)
+
+    @functools.cached_property
+    def do_lower_case(self):
+        """Whether texts are lowered; if nothing says it, whether all tokens are in lower case."""
+        if self.said_lower_case is not None:
+            return self.said_lower_case
+        if self.kind in ('bpe', 'words'):
+            return False  # their tokenizers know for themselves
+        tokens = self.load().idx_to_token
+        words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
+        return all(word == word.lower() for word in words)
+
+    @functools.cached_property
+    def _vocab(self):
+        kind = self.kind
+        if kind == 'wordpiece':
+            return load_vocab(self.path)
+        if kind == 'bpe':
+            return make_vocab(read_bpe_vocab(self.path))
+        if kind == 'words':
+            words = read_words(self.path)['idx2sym']
+            return make_vocab({word: place for place, word in enumerate(words)})
+        from gluonnlp.vocab import BERTVocab
+
+        try:
+            if self.is_sentencepiece:
+                return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
+            with open(self.path, encoding='utf-8') as file:
+                return BERTVocab.from_json(file.read())
+        except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
+            raise InputError(f'{self.path!r} cannot be read as a {kind}: {error}') from error
+
+    def load(self):
+        """The vocabulary; the file is read once.
+
+        Returns
+        -------
+        gluonnlp.vocab.BERTVocab or gluonnlp.vocab.Vocab
+            In the order of the file. Special tokens that a tokenizer adds to its vocabulary aren't
+            in it.
+
+        Raises
+        ------
+        InputError
+            If the file isn't a vocabulary.
+        CheckpointError
+            If it is a pickle of more than plain data.
+        """
+        return self._vocab
+
+
+def find_vocab_file(model=None, dataset=None, root=None, path=None):
+    """Find the file of a vocabulary, without its weights.
+
+    Parameters
+    ----------
+    model, dataset, root, path
+        As of `model_zoo.pretrained.find_files`.
+
+    Returns
+    -------
+    VocabFile
+
+    Raises
+    ------
+    UnknownNameError, PretrainedNotFoundError, InputError
+        As `model_zoo.pretrained.find_files`.
+    """
+    return VocabFile.of(find_files(model, dataset, root, path, weights=False))
