@@ -1,0 +1,127 @@
+"""The originals' command lines and flags: what is recorded of them fits together and our parsers.
+
+``original_commands.json`` has their published commands, ``original_flags.json`` the flags of their
+scripts; a command marked as accepted is parsed by our script as it stands.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import re
+import shlex
+import string
+from unittest import mock
+
+import pytest
+from command_flags import flags_of, main_of, parser_of
+
+FOLDER = pathlib.Path(__file__).parent
+ROOT = FOLDER.parents[1]
+RECORD = json.loads((FOLDER / 'original_commands.json').read_text(encoding='utf-8'))
+VARIABLES, COMMANDS = RECORD['variables'], RECORD['commands']
+SCRIPTS = json.loads((FOLDER / 'original_flags.json').read_text(encoding='utf-8'))
+OURS = [command for command in COMMANDS if command['runs_here']]
+
+
+class Parsed(Exception):
+    """Raised when a command line has been parsed."""
+
+
+cached_main = functools.lru_cache(maxsize=None)(lambda name: main_of(name, ROOT))
+
+
+@functools.lru_cache(maxsize=None)
+def our_flags(name):
+    """All flags, and names of arguments, of one of our commands."""
+    records = flags_of(parser_of(cached_main(name)))
+    return {flag for record in records for flag in record['flags'] or [record['dest']]}
+
+
+def expand(words, values):
+    """What the shell makes of the variables in some words."""
+    values = {**VARIABLES, **values}
+    return [string.Template(word).safe_substitute(values) for word in words]
+
+
+def accepts(name, argv):
+    """Whether one of our commands parses a list of arguments."""
+    parse = argparse.ArgumentParser.parse_args
+
+    def parse_and_stop(self, *args, **kwargs):
+        parse(self, *args, **kwargs)
+        raise Parsed
+
+    with mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_and_stop):
+        try:
+            cached_main(name)(argv)
+        except Parsed:
+            return True
+        except SystemExit as stop:
+            assert stop.code == 2
+            return False
+    raise AssertionError(f'{name} parses no arguments')
+
+
+def arguments_of(line):
+    """The words of a published line, as the shell splits it, without assignments before it."""
+    line = line.replace('\\\n', ' ').rstrip('\\ ')
+    words = shlex.split(line)
+    while re.fullmatch(r'[A-Z_]+=.*', words[0]):
+        words.pop(0)
+    return words
+
+
+def identity(command):
+    return command['id']
+
+
+def test_identities_are_unique():
+    assert len({command['id'] for command in COMMANDS}) == len(COMMANDS)
+
+
+@pytest.mark.parametrize('command', COMMANDS, ids=identity)
+def test_command_is_consistent(command):
+    words = arguments_of(command['line'])
+    if not command.get('composed_with'):  # else a part of a line
+        split = [*command['launcher'], command['script'], *command['argv']]
+        assert split == [word for word in words if word != '...']
+    if command['flags_of'] is None:
+        assert command['runs_here'] is None and command['accepted'] is None
+        assert command['cannot_run']
+        return
+    known = {name for flag in SCRIPTS[command['flags_of']]['flags'] for name in flag['names']}
+    given = {word.split('=')[0] for word in command['argv'] if re.match(r'--?[a-z]', word)}
+    assert given - known == set(command.get('unknown_to_the_original', ()))
+    assert command['runs_here'] == SCRIPTS[command['flags_of']]['runs_here']
+    if command['cannot_run']:
+        assert command['equivalent']
+
+
+@pytest.mark.parametrize('name', SCRIPTS)
+def test_flags_name_flags_of_ours(name):
+    record = SCRIPTS[name]
+    names = [each for flag in record['flags'] for each in flag['names']]
+    assert len(set(names)) == len(names)
+    for flag in record['flags']:
+        assert 0 < len(flag['meaning'].split()) <= 5, flag['names']
+        assert flag['note'] or flag['ours'], flag['names']  # a reason for what has no counterpart
+        if flag['ours'] is not None:
+            assert flag['ours'] in our_flags(record['runs_here']), flag['names']
+
+
+@pytest.mark.parametrize('command', OURS, ids=identity)
+def test_mark_of_acceptance_is_true(command, capsys):
+    argv = expand(command['argv'], command['exports'])
+    accepted = accepts(command['runs_here'], argv)
+    assert accepted is command['accepted'], capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'command', [command for command in COMMANDS if command['equivalent']], ids=identity
+)
+def test_equivalent_is_accepted(command, capsys):
+    words = expand(shlex.split(command['equivalent']), command['exports'])
+    place = next((n for n, word in enumerate(words) if word.endswith('.py')), 0)
+    if words[place].endswith('.py') or words[0] == 'bert-embedding':
+        assert accepts(words[place], words[place + 1 :]), capsys.readouterr().err
