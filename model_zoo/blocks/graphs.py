@@ -13,11 +13,11 @@ _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_
 _NO_GRAPH = ((), None, (), None, None)
 
 
-def _pattern(args):
+def _pattern(inputs):
     """Which inputs are there: None or 0 for each, and tuples of them for lists."""
     return tuple(
-        None if arg is None else _pattern(arg) if isinstance(arg, (list, tuple)) else 0
-        for arg in args
+        None if each is None else _pattern(each) if isinstance(each, (list, tuple)) else 0
+        for each in inputs
     )
 
 
@@ -41,9 +41,9 @@ class BlockGraphs(HybridBlock):
         self._graphs = {}
         self._pattern = None
 
-    def _use_graph(self, args):
+    def _use_graph(self, inputs):
         """Make the graph for such inputs Gluon's own; it is built at the first call."""
-        pattern = _pattern(args)
+        pattern = _pattern(inputs)
         if pattern == self._pattern:
             return
         if self._pattern is not None:
@@ -52,9 +52,9 @@ class BlockGraphs(HybridBlock):
             setattr(self, name, value)
         self._pattern = pattern
 
-    def _call_cached_op(self, *args):
-        self._use_graph(args)
-        return super()._call_cached_op(*args)
+    def _call_cached_op(self, *inputs):
+        self._use_graph(inputs)
+        return super()._call_cached_op(*inputs)
 
     def export(self, path, epoch=0, remove_amp_cast=False):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.

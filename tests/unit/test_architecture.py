@@ -1,100 +1,198 @@
-"""Imports go one way: scripts, export, bert_embedding -> the families -> model_zoo."""
+"""Imports go one way: between the packages, and between the rooms of model_zoo."""
 
 import ast
-import pathlib
+import re
 
 import pytest
+from imports_of_modules import ROOT, children, circles, module_name, modules, parse
 
-import model_zoo
 from model_zoo.families import FAMILIES
 
-ROOT = pathlib.Path(model_zoo.__file__).parent.parent
 TOP = ('scripts', 'export', 'bert_embedding')
+PACKAGES = ('model_zoo', *FAMILIES, *TOP)
+GRAPH = modules(*PACKAGES)
+#: of model_zoo, from the top: a room imports those of its own line and below
+LEVELS = (
+    {'app'},
+    {'analysis', 'inference', 'tasks'},
+    {'training', 'generation', 'onnx'},
+    {'blocks', 'tokenization'},
+    {'opening', 'registry', 'builder'},
+    {'checkpoint', 'pretrained', 'layers', 'optimizer'},
+    {'util'},
+    {'errors', 'families'},
+)
+#: its own files, which none of the rooms imports
+FACES = {'model_zoo', 'model_zoo.moved'}
 HEAVY = {
     'jax', 'keras', 'onnx', 'onnxruntime', 'pytorch_pretrained_bert', 'tensorflow', 'torch',
     'transformers',
 }  # fmt: skip
-
-
-def rooms():
-    return [name for name in ('model_zoo', *FAMILIES, *TOP) if (ROOT / name).is_dir()]
-
-
-def sources(room):
-    return sorted((ROOT / room).rglob('*.py'))
-
-
-def imports(path):
-    """Top-level names that the file imports anywhere, functions included.
-
-    'import_module' stands for what is imported by a name that isn't written there.
-    """
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text('utf-8'), str(path))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.split('.')[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.add(node.module.split('.')[0])
-        elif isinstance(node, ast.ImportFrom):
-            depth = len(path.relative_to(ROOT).parts) - 1
-            assert node.level <= depth, f'{path} imports from outside of its room'
-        elif isinstance(node, ast.Call) and getattr(node.func, 'attr', None) == 'import_module':
-            name = node.args[0]
-            known = isinstance(name, ast.Constant)
-            names.add(name.value.split('.')[0] if known else 'import_module')
-    return names
-
-
-def allowed(room):
-    """The rooms that `room` may import."""
-    if room == 'model_zoo':
-        return {'model_zoo'}
-    if room in FAMILIES:
-        return {'model_zoo', room}
-    return {'model_zoo', *FAMILIES, *(TOP if room == 'scripts' else [room])}
-
-
-#: file -> what it may import besides, each inside of a function
+#: other libraries that are slow to import, and needed for some tasks only
+SLOW = {'huggingface_hub', 'matplotlib', 'requests', 'scipy', 'sentencepiece', 'sklearn'}
+#: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
-    'model_zoo/families.py': {'import_module'},  # the registry's look-up of families by name
-    'bert/embedding.py': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
-    'model_zoo/checkpoint/torch_file.py': {'torch'},  # their own formats
-    'model_zoo/checkpoint/tensorflow_file.py': {'tensorflow'},
+    'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
+    'model_zoo.moved': {'import_module'},  # old paths
+    'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
+    'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
+    'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     # the originals, which it compares with
-    'scripts/compare_checkpoints.py': {
+    'scripts.compare_checkpoints': {
         'pytorch_pretrained_bert', 'tensorflow', 'torch', 'transformers'
     },
 }  # fmt: skip
+#: imports against the arrows, (module, what it imports)
+LEFT_OVER = {
+    ('model_zoo.builder', 'model_zoo.tokenization.vocab_file'),
+    ('model_zoo.checkpoint.fit', 'model_zoo.blocks.block'),
+    ('transfo_xl.tokenizer', 'model_zoo.tasks.language_model.iterators'),
+}
 
 
-@pytest.mark.parametrize('room', rooms())
-def test_arrows(room):
-    ours = set(rooms()) if room in TOP else {*rooms(), 'import_module'}
-    wrong = {}
-    for path in sources(room):
-        name = path.relative_to(ROOT).as_posix()
-        wrong[name] = imports(path) & ours - allowed(room) - EXCEPTIONS.get(name, set())
-    assert not {name: found for name, found in wrong.items() if found}
+def first(name):
+    return name.split('.')[0]
 
 
-@pytest.mark.parametrize('name', EXCEPTIONS)
-def test_exceptions_are_needed_and_lazy(name):
-    tree = ast.parse((ROOT / name).read_text('utf-8'))
-    assert EXCEPTIONS[name] <= imports(ROOT / name)
-    for node in tree.body:  # at the top of the module
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            module = getattr(node, 'module', None) or node.names[0].name
-            assert module.split('.')[0] not in {*FAMILIES, *TOP, *HEAVY}
+def imports(module):
+    return {each.name for each in GRAPH[module]}
 
 
-@pytest.mark.parametrize('room', rooms())
-def test_heavy_peers_are_never_imported(room):
-    wrong = {}
-    for path in sources(room):
-        name = path.relative_to(ROOT).as_posix()
-        if not name.startswith('scripts/benchmark/'):
-            wrong[name] = imports(path) & HEAVY - EXCEPTIONS.get(name, set())
-    assert not {name: found for name, found in wrong.items() if found}
+def in_package(package):
+    return [module for module in GRAPH if first(module) == package]
+
+
+def room(module):
+    """The room of model_zoo that a module is in, or None."""
+    parts = module.split('.')
+    return parts[1] if parts[0] == 'model_zoo' and len(parts) > 1 else None
+
+
+def level(name):
+    return next(number for number, rooms in enumerate(LEVELS) if name in rooms)
+
+
+def allowed(package):
+    """The packages that `package` may import."""
+    if package == 'model_zoo':
+        return {'model_zoo'}
+    if package in FAMILIES:
+        return {'model_zoo', package}
+    return {'model_zoo', *FAMILIES, *(TOP if package == 'scripts' else [package])}
+
+
+def below_app():
+    """Modules that know nothing of commands."""
+    return [
+        module
+        for module in GRAPH
+        if first(module) in FAMILIES or (first(module) == 'model_zoo' and room(module) != 'app')
+    ]
+
+
+def source(module):
+    path = ROOT.joinpath(*module.split('.'))
+    return path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
+
+
+@pytest.mark.parametrize('package', PACKAGES)
+def test_arrows(package):
+    ours = set(PACKAGES) if package in TOP else {*PACKAGES, 'import_module'}
+    wrong = {
+        module: {first(name) for name in imports(module)}
+        & ours - allowed(package) - EXCEPTIONS.get(module, set())
+        for module in in_package(package)
+    }
+    assert not {module: found for module, found in wrong.items() if found}
+
+
+def test_every_room_of_model_zoo_has_its_level():
+    rooms = {room(module) for module in in_package('model_zoo')} - {None, 'moved'}
+    assert rooms <= set().union(*LEVELS)
+
+
+def test_arrows_inside_of_model_zoo():
+    wrong = {
+        (module, name)
+        for module in in_package('model_zoo')
+        for name in imports(module)
+        if module not in FACES
+        and first(name) == 'model_zoo'
+        and (name in FACES or level(room(name)) < level(room(module)))
+    }
+    assert not wrong - LEFT_OVER
+
+
+@pytest.mark.parametrize('package', FAMILIES)
+def test_families_know_neither_training_nor_tasks_nor_commands(package):
+    above = {'training', 'tasks', 'app'}
+    wrong = {(m, name) for m in in_package(package) for name in imports(m) if room(name) in above}
+    assert not wrong - LEFT_OVER
+
+
+def test_modules_import_one_another_in_no_circle():
+    assert circles({module: imports(module) & GRAPH.keys() for module in GRAPH}) == []
+
+
+@pytest.mark.parametrize(
+    'folder', sorted({'', *(module.rpartition('.')[0] for module in GRAPH)} - {'scripts'})
+)
+def test_the_parts_of_a_folder_import_one_another_in_no_circle(folder):
+    graph = {
+        module: {
+            each
+            for each in found
+            if first(each.name) not in EXCEPTIONS.get(module, ())
+            and (module, each.name) not in LEFT_OVER
+        }
+        for module, found in GRAPH.items()
+    }
+    assert circles(children(graph, folder)) == []
+
+
+def test_the_root_of_model_zoo_holds_few_files():
+    files = [path.name for path in (ROOT / 'model_zoo').iterdir() if path.is_file()]
+    assert len(files) <= 1 + 6, files
+
+
+def test_no_flags_below_app():
+    """Neither argparse, nor a namespace of arguments, nor a message that tells of a flag."""
+    wrong = []
+    for module in below_app():
+        tree = parse(source(module))
+        documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        if 'argparse' in imports(module):
+            wrong.append((module, 'argparse'))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                named = [*node.args.args, *node.args.kwonlyargs]
+                wrong += [(module, node.lineno, 'args') for each in named if each.arg == 'args']
+            elif isinstance(node, ast.Constant) and id(node) not in documentation:
+                # the options of pip are none of ours
+                text = re.sub(r'pip install.*', '', str(node.value))
+                if re.search(r'(?<![\w-])--[a-z]\w', text):
+                    wrong.append((module, node.lineno, text))
+    assert not wrong
+
+
+@pytest.mark.parametrize('module', EXCEPTIONS)
+def test_exceptions_are_needed_and_lazy(module):
+    found = [(first(each.name), each.lazy) for each in GRAPH[module]]
+    for name in EXCEPTIONS[module]:
+        assert {lazy for other, lazy in found if other == name} == {True}
+    assert not {name for name, lazy in found if not lazy} & {*FAMILIES, *TOP, *HEAVY} - {
+        first(module)
+    }
+
+
+@pytest.mark.parametrize('package', PACKAGES)
+def test_heavy_peers_are_never_imported(package):
+    wrong = {
+        module: imports(module) & HEAVY - EXCEPTIONS.get(module, set())
+        for module in in_package(package)
+        if not module.startswith('scripts.benchmark.')
+    }
+    assert not {module: found for module, found in wrong.items() if found}
 
 
 def test_families_are_there():
@@ -102,10 +200,13 @@ def test_families_are_there():
     assert [name for name in FAMILIES if not (ROOT / name / 'zoo.py').is_file()] == []
 
 
-def test_the_checks_see_something(tmp_path):
-    assert {'model_zoo', *FAMILIES} <= set(rooms())
-    assert 'model_zoo' in imports(ROOT / 'bert' / 'model.py')
-    assert len(sources('model_zoo')) > 10
+def test_the_checks_see_something():
+    assert set(PACKAGES) == {first(module) for module in GRAPH}
+    assert 'model_zoo.errors' in imports('bert.model')
+    assert len(in_package('model_zoo')) > 100
+    graph = {'a': {'b'}, 'b': {'c'}, 'c': {'b'}, 'd': {'a'}, 'e': {'e'}}
+    assert circles(graph) == [('b', 'c'), ('e',)]
+    assert {'model_zoo.util', 'model_zoo.errors'} <= children(GRAPH, 'model_zoo')['model_zoo.app']
 
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'scripts').glob('*.py')), ids=lambda p: p.name)
@@ -117,6 +218,6 @@ def test_commands_load_our_packages_before_mxnet(path):
             imported += [alias.name.split('.')[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             imported.append(node.module.split('.')[0])
-    ours = {'model_zoo', 'bert', 'gpt', 'gpt2', 'transfo_xl', 'bert_embedding', 'run_pretraining'}
-    first = next(name for name in imported if name in ours | {'mxnet', 'gluonnlp'})
-    assert first in ours
+    ours = {*PACKAGES, 'run_pretraining'}
+    first_one = next(name for name in imported if name in ours | {'mxnet', 'gluonnlp'})
+    assert first_one in ours

@@ -208,7 +208,7 @@ def infer_labels(task, data_dir=None):
     if len(counts) > 50 and 2 * len(counts) > len(examples):
         advice = ''
         if _are_all(float, counts):
-            advice = ' (for numbers to predict, ask for a regression: --regression)'
+            advice = ' (for numbers to predict, set `regression`)'
         raise InputError(
             f'{column} has {len(counts)} different values in {len(examples)} rows, such as '
             f'{_short(first)}: are these labels?{advice}'

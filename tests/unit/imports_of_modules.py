@@ -1,0 +1,101 @@
+"""What the project's modules import, read from their source."""
+
+import ast
+import pathlib
+from typing import NamedTuple
+
+import model_zoo
+
+__all__ = ['ROOT', 'Import', 'children', 'circles', 'module_name', 'modules', 'parse']
+
+ROOT = pathlib.Path(model_zoo.__file__).parent.parent
+
+
+class Import(NamedTuple):
+    """What a module imports: a module of the project, or the first name of another library."""
+
+    name: str
+    lazy: bool  # inside of a function
+
+
+def parse(path):
+    return ast.parse(path.read_text('utf-8'), str(path))
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix('').parts
+    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+def modules(*rooms):
+    """The modules of the rooms -> what they import."""
+    paths = {module_name(path): path for room in rooms for path in (ROOT / room).rglob('*.py')}
+    return {name: set(_imports(path, set(paths))) for name, path in sorted(paths.items())}
+
+
+def _imports(path, ours):
+    """Imports anywhere; 'import_module' stands for those by names that aren't written there."""
+    tree = parse(path)
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    lazy = {id(node) for function in functions for node in ast.walk(function)}
+    known = {
+        id(node.func)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+    }
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(tree):
+        if _is_import_module(node) and id(node) not in known:
+            yield Import('import_module', id(node) in lazy)
+        for name in _names(node, package, ours):
+            yield Import(name if name in ours else name.split('.')[0], id(node) in lazy)
+
+
+def _names(node, package, ours):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level <= len(package), f'{package} imports from outside of its room'
+        above = package[: len(package) - node.level + 1] if node.level else ()
+        base = '.'.join([*above, *filter(None, [node.module])])
+        names = [f'{base}.{alias.name}' for alias in node.names]
+        return [name if name in ours else base for name in names]
+    if isinstance(node, ast.Call) and _is_import_module(node.func):
+        return [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
+    return []
+
+
+def _is_import_module(node):
+    return getattr(node, 'attr', None) == 'import_module'
+
+
+def children(graph, folder):
+    """The files and folders of a folder (a dotted name, or '') -> those that they import."""
+    prefix = f'{folder}.' if folder else ''
+
+    def child(name):
+        rest = name[len(prefix) :] if name.startswith(prefix) else ''
+        return prefix + rest.split('.')[0] if rest else None
+
+    result = {}
+    for name, imports in graph.items():
+        if child(name):
+            result.setdefault(child(name), set()).update(child(each.name) for each in imports)
+    return {name: found & result.keys() - {name} for name, found in result.items()}
+
+
+def circles(graph):
+    """The groups of nodes that reach one another, of a graph of name -> names."""
+    reached = {}
+    for start in graph:
+        found, waiting = set(), [start]
+        while waiting:
+            new = graph.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        reached[start] = found
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached.get(other, ())))
+        for name in graph
+    }
+    return sorted(group for group in groups if group)
