@@ -1,38 +1,19 @@
-"""Embed the sentences of a file: BertEmbedding against GluonNLP 0.10's own recipe.
+"""Embed the sentences of a file: BertEmbedding beside GluonNLP 0.10's own recipe, in turn.
 
-Both run the same random weights in one process. The recipe is that of GluonNLP's
-scripts/bert/embedding.py: every sentence is padded to --max_seq_length (longer ones are cut, here
-as there), a DataLoader makes the batches, and Python loops merge the pieces.
+Both run the same random weights, and are checked to give the same vectors. The recipe is that of
+GluonNLP's scripts/bert/embedding.py: every sentence is padded to --max_seq_length (longer ones are
+cut by both), a DataLoader makes the batches, and Python loops merge the word pieces.
 """
 
 import itertools
-import statistics
-import tempfile
-import time
+import os
 
-import mxnet as mx
-import numpy as np
-
-from model_zoo.app import cli
-from model_zoo.errors import InputError
-from model_zoo.util import threads
-
-
-def parse_arguments(argv):
-    parser = cli.parser(__doc__.splitlines()[0])
-    parser.add_argument('--file', required=True, help='one sentence a line, in UTF-8')
-    parser.add_argument('--vocab', required=True, help='vocab.txt of an uncased BERT')
-    parser.add_argument('--count', type=int, default=1000, help='how many of the sentences')
-    parser.add_argument('--layers', type=int, default=6)
-    parser.add_argument('--units', type=int, default=384)
-    parser.add_argument('--heads', type=int, default=12)
-    parser.add_argument('--max_seq_length', type=int, default=128, help='the default of theirs')
-    parser.add_argument('--batch_size', type=int, default=256)
-    parser.add_argument('--repeats', type=int, default=3, help='rounds over all candidates')
-    return parser.parse_args(argv)
+from side_by_side import Case, Contender, add_flags, measure, report, run
 
 
 def read_sentences(path, count):
+    from model_zoo.errors import InputError
+
     try:
         with open(path, encoding='utf-8') as file:
             lines = (line.strip() for line in file)
@@ -44,59 +25,68 @@ def read_sentences(path, count):
     return sentences
 
 
-def our_embedding(args, folder):
-    """BertEmbedding with a new model, which is saved to `folder`."""
-    from bert import BertConfig, BertModel
-    from bert.tokenizer import BertTokenizer
+def ours(options, sentences):
     from bert_embedding import BertEmbedding
 
-    tokenizer = BertTokenizer(args.vocab)
+    if not os.path.isfile(os.path.join(options.folder, 'config.json')):  # the first contender
+        _write_model(options)
+    embedding = BertEmbedding(
+        model=options.folder, max_seq_length=options.max_seq_length, batch_size=options.batch_size
+    )
+    return lambda count: lambda: embedding(sentences[:count])
+
+
+def _write_model(options):
+    """A new model in `options.folder`, for GluonNLP as well."""
+    from bert import BertConfig, BertModel, BertTokenizer
+
+    tokenizer = BertTokenizer(options.vocab)
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=args.units,
-        num_hidden_layers=args.layers,
-        num_attention_heads=args.heads,
-        intermediate_size=4 * args.units,
+        hidden_size=options.units,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.heads,
+        intermediate_size=4 * options.units,
     )
     block = BertModel(config, use_pooler=False)
     block.initialize()
-    block.save_pretrained(folder, tokenizer)
-    return BertEmbedding(
-        model=folder, max_seq_length=args.max_seq_length, batch_size=args.batch_size
-    )
+    block.save_pretrained(options.folder, tokenizer)
+    block.save_parameters(os.path.join(options.folder, 'gluonnlp.params'), format='gluonnlp')
+    with open(os.path.join(options.folder, 'gluonnlp.json'), 'w', encoding='utf-8') as file:
+        file.write(tokenizer.vocab.to_json())
 
 
-def gluonnlp_embedding(ours, args, folder, hybridize):
-    """GluonNLP's recipe with the weights of `ours`, as a function."""
+def gluonnlp_recipe(options, sentences, hybridize):
     import gluonnlp as nlp
+    import mxnet as mx
 
-    path = f'{folder}/gluonnlp.params'
-    ours.bert.save_parameters(path, format='gluonnlp')
-    config = ours.bert.config
+    with open(os.path.join(options.folder, 'gluonnlp.json'), encoding='utf-8') as file:
+        vocab = nlp.vocab.BERTVocab.from_json(file.read())
     model = nlp.model.BERTModel(
         nlp.model.BERTEncoder(
-            num_layers=args.layers,
-            units=args.units,
-            hidden_size=4 * args.units,
-            num_heads=args.heads,
-            max_length=config.max_position_embeddings,
+            num_layers=options.layers,
+            units=options.units,
+            hidden_size=4 * options.units,
+            num_heads=options.heads,
+            max_length=512,
             dropout=0.1,
-            layer_norm_eps=config.layer_norm_eps,
+            layer_norm_eps=1e-12,
         ),
-        vocab_size=config.vocab_size,
-        token_type_vocab_size=config.type_vocab_size,
-        units=args.units,
-        embed_size=args.units,
+        vocab_size=len(vocab),
+        token_type_vocab_size=2,
+        units=options.units,
+        embed_size=options.units,
         use_pooler=False,
         use_decoder=False,
         use_classifier=False,
     )
-    model.load_parameters(path)
+    model.load_parameters(os.path.join(options.folder, 'gluonnlp.params'))
     if hybridize:
         model.hybridize(static_alloc=True)
-    vocab = ours.vocab
     transform = nlp.data.BERTSentenceTransform(
-        nlp.data.BERTTokenizer(vocab, lower=True), max_seq_length=args.max_seq_length, pair=False
+        nlp.data.BERTTokenizer(vocab, lower=True),
+        max_seq_length=options.max_seq_length,
+        pair=False,
     )
     skipped = {vocab[vocab.cls_token], vocab[vocab.sep_token]}
     padding = vocab[vocab.padding_token]
@@ -123,9 +113,9 @@ def gluonnlp_embedding(ours, args, folder, hybridize):
             vectors[-1] /= count
         return tokens, vectors
 
-    def embed(sentences):
-        dataset = mx.gluon.data.SimpleDataset([[text] for text in sentences])
-        loader = mx.gluon.data.DataLoader(dataset.transform(transform), args.batch_size)
+    def embed(count):
+        dataset = mx.gluon.data.SimpleDataset([[text] for text in sentences[:count]])
+        loader = mx.gluon.data.DataLoader(dataset.transform(transform), options.batch_size)
         results = []
         for ids, lengths, types in loader:
             states = model(ids, types, lengths.astype('float32'))
@@ -133,53 +123,64 @@ def gluonnlp_embedding(ours, args, folder, hybridize):
                 results.append(merge(*row))
         return results
 
-    return embed
+    return lambda count: lambda: embed(count)
 
 
-def greatest_difference(results, others):
-    """Of all vectors; InputError if the words differ."""
+def _same_vectors(name, results, expected):
+    import numpy as np
+
+    from model_zoo.errors import InputError
+
     greatest = 0
-    for (tokens, vectors), (other_tokens, other_vectors) in zip(results, others):
-        if tokens != other_tokens:
-            raise InputError(f'the words differ: {tokens} and {other_tokens}')
+    for (tokens, vectors), (expected_tokens, expected_vectors) in zip(results, expected):
+        if list(tokens) != list(expected_tokens):
+            raise InputError(f'{name} has other words: {tokens} rather than {expected_tokens}')
         if tokens:
-            greatest = max(greatest, np.abs(np.subtract(vectors, other_vectors)).max())
-    return greatest
+            greatest = max(greatest, np.abs(np.subtract(vectors, expected_vectors)).max())
+    print(f'{name}: vectors differ from ours by {greatest:.1e} at most', flush=True)
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    parser = add_flags(__doc__.splitlines()[0])
+    parser.add_argument('--file', required=True, help='one sentence a line, in UTF-8')
+    parser.add_argument('--vocab', required=True, help='vocab.txt of an uncased BERT')
+    parser.add_argument('--count', type=int, default=1000, help='how many of the sentences')
+    parser.add_argument('--layers', type=int, default=6)
+    parser.add_argument('--units', type=int, default=384)
+    parser.add_argument('--heads', type=int, default=12)
+    parser.add_argument('--max_seq_length', type=int, default=128, help="the recipe's default")
+    parser.add_argument('--batch_size', type=int, default=256)
+    parser.add_argument('--repeats', type=int, default=3, help='turns of each contender')
+    args = parser.parse_args(argv)
+    args.rounds = args.repeats
     sentences = read_sentences(args.file, args.count)
-    with tempfile.TemporaryDirectory() as folder:
-        ours = our_embedding(args, folder)
-        candidates = {
-            'BertEmbedding': ours,
-            'GluonNLP recipe': gluonnlp_embedding(ours, args, folder, False),
-            'GluonNLP recipe, hybridized': gluonnlp_embedding(ours, args, folder, True),
-        }
-    lengths = [len(ours.tokenizer.tokenize(text)) + 2 for text in sentences]
-    print(
-        f'{len(sentences)} sentences, {np.mean(lengths):.1f} pieces on average, {max(lengths)} at '
-        f'most; {args.layers} layers of {args.units} units; {threads.available_processors()} '
-        f'processors; MXNet {mx.__version__}',
-        flush=True,
+    arguments = {'sentences': sentences}
+    peers = [
+        Contender(
+            f'GluonNLP recipe{", hybridized" if hybridize else ""}',
+            gluonnlp_recipe,
+            ('gluonnlp',),
+            {**arguments, 'hybridize': hybridize},
+        )
+        for hybridize in (False, True)
+    ]
+    measured = measure(
+        [Contender('BertEmbedding', ours, arguments=arguments)],
+        peers,
+        [Case(f'{len(sentences)}', len(sentences), len(sentences))],
+        args,
+        warm=False,
+        same=_same_vectors,
     )
-    expected = ours(sentences)
-    for name, embed in list(candidates.items())[1:]:
-        difference = greatest_difference(expected, embed(sentences))
-        print(f'{name}: vectors differ from ours by {difference:.1e} at most', flush=True)
-    times = {name: [] for name in candidates}
-    for _ in range(args.repeats):
-        for name, embed in candidates.items():
-            start = time.perf_counter()
-            embed(sentences)
-            times[name].append(time.perf_counter() - start)
-    print(f'{"":<30}{"sentences/s":>12}{"ours is faster by":>20}')
-    ours_time = statistics.median(times['BertEmbedding'])
-    for name, values in times.items():
-        seconds = statistics.median(values)
-        print(f'{name:<30}{len(sentences) / seconds:>12.1f}{seconds / ours_time:>19.2f}x')
+    pieces = [len(tokens) for tokens, _ in measured[0].answer]
+    report(
+        f'{len(sentences)} sentences, {sum(pieces) / len(pieces):.1f} words on average, '
+        f'{max(pieces)} at most; {args.layers} layers of {args.units} units',
+        measured,
+        args.json,
+        'sentences/s',
+    )
 
 
 if __name__ == '__main__':
-    raise SystemExit(cli.run(main))
+    run(main)

@@ -1,115 +1,101 @@
-"""Forward pass of BERT base: ours beside each installed peer's, in one run, as ratios."""
+"""Forward pass of BERT base: ours beside each installed peer's, in turn, as ratios."""
 
-import io
-import sys
+import multiprocessing
+import os
 
-import model_zoo  # isort: skip  sets MXNet's threads before it loads
-import gluonnlp
-import mxnet as mx
-import numpy as np
-from side_by_side import bert_flops, installed, parse_shapes, report, time_in_turn
+from side_by_side import (
+    Case,
+    Contender,
+    add_flags,
+    bert_flops,
+    measure,
+    parse_shapes,
+    report,
+    run,
+    threads,
+)
 
-from bert import BertConfig, BertModel
-from model_zoo.app import cli
-from model_zoo.registry import gluonnlp_get_model
-from model_zoo.util.threads import available_processors
-
-
-def our_block(config):
-    """Our BertModel with random weights, hybridized."""
-    block = BertModel(config)
-    block.initialize()
-    block.hybridize(static_alloc=True, static_shape=True)
-    return block
+VOCAB_SIZE = 30522
 
 
-def gluonnlp_block(config):
-    """GluonNLP's BERTModel of the same size."""
-    words = {f'w{index}': 1 for index in range(config.vocab_size - 5)}
+def make_batch(vocab_size, shape):
+    """Random words, token types and lengths; no position is padding."""
+    import numpy as np
+
+    batch, length = shape
+    words = np.random.RandomState(0).randint(0, vocab_size, (batch, length))
+    return words, np.zeros_like(words), np.full((batch,), length)
+
+
+def gluonnlp_block(layers):
+    """GluonNLP's BERTModel of BERT base's size, with random weights, hybridized."""
+    import gluonnlp
+    import mxnet as mx
+
+    words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
     vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words))
-    block, _ = gluonnlp_get_model(
+    block, _ = gluonnlp.model.get_model(
         'bert_12_768_12',
         vocab=vocab,
         pretrained=False,
         use_decoder=False,
         use_classifier=False,
         hparam_allow_override=True,
-        num_layers=config.num_hidden_layers,
-        units=config.hidden_size,
-        embed_size=config.hidden_size,
-        hidden_size=config.intermediate_size,
-        num_heads=config.num_attention_heads,
+        num_layers=layers,
     )
     block.initialize(mx.init.Normal(0.02))
     block.hybridize(static_alloc=True, static_shape=True)
     return block
 
 
-def torch_model(config):
+def torch_model(layers):
     """The model of transformers, of the same size."""
     import torch
     import transformers
 
-    torch.set_num_threads(available_processors())
-    values = {
-        name: value for name, value in config.to_dict().items() if name not in ('pruned_heads',)
-    }
-    return transformers.BertModel(transformers.BertConfig(**values)).eval()
+    torch.set_num_threads(threads())
+    config = transformers.BertConfig(num_hidden_layers=layers)
+    return transformers.BertModel(config).eval()
 
 
-def onnx_session(model):
-    """The model of transformers in ONNX Runtime."""
-    import onnxruntime
-    import torch
+def _gluon_forward(block):
+    import mxnet as mx
 
-    class Outputs(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = model
+    def prepare(shape):
+        batch = make_batch(VOCAB_SIZE, shape)
 
-        def forward(self, words, mask, types):
-            output = self.model(words, attention_mask=mask, token_type_ids=types)
-            return output.last_hidden_state, output.pooler_output
-
-    file = io.BytesIO()
-    example = torch.ones((2, 8), dtype=torch.int64)
-    names = ['words', 'mask', 'types']
-    torch.onnx.export(
-        Outputs(),
-        (example, example, torch.zeros_like(example)),
-        file,
-        input_names=names,
-        output_names=['sequence', 'pooled'],
-        dynamic_axes={name: {0: 'batch', 1: 'length'} for name in names},
-        opset_version=17,
-        dynamo=False,
-    )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = available_processors()
-    return onnxruntime.InferenceSession(
-        file.getvalue(), options, providers=['CPUExecutionProvider']
-    )
-
-
-def make_contenders(config):
-    """Name -> function(words, types, length) that runs one forward pass to its end."""
-
-    def gluon(block):
-        def call(words, types, length):
-            outputs = block(
-                mx.nd.array(words), mx.nd.array(types), mx.nd.array(length)
-            )
+        def call():
+            outputs = block(*(mx.nd.array(array) for array in batch))
             outputs[1].wait_to_read()
 
         return call
 
-    contenders = {'ours': gluon(our_block(config)), 'gluonnlp': gluon(gluonnlp_block(config))}
-    if installed('torch', 'transformers'):
-        import torch
+    return prepare
 
-        model = torch_model(config)
 
-        def run_torch(words, types, length):
+def ours(options):
+    from bert import BertConfig, BertModel
+
+    block = BertModel(BertConfig(num_hidden_layers=options.layers))
+    block.initialize()
+    block.hybridize(static_alloc=True, static_shape=True)
+    return _gluon_forward(block)
+
+
+def gluonnlp(options):
+    return _gluon_forward(gluonnlp_block(options.layers))
+
+
+def transformers(options):
+    import numpy as np
+    import torch
+
+    model = torch_model(options.layers)
+
+    def prepare(shape):
+        words, types, length = make_batch(VOCAB_SIZE, shape)
+
+        def call():
             mask = np.arange(words.shape[1]) < length[:, None]
             with torch.inference_mode():
                 model(
@@ -118,41 +104,83 @@ def make_contenders(config):
                     token_type_ids=torch.from_numpy(types),
                 )
 
-        contenders['torch+transformers'] = run_torch
-        if installed('onnx', 'onnxruntime'):
-            session = onnx_session(model)
+        return call
 
-            def run_onnx(words, types, length):
-                mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
-                session.run(None, {'words': words, 'mask': mask, 'types': types})
+    return prepare
 
-            contenders['onnxruntime'] = run_onnx
-    return contenders
+
+def write_onnx(layers, path):
+    """Write the model of transformers as an ONNX file."""
+    import torch
+
+    class Outputs(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = torch_model(layers)
+
+        def forward(self, words, mask, types):
+            output = self.model(words, attention_mask=mask, token_type_ids=types)
+            return output.last_hidden_state, output.pooler_output
+
+    example = torch.ones((2, 8), dtype=torch.int64)
+    names = ['words', 'mask', 'types']
+    torch.onnx.export(
+        Outputs(),
+        (example, example, torch.zeros_like(example)),
+        path,
+        input_names=names,
+        output_names=['sequence', 'pooled'],
+        dynamic_axes={name: {0: 'batch', 1: 'length'} for name in names},
+        opset_version=17,
+        dynamo=False,
+    )
+
+
+def onnxruntime(options):
+    import numpy as np
+    import onnxruntime
+
+    path = os.path.join(options.folder, 'model.onnx')
+    writer = multiprocessing.get_context('spawn').Process(
+        target=write_onnx, args=(options.layers, path)
+    )
+    writer.start()  # torch stays out of this process
+    writer.join()
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads()
+    session = onnxruntime.InferenceSession(path, settings, providers=['CPUExecutionProvider'])
+
+    def prepare(shape):
+        words, types, length = make_batch(VOCAB_SIZE, shape)
+
+        def call():
+            mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
+            session.run(None, {'words': words, 'mask': mask, 'types': types})
+
+        return call
+
+    return prepare
+
+
+PEERS = [
+    Contender('gluonnlp', gluonnlp, ('gluonnlp',)),
+    Contender('torch+transformers', transformers, ('torch', 'transformers')),
+    Contender('onnxruntime', onnxruntime, ('torch', 'transformers', 'onnx', 'onnxruntime')),
+]
 
 
 def main(argv=None):
-    parser = cli.parser(__doc__)
+    parser = add_flags(__doc__, rounds=30, seconds=40)
     parser.add_argument('--shapes', default='1x32,1x128,8x128,32x128', help='batch x length')
-    parser.add_argument('--rounds', type=int, default=30, help='calls of each contender')
-    parser.add_argument('--seconds', type=float, default=40, help='limit for one shape')
-    parser.add_argument('--json', help='file for the figures')
+    parser.add_argument('--layers', type=int, default=12)
     args = parser.parse_args(argv)
-    config = BertConfig()
-    contenders = make_contenders(config)
-    rng = np.random.RandomState(0)
-    rows = []
-    for batch, length in parse_shapes(args.shapes):
-        words = rng.randint(0, config.vocab_size, (batch, length))
-        types = np.zeros_like(words)
-        lengths = np.full((batch,), length)
-        calls = {
-            name: lambda call=call, inputs=(words, types, lengths): call(*inputs)
-            for name, call in contenders.items()
-        }
-        times = time_in_turn(calls, args.rounds, args.seconds)
-        rows.append((f'{batch}x{length}', bert_flops(config, batch, length), times))
-    report(f'BERT base forward, float32 (model_zoo {model_zoo.__version__})', rows, args.json)
+    cases = [
+        Case(f'{batch}x{length}', (batch, length), bert_flops(args.layers, batch, length))
+        for batch, length in parse_shapes(args.shapes)
+    ]
+    measured = measure([Contender('ours', ours)], PEERS, cases, args)
+    report(f'BERT base forward, {args.layers} layers, float32', measured, args.json)
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    run(main)

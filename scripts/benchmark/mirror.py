@@ -1,35 +1,25 @@
 """Peak memory and time of a fine-tuning step of BERT base with and without mirroring (gradient
-checkpointing). Each runs in a process of its own; the memory is what the steps add to the model's.
-"""
+checkpointing). The memory is what the steps add to the model's."""
 
-import argparse
-import json
-import subprocess
-import sys
-import time
-
-import model_zoo  # noqa: F401  isort: skip  sets MXNet's threads before it loads
-import mxnet as mx
-import numpy as np
-from side_by_side import parse_shapes
-
-from bert import BertConfig, BertForSequenceClassification
-from model_zoo.app import cli
-from model_zoo.blocks.mirror import finish_backward
-from model_zoo.errors import InputError
+from inference import VOCAB_SIZE
+from side_by_side import Case, Contender, add_flags, bert_flops, measure, parse_shapes, report, run
 
 
-def peak_memory():
-    """The most memory that this process has had, in MB."""
-    with open('/proc/self/status', encoding='ascii') as file:
-        line = next(line for line in file if line.startswith('VmHWM'))
-    return int(line.split()[1]) / 1024
+def ours(options, mirrors):
+    import mxnet as mx
+    import numpy as np
 
+    from bert import BertConfig, BertForSequenceClassification
 
-def measure(batch, length, layers, dropout, mirrors, steps):
-    """The memory that training steps take, the seconds of the last one, and the last loss."""
+    try:
+        from model_zoo.blocks.mirror import finish_backward
+    except ImportError:  # a checkout of version 0.1
+        from model_zoo.mirror import finish_backward
+
     config = BertConfig(
-        num_hidden_layers=layers, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+        num_hidden_layers=options.layers,
+        hidden_dropout_prob=options.dropout,
+        attention_probs_dropout_prob=options.dropout,
     )
     mx.random.seed(0)
     block = BertForSequenceClassification(config)
@@ -37,55 +27,55 @@ def measure(batch, length, layers, dropout, mirrors, steps):
     block.hybridize(static_alloc=True)
     if mirrors:
         block.mirror()
-    random = np.random.RandomState(0)
-    words = mx.nd.array(random.randint(0, config.vocab_size, (batch, length)))
-    labels = mx.nd.array(random.randint(0, 2, batch))
-    mx.nd.waitall()
-    before = peak_memory()
-    for _ in range(steps):
-        start = time.perf_counter()
-        with mx.autograd.record():
-            loss = block(words, valid_length=mx.nd.full((batch,), length), labels=labels)
-        loss.backward()
-        finish_backward()
+
+    def prepare(shape):
+        batch, length = shape
+        random = np.random.RandomState(0)
+        words = mx.nd.array(random.randint(0, VOCAB_SIZE, shape))
+        labels = mx.nd.array(random.randint(0, 2, batch))
         mx.nd.waitall()
-    return {
-        'megabytes': peak_memory() - before,
-        'seconds': time.perf_counter() - start,
-        'loss': float(loss.asscalar()),
-    }
+
+        def step():
+            with mx.autograd.record():
+                loss = block(words, valid_length=mx.nd.full((batch,), length), labels=labels)
+            loss.backward()
+            finish_backward()
+            mx.nd.waitall()
+            return float(loss.asscalar())
+
+        return step
+
+    return prepare
+
+
+CONTENDERS = {
+    '0': Contender('plain', ours, arguments={'mirrors': False}),
+    '1': Contender('mirrored', ours, arguments={'mirrors': True}),
+}
 
 
 def main(argv=None):
-    parser = cli.parser(__doc__)
+    parser = add_flags(' '.join(__doc__.split()))
     parser.add_argument('--shapes', default='8x128,16x128', help='batch x length')
     parser.add_argument('--layers', type=int, default=12)
     parser.add_argument('--dropout', type=float, default=0.1)
     parser.add_argument('--steps', type=int, default=2)
-    parser.add_argument('--mirrors', choices=['0', '1'], help=argparse.SUPPRESS)  # for itself
+    parser.add_argument('--mirrors', choices=['0', '1'], help='only without (0), or with (1)')
     args = parser.parse_args(argv)
-    if args.mirrors:
-        ((batch, length),) = parse_shapes(args.shapes)
-        result = measure(
-            batch, length, args.layers, args.dropout, args.mirrors == '1', args.steps
-        )
-        print(json.dumps(result))
-        return
-    print(f'{"case":>8}{"dropout":>9}{"mirror":>8}{"MB":>8}{"s/step":>8}  loss')
-    for shape in args.shapes.split(','):
-        for mirrors in ('0', '1'):
-            command = [sys.executable, __file__, '--shapes', shape, '--mirrors', mirrors]
-            for name in ('layers', 'dropout', 'steps'):
-                command += [f'--{name}', str(getattr(args, name))]
-            run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-            if run.returncode:
-                raise InputError(f'the run of {shape} with --mirrors {mirrors} failed')
-            result = json.loads(run.stdout)
-            print(
-                f'{shape:>8}{args.dropout:>9}{mirrors:>8}{result["megabytes"]:>8.0f}'
-                f'{result["seconds"]:>8.2f}  {result["loss"]:.7f}'
-            )
+    args.rounds = args.steps
+    contenders = [each for key, each in CONTENDERS.items() if args.mirrors in (None, key)]
+    measured = []
+    for batch, length in parse_shapes(args.shapes):
+        work = 3 * bert_flops(args.layers, batch, length)
+        case = Case(f'{batch}x{length}', (batch, length), work)
+        # new processes for each shape, since the most memory that one has had never falls
+        measured += measure(contenders, [], [case], args, warm=False, same=_print_loss)
+    report(f'BERT base fine-tuning step, dropout {args.dropout}', measured, args.json)
+
+
+def _print_loss(name, loss, expected):
+    print(f'{name}: loss {loss:.7f}')
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    run(main)

@@ -11,35 +11,25 @@ from reading it to the arrays in memory or (with --write) in a file; Google's fi
 TensorFlow, so that its samples stay in memory.
 """
 
+import argparse
 import contextlib
 import functools
 import importlib.util
 import os
 import random
-import statistics
 import sys
-import tempfile
-import time
 import types
 
-import model_zoo  # isort: skip  sets MXNet's threads before it loads
-
 from pretraining_step import compare_processes, compare_steps
-from side_by_side import parse_shapes
-
-from bert.tokenizer import BertTokenizer
-from model_zoo.app import cli
-from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
-from model_zoo.tasks.pretraining.shards import read_lengths, write_shard
-from model_zoo.tokenization.vocab import load_vocab
-from model_zoo.util.files import write_json
+from side_by_side import Case, Contender, add_flags, measure, parse_shapes, report, run
 
 PARTS = ('steps', 'horovod', 'data')
 
 
 def _load(name, path):
     """Import a file as a module."""
+    from model_zoo.errors import InputError
+
     if not os.path.isfile(path):
         raise InputError(f'no such file: {path!r}; name the folder of a checkout')
     spec = importlib.util.spec_from_file_location(name, path)
@@ -135,74 +125,106 @@ def gluonnlp_original(folder):
     return run
 
 
-def data_contenders(args, files, options, path):
-    """Name -> function that makes all samples and returns their number."""
-    tokenizer = BertTokenizer(args.vocab)
-    corpus = Corpus(files)
+def _sample_options(options):
+    from model_zoo.tasks.pretraining import SampleOptions
 
-    def run_ours():
+    return SampleOptions(
+        max_seq_length=options.max_seq_length,
+        max_predictions_per_seq=options.max_predictions_per_seq,
+        dupe_factor=options.dupe_factor,
+        whole_word_mask=options.whole_word_mask,
+    )
+
+
+def _on_one_core(make_samples):
+    """``prepare`` for a function that makes all samples and returns their number."""
+    if hasattr(os, 'sched_setaffinity'):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return lambda files: lambda: make_samples(files)
+
+
+def our_samples(options):
+    from bert import BertTokenizer
+    from model_zoo.tasks.pretraining import Corpus, SampleMaker
+    from model_zoo.tasks.pretraining.shards import write_shard
+
+    vocab = BertTokenizer(options.vocab).vocab
+
+    def make_samples(files):
+        corpus = Corpus(files)
         # a new tokenizer: this one's memory of words would make it faster than it is
-        maker = SampleMaker(corpus, BertTokenizer.from_vocab(tokenizer.vocab), options)
+        maker = SampleMaker(corpus, BertTokenizer.from_vocab(vocab), _sample_options(options))
         samples = maker.make(0, corpus.num_bytes, 12345)
-        if args.write:
-            write_shard(path, samples, tokenizer.vocab)
+        if options.write:
+            write_shard(os.path.join(options.folder, 'ours.npz'), samples, vocab)
         return samples.count
 
-    contenders = {'ours': run_ours}
-    if args.gluonnlp:
-        gluonnlp, vocab = gluonnlp_original(args.gluonnlp), load_vocab(args.vocab)
+    return _on_one_core(make_samples)
 
-        def run_gluonnlp():
-            if not args.write:
-                return len(gluonnlp(files, vocab, options)[4])
-            gluonnlp(files, vocab, options, path=path)
-            return len(read_lengths(path))
 
-        contenders['GluonNLP 0.10'] = run_gluonnlp
-    if args.google:
-        google = google_original(args.google)
-        contenders["Google's"] = lambda: len(google(files, args.vocab, options))
-    return contenders
+def gluonnlp_samples(options):
+    from model_zoo.tasks.pretraining.shards import read_lengths
+    from model_zoo.tokenization.vocab import load_vocab
+
+    make, vocab = gluonnlp_original(options.gluonnlp), load_vocab(options.vocab)
+    path = os.path.join(options.folder, 'gluonnlp.npz')
+
+    def make_samples(files):
+        if not options.write:
+            return len(make(files, vocab, _sample_options(options))[4])
+        make(files, vocab, _sample_options(options), path=path)
+        return len(read_lengths(path))
+
+    return _on_one_core(make_samples)
+
+
+def google_samples(options):
+    make = google_original(options.google)
+    return _on_one_core(lambda files: len(make(files, options.vocab, _sample_options(options))))
+
+
+PEERS = {
+    'gluonnlp': Contender('GluonNLP 0.10', gluonnlp_samples),
+    'google': Contender("Google's", google_samples),
+}
 
 
 def measure_data(args):
-    """Samples a second of each contender, in CPU seconds of this process, on one core."""
-    if hasattr(os, 'sched_setaffinity'):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    options = SampleOptions(
-        max_seq_length=args.max_seq_length,
-        max_predictions_per_seq=args.max_predictions_per_seq,
-        dupe_factor=args.dupe_factor,
-        whole_word_mask=args.whole_word_mask,
-    )
+    """Samples a second of each contender, in seconds of CPU, on one core.
+
+    Returns
+    -------
+    dict
+        See `side_by_side.report`.
+    """
+    from model_zoo.tasks.pretraining import Corpus, matching_files
+
     files = matching_files(args.input_file)
-    rates = {}
-    with tempfile.TemporaryDirectory() as folder:
-        contenders = data_contenders(args, files, options, os.path.join(folder, 'part.npz'))
-        for _ in range(args.rounds):
-            for name, run in contenders.items():
-                started = time.process_time()
-                count = run()
-                rates.setdefault(name, []).append(count / (time.process_time() - started))
-    print(
-        f'samples of {args.max_seq_length} tokens, {args.dupe_factor} times '
-        f'{Corpus(files).num_bytes / 2**20:.1f} MB of text, on one core (model_zoo '
-        f'{model_zoo.__version__})'
-    )
-    print(f'{"contender":<16}{"samples/s":>12}{"ours / it":>12}')
-    results = []
-    for name, each in rates.items():
-        ratio = statistics.median(ours / it for ours, it in zip(rates['ours'], each))
-        print(f'{name:<16}{statistics.median(each):>12.0f}{ratio:>12.1f}')
-        results.append({'contender': name, 'samples_per_s': each, 'ours_over_it': ratio})
-    for name in ('gluonnlp', 'google'):
-        if not getattr(args, name):
+    peers = []
+    for name, contender in PEERS.items():
+        if getattr(args, name):
+            peers.append(contender)
+        else:
             print(f'--{name} is not given: left out')
-    return results
+    case = Case('data', files, 0)
+    measured = measure([Contender('ours', our_samples)], peers, [case], args, warm=False)
+    # each makes its own number of samples
+    measured = [each._replace(case=case._replace(work=each.answer)) for each in measured]
+    size = Corpus(files).num_bytes / 2**20
+    return report(
+        f'Samples of {args.max_seq_length} tokens, {args.dupe_factor} times {size:.1f} MB of text, '
+        'on one core',
+        measured,
+        unit='samples/s',
+        cpu=True,
+    )
 
 
 def main(argv=None):
-    parser = cli.parser(' '.join(__doc__.split('\n')[:2]))
+    from model_zoo.errors import InputError
+    from model_zoo.util.files import write_json
+
+    parser = add_flags(' '.join(__doc__.split('\n')[:2]), rounds=3)
     add = parser.add_argument
     add('--input_file', required=True, help='text; wildcards, separated by commas')
     add('--vocab', required=True, help='vocab.txt of an uncased BERT')
@@ -213,24 +235,26 @@ def main(argv=None):
     add('--dupe_factor', type=int, default=5)
     add('--whole_word_mask', action='store_true')
     add('--write', action='store_true', help='ours and GluonNLP write a file, too')
-    add('--rounds', type=int, default=3)
     add('--parts', nargs='+', choices=PARTS, default=PARTS, help='what to measure')
     add('--shapes', default='8x128,32x128', help='batch x length of the steps')
+    add('--layers', type=int, default=12, help="of the steps' BERT base")
     add('--step_rounds', type=int, default=6, help='steps of each contender')
-    add('--json', help='file for the figures')
     args = parser.parse_args(argv)
     if args.rounds < 1:
         raise InputError(f'--rounds {args.rounds}: give 1 or more')
     results = {}
     if 'steps' in args.parts:
-        results['steps'] = compare_steps(parse_shapes(args.shapes), args.step_rounds, seconds=120)
+        options = argparse.Namespace(
+            rounds=args.step_rounds, seconds=120, layers=args.layers, checkout=args.checkout
+        )
+        results['steps'] = compare_steps(parse_shapes(args.shapes), options)
     if 'horovod' in args.parts:
         results['horovod'] = compare_processes(args.vocab)
-    if 'data' in args.parts:  # last, because it keeps to one core from then on
+    if 'data' in args.parts:
         results['data'] = measure_data(args)
     if args.json:
         write_json(args.json, results)
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    run(main)

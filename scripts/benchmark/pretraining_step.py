@@ -8,93 +8,105 @@ import subprocess
 import sys
 import tempfile
 
-import model_zoo  # isort: skip  # noqa: F401  sets MXNet's threads before it loads
-import mxnet as mx
-import numpy as np
-from side_by_side import installed, report, time_in_turn
+from inference import VOCAB_SIZE
+from side_by_side import Case, Contender, measure, report, threads
 
-from bert import BertConfig, BertForPreTraining
-from model_zoo.optimizer import clip_grad_global_norm
-from model_zoo.tasks.pretraining import PretrainingBatch
-from model_zoo.tasks.pretraining.objective import pretraining_objective
-
-OPTIONS = {'learning_rate': 1e-4, 'wd': 0.01}
 SCRIPTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCRIPT = os.path.join(SCRIPTS, 'run_pretraining_hvd.py')
 
 
-def make_inputs(config, batch, length, masks, seed=0):
-    """Full sequences with `masks` masked words each, as NumPy arrays in the order of a batch."""
-    rng = np.random.RandomState(seed)
-    positions = np.sort(np.argsort(rng.rand(batch, length))[:, :masks])
+def make_batch(shape):
+    """Full sequences with 15 % of their words masked, as NumPy arrays.
+
+    Words, token types, lengths, masked positions, the words there, and labels of the pairs.
+    """
+    import numpy as np
+
+    batch, length = shape
+    rng = np.random.RandomState(0)
+    positions = np.sort(np.argsort(rng.rand(batch, length))[:, : max(1, round(0.15 * length))])
     return (
-        rng.randint(0, config.vocab_size, (batch, length)),
+        rng.randint(0, VOCAB_SIZE, (batch, length)),
         rng.randint(0, 2, (batch, length)),
         np.full((batch,), length),
         positions,
-        rng.randint(0, config.vocab_size, (batch, masks)),
+        rng.randint(0, VOCAB_SIZE, positions.shape),
         rng.randint(0, 2, (batch,)),
     )
 
 
-def our_step(config):
-    """Our model, as scripts/run_pretraining.py trains it."""
-    model = BertForPreTraining(config)
+def ours(options):
+    import mxnet as mx
+
+    import model_zoo.optimizer  # noqa: F401  registers bertadam
+    from bert import BertConfig, BertForPreTraining
+    from model_zoo.optimizer import clip_grad_global_norm
+
+    model = BertForPreTraining(BertConfig(num_hidden_layers=options.layers))
     model.initialize()
     model.hybridize(static_alloc=True)
-    objective = pretraining_objective(model, accuracies=False)
     trainer = mx.gluon.Trainer(
-        model.collect_params(), 'bertadam', dict(OPTIONS), update_on_kvstore=False
+        model.collect_params(),
+        'bertadam',
+        {'learning_rate': 1e-4, 'wd': 0.01},
+        update_on_kvstore=False,
     )
     parameters = [p for p in model.collect_params().values() if p.grad_req != 'null']
 
-    def step(words, types, length, positions, ids, labels):
-        weights = np.ones(ids.shape)
-        arrays = words, types, length, positions, ids, weights, labels
-        arrays = [mx.nd.array(array, dtype='float32') for array in arrays]
-        batch = PretrainingBatch(*arrays, np.arange(len(words)), ids.size, words.size)
-        with mx.autograd.record():
-            loss = mx.nd.add_n(*objective.terms(batch))
-        loss.backward()
-        trainer.allreduce_grads()
-        clip_grad_global_norm(parameters, 1)
-        trainer.update(1)
-        mx.nd.waitall()
+    def prepare(shape):
+        batch = make_batch(shape)
 
-    return step
+        def step():
+            arrays = [mx.nd.array(array, dtype='float32') for array in batch]
+            with mx.autograd.record():
+                loss = model(*arrays)
+            loss.backward()
+            trainer.allreduce_grads()
+            clip_grad_global_norm(parameters, 1)
+            trainer.update(1)
+            mx.nd.waitall()
+
+        return step
+
+    return prepare
 
 
-def torch_step(config):
+def transformers(options):
     """The model of transformers with torch's AdamW; it too predicts the masked words only."""
+    import numpy as np
     import torch
     import transformers
 
-    from model_zoo.util.threads import available_processors
-
-    torch.set_num_threads(available_processors())
-    fields = {name: value for name, value in config.to_dict().items() if name != 'pruned_heads'}
-    model = transformers.BertForPreTraining(transformers.BertConfig(**fields)).train()
+    torch.set_num_threads(threads())
+    config = transformers.BertConfig(num_hidden_layers=options.layers)
+    model = transformers.BertForPreTraining(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
+    cross_entropy = torch.nn.functional.cross_entropy
 
-    def step(words, types, length, positions, ids, labels):
-        mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
-        words, mask, types, positions, ids, labels = (
-            torch.from_numpy(array) for array in (words, mask, types, positions, ids, labels)
-        )
-        outputs = model.bert(words, attention_mask=mask, token_type_ids=types)
-        masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
-        scores, pairs = model.cls(masked, outputs.pooler_output)
-        cross_entropy = torch.nn.functional.cross_entropy
-        loss = cross_entropy(scores.flatten(0, 1), ids.flatten()) + cross_entropy(pairs, labels)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-        optimizer.step()
-        optimizer.zero_grad()
+    def prepare(shape):
+        batch = make_batch(shape)
 
-    return step
+        def step():
+            mask = np.ones(shape, np.int64)
+            words, types, _, positions, ids, labels = map(torch.from_numpy, batch)
+            outputs = model.bert(
+                words, attention_mask=torch.from_numpy(mask), token_type_ids=types
+            )
+            masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
+            scores, pairs = model.cls(masked, outputs.pooler_output)
+            loss = cross_entropy(scores.flatten(0, 1), ids.flatten())
+            loss = loss + cross_entropy(pairs, labels)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
+
+    return prepare
 
 
-def compare_steps(shapes, rounds, seconds):
+def compare_steps(shapes, options):
     """Print tokens a second at each of the shapes, (batch, length).
 
     Returns
@@ -102,20 +114,12 @@ def compare_steps(shapes, rounds, seconds):
     dict
         See `side_by_side.report`.
     """
-    config = BertConfig()
-    contenders = {'ours': our_step(config)}
-    if installed('torch', 'transformers'):
-        contenders['torch+transformers'] = torch_step(config)
-    rows = []
-    for batch, length in shapes:
-        inputs = make_inputs(config, batch, length, max(1, round(0.15 * length)))
-        calls = {
-            name: lambda call=call, inputs=inputs: call(*inputs)
-            for name, call in contenders.items()
-        }
-        times = time_in_turn(calls, rounds, seconds)
-        rows.append((f'{batch}x{length}', batch * length, times))
-    return report('BERT base pre-training step, float32', rows, unit='tokens/s')
+    cases = [Case(f'{batch}x{length}', (batch, length), batch * length) for batch, length in shapes]
+    peers = [Contender('torch+transformers', transformers, ('torch', 'transformers'))]
+    measured = measure([Contender('ours', ours)], peers, cases, options)
+    return report(
+        f'BERT base pre-training step, {options.layers} layers, float32', measured, unit='tokens/s'
+    )
 
 
 def compare_processes(vocab_file, processes=(1, 2), steps=20, batch_size=16, length=128):

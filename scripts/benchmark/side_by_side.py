@@ -1,27 +1,117 @@
-"""What the benchmarks share: contenders timed in turn, and figures as ratios."""
+"""What the benchmarks share: contenders in processes of their own, timed in turn, and ratios.
 
-import gc
+Each contender runs in a worker process that imports its own framework only, because the OpenMP
+runtimes of two frameworks in one process slow each other down. All workers have the same number of
+threads. They take turns, so that a drift of the machine hits them all alike.
+
+A benchmark names for each contender a function ``make(options, **arguments)`` of its file. It runs
+in the worker and returns a function ``prepare(case)``, which returns a function without arguments:
+the call that is timed. The file itself imports no framework at its top.
+"""
+
+import contextlib
 import importlib
+import importlib.util
+import multiprocessing
+import multiprocessing.connection
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+import traceback
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-import mxnet as mx
-import numpy as np
+__all__ = [
+    'Case',
+    'Contender',
+    'add_flags',
+    'bert_flops',
+    'measure',
+    'parse_shapes',
+    'report',
+    'run',
+    'threads',
+]
 
-from model_zoo.util.files import write_json
-from model_zoo.util.threads import available_processors
+HERE = os.path.dirname(os.path.abspath(__file__))
+#: seconds before each turn: the threads of the contender before it spin for a while after its call
+PAUSE = 0.3
+SCALES = {'GF/s': 1e9, 'M parameters/s': 1e6}
 
-__all__ = ['bert_flops', 'installed', 'matmul_peak', 'parse_shapes', 'report', 'time_in_turn']
+
+class Contender(NamedTuple):
+    """Something to be timed.
+
+    Parameters
+    ----------
+    name : str
+    make : callable
+        A function at the top level of a file in this folder, see the module's text.
+    needs : tuple of str
+        Modules without which the contender is absent.
+    arguments : dict
+        Further arguments of `make`.
+    checkout : str, optional
+        Folder whose ``model_zoo`` the worker imports. By default the one of this process.
+    """
+
+    name: str
+    make: Callable
+    needs: Tuple[str, ...] = ()
+    arguments: Dict[str, Any] = {}
+    checkout: str = None
 
 
-def installed(*modules):
-    """Whether all `modules` can be imported."""
-    try:
-        for module in modules:
-            importlib.import_module(module)
-    except ImportError:
-        return False
-    return True
+class Case(NamedTuple):
+    """What all contenders do, by turns: `value` is passed to ``prepare``."""
+
+    label: str
+    value: Any
+    work: float  # operations, tokens, ...: what is counted a second
+
+
+class Measured(NamedTuple):
+    """Of one contender in one case."""
+
+    case: Case
+    contender: str
+    seconds: List[float]
+    cpu_seconds: List[float]
+    megabytes: float  # what the calls added to the most memory that the process has had
+    answer: Any  # what the call returned
+
+
+def run(main):
+    """Run a benchmark's ``main(argv)`` as the project's other scripts are run, and exit."""
+    from model_zoo.app import cli
+
+    sys.exit(cli.run(main))
+
+
+def add_flags(description, rounds=None, seconds=None):
+    """A parser with the flags of all benchmarks; without `rounds` it has none for their number."""
+    from model_zoo.app import cli
+
+    parser = cli.parser(description)
+    if rounds is not None:
+        parser.add_argument('--rounds', type=int, default=rounds, help='turns of each contender')
+    if seconds is not None:
+        parser.add_argument('--seconds', type=float, default=seconds, help='limit for one case')
+    parser.add_argument('--json', help='file for the figures')
+    parser.add_argument(
+        '--checkout',
+        action='append',
+        metavar='DIR',
+        help='another checkout of this project, as one more contender; may be repeated',
+    )
+    return parser
+
+
+def threads():
+    """Threads of each worker: ``OMP_NUM_THREADS``, or else all processors."""
+    return int(os.environ['OMP_NUM_THREADS'])
 
 
 def parse_shapes(text):
@@ -29,104 +119,291 @@ def parse_shapes(text):
     return [tuple(int(size) for size in shape.split('x')) for shape in text.split(',')]
 
 
-def bert_flops(config, batch, length):
-    """Floating-point operations of the matrix products in one forward pass of the encoder."""
-    units, inner = config.hidden_size, config.intermediate_size
+def bert_flops(layers, batch, length, units=768, inner=3072):
+    """Floating-point operations of the matrix products in one forward pass of BERT's encoder."""
     weights = 4 * units * units + 2 * units * inner
     attention = 2 * length * units
-    return 2 * batch * length * config.num_hidden_layers * (weights + attention)
+    return 2 * batch * length * layers * (weights + attention)
 
 
-def matmul_peak(size=2048, rounds=8):
-    """GF/s of MXNet's product of two square matrices: the floor that all times stand on."""
-    x, w = (mx.nd.random.normal(shape=(size, size)) for _ in range(2))
-
-    def product():
-        mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=size).wait_to_read()
-
-    seconds = time_in_turn({'product': product}, rounds)['product']
-    return 2 * size**3 / min(seconds) / 1e9
-
-
-def time_in_turn(contenders, rounds, seconds=None):
-    """Time each contender once a round, in turn, so that a drift of the machine hits them all.
-
-    Each has an untimed call before its timed one: the threads of the contender before it may still
-    be spinning, which at a batch of 1 doubled the time of whoever came next.
+def measure(ours, peers, cases, options, warm=True, same=None):
+    """Time contenders in turn.
 
     Parameters
     ----------
-    contenders : dict of str to callable
-    rounds : int
-    seconds : float, optional
-        Stop after the round in which this has passed; at least three rounds are made.
+    ours : list of Contender
+        Of this project; the first is what the others are compared with. Each is there once more
+        for each folder of ``options.checkout``.
+    peers : list of Contender
+        Those that aren't installed are left out.
+    cases : list of Case
+    options : argparse.Namespace
+        With ``rounds``, ``checkout`` and perhaps ``seconds``: after the round in which these have
+        passed a case ends; at least three rounds are made. The functions ``make`` get it, with
+        ``folder``, where they may leave files for those that come after them.
+    warm : bool
+        Whether each timed call comes after an untimed one. Calls of some seconds need none.
+    same : callable, optional
+        ``same(name, answer, expected)``: compares what a contender's first call returned with what
+        the first contender's did. Raises InputError if they differ.
 
     Returns
     -------
-    dict of str to list of float
-        Seconds of each timed call, without the first round.
+    list of Measured
     """
-    for call in contenders.values():
-        call()
-    times = {name: [] for name in contenders}
-    gc.disable()
+    present, measured = [], []
+    for contender in [*_with_checkouts(ours, options.checkout or []), *peers]:
+        missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
+        if missing:
+            print(f'{contender.name}: absent ({", ".join(missing)} not installed)', flush=True)
+        else:
+            present.append(contender)
+    with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
+        workers = {}
+        for contender in present:
+            worker = stack.enter_context(contextlib.closing(_Worker(contender, options)))
+            workers[contender.name] = worker
+        for case in cases:
+            answers = {name: worker.ask('prepare', case.value) for name, worker in workers.items()}
+            for name, answer in answers.items():
+                if same is not None:
+                    same(name, answer, answers[present[0].name])
+            times = _take_turns(workers, options.rounds, getattr(options, 'seconds', None), warm)
+            for name, worker in workers.items():
+                wall, cpu = zip(*times[name])
+                measured.append(
+                    Measured(case, name, wall, cpu, worker.ask('memory'), answers[name])
+                )
+    return measured
+
+
+def _with_checkouts(ours, folders):
+    contenders = list(ours)
+    for folder in folders:
+        folder = os.path.abspath(folder)
+        contenders += [
+            each._replace(name=f'{each.name} in {folder}', checkout=folder) for each in ours
+        ]
+    return contenders
+
+
+def _take_turns(workers, rounds, seconds, warm):
+    times = {name: [] for name in workers}
     begin = time.perf_counter()
     for done in range(rounds):
         if seconds is not None and done >= 3 and time.perf_counter() - begin > seconds:
             break
-        for name, call in contenders.items():
-            call()
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    gc.enable()
+        names = list(workers) if done % 2 == 0 else reversed(workers)
+        for name in names:
+            time.sleep(PAUSE)
+            times[name].append(workers[name].ask('time', warm))
     return times
 
 
-def report(title, rows, path=None, unit='GF/s'):
-    """Print a table of `time_in_turn`'s results, and write them as JSON.
+class _Worker:
+    """A contender's process."""
+
+    def __init__(self, contender, options):
+        self._name = contender.name
+        self._connection, theirs = multiprocessing.Pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=_environment(contender.checkout),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        theirs.close()
+        file = contender.make.__code__.co_filename
+        module = os.path.splitext(os.path.basename(file))[0]
+        folder = os.path.dirname(os.path.abspath(file))
+        try:
+            self.ask(
+                folder, module, contender.make.__name__, options, contender.arguments,
+                contender.checkout,
+            )  # fmt: skip
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, *message):
+        """Send a message, and return the answer to it."""
+        from model_zoo.errors import InputError
+
+        try:
+            self._connection.send(message)
+            good, answer = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise InputError(f'the process of {self._name} has ended') from error
+        if not good:
+            raise InputError(f'{self._name}: {answer}')
+        return answer
+
+    def close(self):
+        self._connection.close()
+        self._process.wait()
+
+
+def _environment(checkout):
+    """A worker's variables: its project and its threads."""
+    import model_zoo  # sets OMP_NUM_THREADS where it isn't set
+
+    root = checkout or os.path.dirname(os.path.dirname(os.path.abspath(model_zoo.__file__)))
+    count = os.environ['OMP_NUM_THREADS']
+    return {**os.environ, 'PYTHONPATH': root, 'MKL_NUM_THREADS': count}
+
+
+def _serve(connection):
+    """Answer the questions of a `_Worker` until it closes the connection."""
+    call = prepare = before = None
+    while True:
+        try:
+            message = connection.recv()
+        except EOFError:
+            return
+        try:
+            if prepare is None:
+                prepare, answer = _make(*message), None
+            elif message[0] == 'prepare':
+                call = None  # frees what it holds
+                call = prepare(message[1])
+                before = _peak_memory()
+                answer = call()
+            elif message[0] == 'time':
+                answer = _time(call, warm=message[1])
+            else:
+                answer = _peak_memory() - before
+        except Exception as error:
+            traceback.print_exc()
+            connection.send((False, f'{type(error).__name__}: {error}'))
+        else:
+            connection.send((True, answer))
+
+
+def _make(folder, module, name, options, arguments, checkout):
+    # an editable installation would lend a checkout the modules that it hasn't got
+    sys.meta_path[:] = [
+        finder
+        for finder in sys.meta_path
+        if not getattr(finder, '__module__', '').startswith('__editable__')
+    ]
+    sys.path.insert(0, folder)
+    prepare = getattr(importlib.import_module(module), name)(options, **arguments)
+    project = sys.modules.get('model_zoo')
+    if checkout and not os.path.abspath(project.__file__).startswith(checkout + os.sep):
+        raise ImportError(f'model_zoo was imported from {project.__file__}')
+    return prepare
+
+
+def _time(call, warm):
+    """Seconds, and seconds of CPU, of a call."""
+    if warm:
+        call()
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _peak_memory():
+    """The most memory that this process has had, in MB; 0 where the system doesn't tell."""
+    try:
+        with open('/proc/self/status', encoding='ascii') as file:
+            line = next(line for line in file if line.startswith('VmHWM'))
+    except OSError:
+        return 0
+    return int(line.split()[1]) / 1024
+
+
+def matrix_product(options):
+    """MXNet's product of two square matrices: the floor that all times stand on."""
+    import mxnet as mx
+
+    def prepare(size):
+        x, w = (mx.nd.random.normal(shape=(size, size)) for _ in range(2))
+        return lambda: mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=size).wait_to_read()
+
+    return prepare
+
+
+def _matrix_product_speed(size=2048, rounds=8):
+    from argparse import Namespace
+
+    case = Case('product', size, 2 * size**3)
+    options = Namespace(rounds=rounds, checkout=None)
+    (measured,) = measure([Contender('product', matrix_product)], [], [case], options)
+    return case.work / min(measured.seconds) / 1e9
+
+
+def report(title, measured, path=None, unit='GF/s', cpu=False):
+    """Print a table of what `measure` returned, and write it as JSON.
 
     Parameters
     ----------
     title : str
-    rows : list of (str, float, dict of str to list of float)
-        Case, work, and seconds by contender; the first is ours. The work is in floating-point
-        operations, or in tokens if these are the unit.
+    measured : list of Measured
     path : str, optional
         Of the JSON file.
-    unit : {'GF/s', 'tokens/s'}
+    unit : str
+        What ``Case.work`` counts, a second: 'GF/s' of floating-point operations, 'tokens/s', ...
+    cpu : bool
+        Whether seconds of CPU are reported, rather than those of the clock.
 
     Returns
     -------
     dict
         What is written as JSON.
     """
-    size, key = {'GF/s': (1e9, 'gflops'), 'tokens/s': (1, 'tokens_per_s')}[unit]
-    peak = matmul_peak()
-    print(f'{title}; {available_processors()} processors, matrix product {peak:.0f} GF/s')
-    print(f'{"case":>8}  {"contender":<22}{"median ms":>10}{"min ms":>10}{unit:>10}  time / ours')
-    results = []
-    for case, work, times in rows:
-        ours = next(iter(times.values()))
-        for name, seconds in times.items():
-            median, low = statistics.median(seconds), min(seconds)
-            ratio = statistics.median(np.array(seconds) / np.array(ours))  # round by round
-            print(
-                f'{case:>8}  {name:<22}{1e3 * median:>10.1f}{1e3 * low:>10.1f}'
-                f'{work / median / size:>10.0f}  {ratio:.2f}'
-            )
-            results.append(
-                {
-                    'case': case,
-                    'contender': name,
-                    'median_s': median,
-                    'min_s': low,
-                    key: work / median / size,
-                    'time_over_ours': ratio,
-                    'runs': len(seconds),
-                }
-            )
-    content = {'title': title, 'matmul_gflops': peak, 'results': results}
+    import model_zoo
+    from model_zoo.util.files import write_json
+
+    peak = _matrix_product_speed()
+    title = f'{title} (model_zoo {model_zoo.__version__})'
+    print(f'{title}; {threads()} threads, matrix product {peak:.0f} GF/s')
+    width = max(len(each.contender) for each in measured)
+    print(
+        f'{"case":>8}  {"contender":<{width}}{"best ms":>10}{"median ms":>11}{unit:>15}{"+MB":>7}'
+        f'  best, median / ours'
+    )
+    results, ours = [], {}
+    for each in measured:
+        seconds = each.cpu_seconds if cpu else each.seconds
+        first = ours.setdefault(each.case.label, seconds)
+        best, median = min(seconds), statistics.median(seconds)
+        ratios = {
+            'best_over_ours': best / min(first),
+            # round by round, so that a slow moment counts for both
+            'median_over_ours': statistics.median(a / b for a, b in zip(seconds, first)),
+        }
+        rate = each.case.work / median / SCALES.get(unit, 1)
+        print(
+            f'{each.case.label:>8}  {each.contender:<{width}}{1e3 * best:>10.1f}'
+            f'{1e3 * median:>11.1f}{rate:>15.0f}{each.megabytes:>7.0f}'
+            f'  {ratios["best_over_ours"]:.2f}, {ratios["median_over_ours"]:.2f}',
+            flush=True,
+        )
+        results.append(
+            {
+                'case': each.case.label,
+                'contender': each.contender,
+                'best_s': best,
+                'median_s': median,
+                unit: rate,
+                'added_megabytes': each.megabytes,
+                **ratios,
+                'seconds': list(seconds),
+            }
+        )
+    content = {
+        'title': title,
+        'threads': threads(),
+        'matrix_product_gflops': peak,
+        'seconds_of': 'cpu' if cpu else 'clock',
+        'results': results,
+    }
     if path:
         write_json(path, content)
     return content
+
+
+if __name__ == '__main__':
+    _serve(multiprocessing.connection.Connection(int(sys.argv[1])))
