@@ -31,7 +31,7 @@ from model_zoo.app import (
     data_checksum,
     from_flags,
     is_model_folder,
-    make_trainer,
+    make_updater,
     training_config,
     write_results,
 )
@@ -50,11 +50,11 @@ from model_zoo.tasks.pretraining.objective import (
     plot_pretraining,
     pretraining_objective,
 )
-from model_zoo.training.callbacks import TensorBoardWriter
+from model_zoo.training.callbacks import Callback, TensorBoardWriter
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.host_trainer import HostTrainer
-from model_zoo.training.loop import Callback, TrainingLoop
-from model_zoo.training.loss_scale import LossScale
+from model_zoo.training.loop import TrainingLoop
+from model_zoo.training.plan import Checkpoints, Evaluation, Plan
 from model_zoo.training.profiler import Profiler
 from model_zoo.training.seed import seed_all
 from model_zoo.training.workers import make_workers
@@ -367,31 +367,25 @@ def make_loop(args, model, tokenizer, objective, loaders, contexts, workers):
     if args.profile and workers.rank == 0:
         callbacks.append(Profiler(args.profile))
     vocab = tokenizer.vocab
+    # as GluonNLP's: the first update isn't of rate 0, the last one is
+    schedule = finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1)
+    trainer = HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer
+    config = training_config(
+        args,
+        FREE,
+        data=None if args.synthetic_data else describe_files(args.data),
+        gpus=len(contexts),
+        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
+    )
     loop = TrainingLoop(
-        model,
-        make_trainer(args, model, HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer),
+        make_updater(args, model, schedule, trainer=trainer),
         objective,
         train,
-        args.num_steps,
-        # as GluonNLP's: the first update isn't of rate 0, the last one is
-        schedule=finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1),
-        accumulate=args.accumulate * len(contexts),
-        seed=args.seed,
-        log_interval=args.log_interval,
-        evaluate=evaluate,
-        evaluate_interval=args.eval_interval,
-        callbacks=callbacks,
-        store=open_store(args, args.phase2),
-        checkpoint_interval=args.ckpt_interval,
-        loss_scale=LossScale() if args.dtype == 'float16' else None,
-        workers=workers,
-        config=training_config(
-            args,
-            FREE,
-            data=None if args.synthetic_data else describe_files(args.data),
-            gpus=len(contexts),
-            vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
-        ),
+        Plan(args.num_steps, args.accumulate * len(contexts), args.seed, args.log_interval),
+        Evaluation(evaluate, args.eval_interval),
+        Checkpoints(open_store(args, args.phase2), args.ckpt_interval, config),
+        callbacks,
+        workers,
     )
     return loop, results
 
@@ -409,7 +403,7 @@ def begin(args, loop):
         path = loop.resume()
     if path is None and args.phase2:
         checkpoint = open_store(args, phase2=False).at(args.start_step)
-        checkpoint.restore(loop.block, loop.trainer)
+        checkpoint.restore(loop.block, loop.updater.trainer)
         loop.state.step = args.start_step - args.phase1_num_steps
         path = checkpoint.path
     elif path is None and args.start_step:

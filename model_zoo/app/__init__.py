@@ -19,7 +19,7 @@ from .arguments import (
     training_config,
 )
 from .exported import load_exported
-from .finetune import make_trainer, run_inference, run_training, start_run
+from .finetune import make_updater, run_inference, run_training, start_run
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .partial import PartialOutput
@@ -50,7 +50,7 @@ __all__ = [
     'library_versions',
     'load_exported',
     'make_task_model',
-    'make_trainer',
+    'make_updater',
     'model_checksum',
     'name_labels',
     'parse_hparams',

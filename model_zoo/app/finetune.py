@@ -11,18 +11,20 @@ import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
 from ..optimizer import disable_weight_decay, finetune_schedule
-from ..training.callbacks import ProgressLogger, TensorBoardWriter
+from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.checkpoint import CheckpointStore
-from ..training.loop import Callback, TrainingLoop
+from ..training.loop import TrainingLoop
 from ..training.loss_scale import LossScale
+from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.seed import seed_all
+from ..training.updater import Updater
 from ..training.workers import Workers
 from ..util.files import make_writable_dir
 from . import cli
 from .plot import plot_curves
 from .report import write_results
 
-__all__ = ['make_trainer', 'run_inference', 'run_training', 'start_run']
+__all__ = ['make_updater', 'run_inference', 'run_training', 'start_run']
 
 logger = logging.getLogger(__name__)
 
@@ -61,18 +63,24 @@ def start_run(args, name, workers=None):
     return ctx
 
 
-def make_trainer(args, model, trainer=mx.gluon.Trainer):
-    """The Trainer of ``--optimizer``, ``--lr``, ``--wd`` and ``--epsilon``.
+def make_updater(args, model, schedule, max_grad_norm=1.0, trainer=mx.gluon.Trainer):
+    """The Updater of ``--optimizer``, ``--wd``, ``--epsilon`` and ``--dtype``.
 
-    Biases and layer norms don't decay.
+    Biases and layer norms don't decay. The learning rate is that of the schedule alone.
 
     Parameters
     ----------
     args : argparse.Namespace
         With the flags of `add_training_arguments`.
     model : mxnet.gluon.Block
+    schedule, max_grad_norm
+        See `Updater`.
     trainer : type
         `HostTrainer`, for instance.
+
+    Returns
+    -------
+    Updater
 
     Raises
     ------
@@ -82,13 +90,15 @@ def make_trainer(args, model, trainer=mx.gluon.Trainer):
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', args.optimizer, registry)
-    options = {'learning_rate': args.lr, 'wd': args.wd}
+    options = {'wd': args.wd}
     if 'epsilon' in inspect.signature(registry[args.optimizer.lower()].__init__).parameters:
         options['epsilon'] = args.epsilon
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     disable_weight_decay(model)
-    return trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
+    trainer = trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
+    loss_scale = LossScale() if args.dtype == 'float16' else None
+    return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
 
 
 def run_training(
@@ -173,23 +183,14 @@ def run_training(
             args.output_dir,
         )
     loop = TrainingLoop(
-        model,
-        make_trainer(args, model),
+        make_updater(args, model, schedule, max_grad_norm),
         objective,
         loader,
-        num_steps,
-        schedule=schedule,
-        accumulate=accumulate,
-        max_grad_norm=max_grad_norm,
-        seed=args.seed,
-        log_interval=args.log_interval,
-        evaluate=evaluate,
-        early_stop=args.early_stop,
-        callbacks=callbacks,
-        store=store,
-        loss_scale=LossScale() if args.dtype == 'float16' else None,
-        workers=workers,
-        config=config,
+        Plan(num_steps, accumulate, args.seed, args.log_interval),
+        Evaluation(evaluate, early_stop=args.early_stop),
+        Checkpoints(store, config=config),
+        callbacks,
+        workers,
     )
     if args.resume:
         path = loop.resume()

@@ -1,4 +1,4 @@
-"""Callbacks of the training loop: a progress bar or log lines, and TensorBoard's event files."""
+"""Callbacks of the training loop: the base, a progress bar or log lines, TensorBoard's files."""
 
 import contextlib
 import logging
@@ -7,11 +7,29 @@ import time
 
 from ..errors import MissingExtraError
 from ..util.files import make_writable_dir
-from .loop import Callback
 
-__all__ = ['ProgressLogger', 'TensorBoardWriter']
+__all__ = ['Callback', 'ProgressLogger', 'TensorBoardWriter']
 
 logger = logging.getLogger(__name__)
+
+
+class Callback:
+    """What wants to know of a training's progress; all methods may be left out."""
+
+    def on_start(self, loop):
+        """Before the first batch, also of a resumed training."""
+
+    def on_step(self, loop):
+        """After each update; must not wait for the device."""
+
+    def on_log(self, loop, record):
+        """At each log interval, with the record that is the newest of ``loop.state.log``."""
+
+    def on_epoch(self, loop, record):
+        """After an epoch's evaluation, before its checkpoint is written."""
+
+    def on_end(self, loop):
+        """At the end, also after an error or an interruption."""
 
 
 class ProgressLogger(Callback):
@@ -38,7 +56,7 @@ class ProgressLogger(Callback):
         from tqdm.contrib.logging import logging_redirect_tqdm
 
         self._bar = tqdm(
-            total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
+            total=loop.plan.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
         )
         self._cleanup.callback(self._bar.close)
         # other lines appear above the bar instead of in it
@@ -62,7 +80,7 @@ class ProgressLogger(Callback):
         losses = {name: value for name, value in record.items() if name.endswith('_loss')}
         terms = ', '.join(f'{name}={value:.4f}' for name, value in losses.items())
         return (
-            f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.num_steps}] '
+            f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.plan.num_steps}] '
             f'loss={record["loss"]:.4f}{terms and f" ({terms})"}, lr={record["lr"]:.7f}, '
             f'grad_norm={record["grad_norm"]:.3f}, {record[f"{unit}_per_second"]:.1f} {unit}/s, '
             f'ETA {_duration(loop.seconds_left)}'

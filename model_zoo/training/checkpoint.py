@@ -19,6 +19,7 @@ import mxnet as mx
 from ..checkpoint.params import read_params, write_params
 from ..errors import CheckpointError, InputError
 from ..util.files import atomic_write, make_writable_dir, write_json
+from .optimizer_state import load_optimizer, optimizer_tensors
 
 __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
 
@@ -92,7 +93,7 @@ class Checkpoint:
         """
         block.load_parameters(os.path.join(self.path, _MODEL), ctx=trainer._contexts)
         path = os.path.join(self.path, _OPTIMIZER)
-        _load_optimizer(block, trainer, read_params(path)[0], self._counts, path)
+        load_optimizer(block, trainer, read_params(path)[0], self._counts, path)
 
 
 class CheckpointStore:
@@ -161,7 +162,7 @@ class CheckpointStore:
                 block.save_parameters(os.path.join(part, _MODEL))
             except mx.MXNetError as error:
                 raise OSError(0, str(error).splitlines()[-1]) from error
-            tensors, counts = _optimizer_tensors(block, trainer)
+            tensors, counts = optimizer_tensors(block, trainer)
             write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
             content = {
                 'version': VERSION,
@@ -290,74 +291,3 @@ def _sha256(path):
         for piece in iter(lambda: file.read(2**20), b''):
             digest.update(piece)
     return digest.hexdigest()
-
-
-def _names(block, trainer):
-    """(index in the trainer, structural name, parameter) of the parameters that are trained.
-
-    Structural names, because Gluon's prefixes count the blocks made before in the same process.
-    """
-    names = {}
-    for name, parameter in block._collect_params_with_prefix().items():
-        names.setdefault(id(parameter), name)  # a shared parameter has several: take the first
-    for index, parameter in enumerate(trainer._params):
-        if parameter.grad_req != 'null':
-            yield index, names.get(id(parameter), parameter.name), parameter
-
-
-def _leaves(state, path=''):
-    """Yield (path, NDArray) of an optimizer's state: None, an array, or tuples of these."""
-    if isinstance(state, mx.nd.NDArray):
-        yield path, state
-    elif state is not None:
-        for position, part in enumerate(state):
-            yield from _leaves(part, f'{path}/{position}')
-
-
-def _optimizer_tensors(block, trainer):
-    if not trainer._kv_initialized:
-        trainer._init_kvstore()
-    updater = trainer._updaters[0]  # all devices have the same
-    counts = {}
-    for of_device in updater.optimizer._all_index_update_counts.values():
-        counts.update(of_device)  # the same on all devices
-    tensors, updates = {}, {}
-    for index, name, _ in _names(block, trainer):
-        for path, array in _leaves(updater.states.get(index)):
-            tensors[name + path] = array.asnumpy()
-        if index in counts:
-            updates[name] = counts[index]
-    return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
-
-
-def _load_optimizer(block, trainer, tensors, updates, source):
-    if not trainer._kv_initialized:
-        trainer._init_kvstore()
-    optimizer = trainer._optimizer
-    counts, used = {}, set()
-    for index, name, parameter in _names(block, trainer):
-        if name not in updates['parameters']:
-            continue  # not updated yet
-        counts[index] = updates['parameters'][name]
-        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
-            state = optimizer.create_state_multi_precision(index, parameter.data(ctx))
-            for path, array in _leaves(state):
-                value = tensors.get(name + path)
-                if value is None or value.shape != array.shape or value.dtype != array.dtype:
-                    raise CheckpointError(
-                        f'{source!r} does not fit the optimizer: {name + path} is missing, or of '
-                        'another shape or type'
-                    )
-                array[:] = value
-                used.add(name + path)
-            updater.states[index] = state
-            updater.states_synced[index] = True
-    left = sorted(set(tensors) - used)
-    if left:
-        raise CheckpointError(f'{source!r} does not fit the optimizer: left over {left[:5]}')
-    for updater in trainer._updaters:
-        shared = updater.optimizer
-        shared.num_update = updates['num_update']
-        for device in {0, *(ctx.device_id for ctx in trainer._contexts)}:
-            shared._all_index_update_counts[device] = dict(counts)
-        shared._index_update_count = shared._all_index_update_counts[0]

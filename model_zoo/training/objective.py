@@ -2,6 +2,11 @@
 
 from typing import Callable, NamedTuple, Optional, Tuple
 
+import mxnet as mx
+import numpy as np
+
+from ..blocks.mirror import finish_backward
+
 __all__ = ['Objective', 'mean_over_examples']
 
 
@@ -41,6 +46,55 @@ class Objective(NamedTuple):
     def num_sums(self):
         """How many arrays `terms` returns."""
         return len(self.names) * (2 if self.accuracies else 1)
+
+    def count(self, batches):
+        """Over how many things each term is the mean, batch by batch: (batches, terms).
+
+        A batch that is None has none.
+        """
+        counts = np.zeros((len(batches), len(self.names)))
+        for row, batch in zip(counts, batches):
+            row[:] = 0 if batch is None else self.counts(batch)
+        return counts
+
+    def backward(self, batches, counts, totals, scale=1.0):
+        """Compute the gradients of some batches' part of the objective.
+
+        Parameters
+        ----------
+        batches : list
+        counts : numpy.ndarray, shape (batches, terms)
+            Of these: see `count`.
+        totals : numpy.ndarray, shape (terms,)
+            Of all parts of the update.
+        scale : float
+            Factor of the loss.
+
+        Returns
+        -------
+        NDArray, shape (num_sums,)
+            Sums of the terms' losses, and of right predictions where there are any.
+        """
+        sums = []
+        for batch, own in zip(batches, counts):
+            if batch is None:
+                continue
+            with mx.autograd.record():
+                arrays = [array.reshape((1,)) for array in self.terms(batch)]
+                # their share of the means over all parts: a lone part's is 1, and changes nothing
+                weights = scale * own / np.maximum(totals, 1)
+                head = mx.nd.add_n(
+                    *[term if w == 1 else term * w for term, w in zip(arrays, weights.tolist())]
+                )
+            head.backward()
+            finish_backward()
+            factors = [*own.tolist(), *[1.0] * (len(arrays) - len(own))]
+            arrays = [
+                array.detach().astype('float32').as_in_context(mx.cpu()) * factor
+                for array, factor in zip(arrays, factors)
+            ]
+            sums.append(mx.nd.concat(*arrays, dim=0))
+        return mx.nd.add_n(*sums) if sums else mx.nd.zeros(self.num_sums)
 
 
 def mean_over_examples(loss):

@@ -6,7 +6,7 @@ import os
 import mxnet as mx
 
 from ..util.files import make_writable_dir
-from .loop import Callback
+from .callbacks import Callback
 
 __all__ = ['Profiler']
 

@@ -194,7 +194,7 @@ def plot_pretraining(path, state, title=''):
     Parameters
     ----------
     path : str
-    state : model_zoo.training.loop.TrainingState
+    state : model_zoo.training.TrainingState
     title : str
 
     Raises

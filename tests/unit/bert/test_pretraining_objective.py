@@ -6,6 +6,7 @@ import types
 import mxnet as mx
 import numpy as np
 import pytest
+from training_loops import training_loop
 
 from bert import BertConfig, BertForPreTraining
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
@@ -16,8 +17,8 @@ from model_zoo.tasks.pretraining.objective import (
     pretraining_objective,
 )
 from model_zoo.training.host_trainer import HostTrainer
-from model_zoo.training.loop import TrainingLoop, TrainingState
 from model_zoo.training.seed import seed_all
+from model_zoo.training.state import TrainingState
 
 VOCAB, LENGTH, POSITIONS = 50, 12, 4
 
@@ -91,7 +92,7 @@ def make_loop(model, loader, num_steps=10, kind=mx.gluon.Trainer, accuracies=Tru
     )
     options.setdefault('schedule', finetune_schedule(1e-3, num_steps, 0.2, first_step=1))
     objective = pretraining_objective(model, accuracies)
-    return TrainingLoop(model, trainer, objective, loader, num_steps, **options)
+    return training_loop(model, trainer, objective, loader, num_steps, **options)
 
 
 def parameters_of(model):
@@ -210,7 +211,7 @@ def test_optimizer_on_the_host(devices, tmp_path):
     )
     loop.run()
     assert largest_difference(usual, ours) < 1e-6
-    states = loop.trainer._updaters[0].states
+    states = loop.updater.trainer._updaters[0].states
     assert {array.context for state in states.values() for array in state} == {mx.cpu()}
 
     again = make_model(seed=2, ctx=contexts)

@@ -13,18 +13,19 @@ import mxnet as mx
 import numpy as np
 import pytest
 from mxnet.gluon import nn
+from training_loops import training_loop
 
 from model_zoo.app import cli, plot_curves, write_results
 from model_zoo.app.plot import full_intervals
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.training.callbacks import ProgressLogger, TensorBoardWriter
+from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from model_zoo.training.checkpoint import CheckpointStore, check_same_config
 from model_zoo.training.interrupt import Interrupted
-from model_zoo.training.loop import Callback, DivergedError, TrainingLoop
 from model_zoo.training.objective import Objective
 from model_zoo.training.predict import predict
 from model_zoo.training.seed import seed_all
+from model_zoo.training.update_log import DivergedError
 
 FEATURES, EXAMPLES = 6, 22
 
@@ -70,7 +71,7 @@ def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='be
 
     kwargs.setdefault('schedule', finetune_schedule(0.05, num_steps))
     store = CheckpointStore(str(folder), keep=2) if folder else None
-    return TrainingLoop(
+    return training_loop(
         block, trainer, objective, loader or ToyLoader(), num_steps, store=store, **kwargs
     )
 
@@ -181,7 +182,7 @@ def test_second_signal_stops_at_once_and_keeps_the_old_checkpoint(tmp_path):
     with pytest.raises(KeyboardInterrupt) as caught:
         loop.run()
     assert not isinstance(caught.value, Interrupted)
-    assert [os.path.basename(path) for path in loop._store.paths()] == [
+    assert [os.path.basename(path) for path in loop._checkpoints.store.paths()] == [
         'step-00000006-epoch-1-batch-0'
     ]
 
@@ -213,7 +214,7 @@ def test_accumulated_gradient_is_that_of_the_whole_batch():
     for left, right in zip(micro.state.log, whole.state.log):
         assert left['loss'] == pytest.approx(right['loss'], rel=1e-5)
         assert left['grad_norm'] == pytest.approx(right['grad_norm'], rel=1e-5)
-    assert all(parameter.grad_req == 'write' for parameter in micro._parameters)
+    assert all(parameter.grad_req == 'write' for parameter in micro.updater.parameters)
 
 
 def test_last_update_of_an_epoch_takes_what_is_left():
@@ -242,7 +243,7 @@ def test_schedule_is_that_of_the_numbered_steps():
 
     class Rates(Callback):
         def on_step(self, loop):
-            seen.append(loop.trainer.learning_rate)
+            seen.append(loop.updater.trainer.learning_rate)
 
     make_loop(num_steps=10, callbacks=[Rates()], schedule=finetune_schedule(1.0, 10, 0.2)).run()
     np.testing.assert_allclose(seen, [0, 0.5, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
@@ -257,7 +258,7 @@ def test_diverged_training_names_the_step_and_keeps_its_last_good_checkpoint(tmp
     loop = make_loop(tmp_path, loader=Spoiled(), log_interval=4)
     with pytest.raises(DivergedError, match='step 9: loss nan, learning rate 0.0.*norm'):
         loop.run()
-    assert loop._store.newest().state['step'] == 6
+    assert loop._checkpoints.store.newest().state['step'] == 6
 
 
 def test_best_epoch_and_early_stop():
@@ -273,7 +274,7 @@ def test_best_epoch_and_early_stop():
 def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
     loop = make_loop(tmp_path)
     loop.run()
-    newest, older = loop._store.paths()
+    newest, older = loop._checkpoints.store.paths()
     for name in os.listdir(newest):
         path = os.path.join(newest, name)
         with open(path, 'rb') as file:
@@ -284,15 +285,15 @@ def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
                 with open(path, 'wb') as file:
                     file.write(damaged)
             caplog.clear()
-            assert loop._store.newest().path == older, (name, damaged and len(damaged))
+            assert loop._checkpoints.store.newest().path == older, (name, damaged and len(damaged))
             assert len(caplog.records) == 1 and newest in caplog.text
             with open(path, 'wb') as file:
                 file.write(content)
-    assert loop._store.newest().path == newest
+    assert loop._checkpoints.store.newest().path == newest
     for path in (newest, older):
         os.remove(os.path.join(path, 'state.json'))
     with pytest.raises(CheckpointError, match='all 2 checkpoints'):
-        loop._store.newest()
+        loop._checkpoints.store.newest()
     with pytest.raises(CheckpointError, match='nothing to resume'):
         CheckpointStore(str(tmp_path / 'empty')).newest()
 
@@ -300,9 +301,9 @@ def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
 def test_new_training_replaces_the_checkpoints_of_the_old_one(tmp_path):
     make_loop(tmp_path).run()
     new = make_loop(tmp_path, num_steps=6)
-    assert len(new._store.paths()) == 2
+    assert len(new._checkpoints.store.paths()) == 2
     new.run()
-    assert [os.path.basename(path) for path in new._store.paths()] == [
+    assert [os.path.basename(path) for path in new._checkpoints.store.paths()] == [
         'step-00000006-epoch-1-batch-0'
     ]
 
@@ -362,9 +363,9 @@ class Killed(BaseException):
 @pytest.mark.parametrize('renamings', [0, 1, 2])
 def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypatch, renamings):
     loop = make_loop(tmp_path, num_steps=6)
-    loop._store.keep = 1
+    loop._checkpoints.store.keep = 1
     loop.run()
-    (path,) = loop._store.paths()
+    (path,) = loop._checkpoints.store.paths()
     replace, done = os.replace, []
 
     def stop(source, target):
@@ -400,7 +401,7 @@ def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
     with pytest.raises(InputError, match='No space left'):
         loop._save()
     assert sorted(os.listdir(tmp_path)) == before
-    assert loop._store.newest().state['step'] == 6
+    assert loop._checkpoints.store.newest().state['step'] == 6
 
 
 def test_resume_with_another_value_names_the_flag(tmp_path):

@@ -6,13 +6,15 @@ import mxnet as mx
 import numpy as np
 import pytest
 from mxnet.gluon import nn
+from training_loops import training_loop
 
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
+from model_zoo.training.callbacks import Callback
 from model_zoo.training.checkpoint import CheckpointStore
-from model_zoo.training.loop import Callback, DivergedError, TrainingLoop
 from model_zoo.training.loss_scale import LossScale
 from model_zoo.training.objective import Objective, mean_over_examples
 from model_zoo.training.seed import seed_all
+from model_zoo.training.update_log import DivergedError
 from model_zoo.training.workers import Workers, make_workers
 
 EXAMPLES, FEATURES = 24, 5
@@ -64,7 +66,7 @@ def make_loop(loader, num_steps=10, optimizer='bertadam', ctx=None, dtype='float
         accuracies=True,
         tokens=lambda batch: 10 * len(batch[3]),
     )
-    return TrainingLoop(block, trainer, objective, loader, num_steps, **kwargs)
+    return training_loop(block, trainer, objective, loader, num_steps, **kwargs)
 
 
 def values(loop):

@@ -1,0 +1,108 @@
+"""What is done when: the numbers of a training, its evaluations and its checkpoints."""
+
+import dataclasses
+from typing import Callable, Optional
+
+from ..errors import InputError
+from .checkpoint import CheckpointStore
+
+__all__ = ['Checkpoints', 'Evaluation', 'Plan']
+
+
+def _check_positive(**numbers):
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            raise InputError(f'{name} is {value}; it must be 1 or more')
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The numbers of a training.
+
+    Parameters
+    ----------
+    num_steps : int
+        Updates to do.
+    accumulate : int
+        Batches of an update; with several devices, to which the loader deals them out in turn, a
+        multiple of their number.
+    seed : int
+        See :func:`seed_all`.
+    log_interval : int
+        In updates.
+
+    Raises
+    ------
+    InputError
+        If a number but the seed isn't positive.
+    """
+
+    num_steps: int
+    accumulate: int = 1
+    seed: int = 0
+    log_interval: int = 10
+
+    def __post_init__(self):
+        _check_positive(
+            num_steps=self.num_steps, accumulate=self.accumulate, log_interval=self.log_interval
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """By what the states of a training are compared, and when.
+
+    Parameters
+    ----------
+    function : callable, optional
+        ``function(guard) -> (score, report)``: a finite float by which evaluations are compared
+        (more is better), and plain JSON for the record. Calling ``guard.check()`` now and then,
+        where guard isn't None, lets Ctrl-C interrupt it. Without a function the last is the best.
+    interval : int, optional
+        Evaluate after so many updates, and after the last one; default: after each epoch, and after
+        the last update.
+    early_stop : int, optional
+        Stop after so many evaluations in a row that aren't better than the best before them.
+
+    Raises
+    ------
+    InputError
+        If a number isn't positive.
+    """
+
+    function: Optional[Callable] = None
+    interval: Optional[int] = None
+    early_stop: Optional[int] = None
+
+    def __post_init__(self):
+        _check_positive(evaluate_interval=self.interval, early_stop=self.early_stop)
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoints:
+    """Where and when a training is saved.
+
+    Parameters
+    ----------
+    store : CheckpointStore, optional
+        Gets a checkpoint after each evaluation, and after Ctrl-C.
+    interval : int, optional
+        Write one after so many updates too.
+    config : dict
+        Field -> value: what must be the same when the training is resumed.
+    resume_hint : str
+        Ends the message after Ctrl-C.
+
+    Raises
+    ------
+    InputError
+        If the interval isn't positive.
+    """
+
+    store: Optional[CheckpointStore] = None
+    interval: Optional[int] = None
+    config: dict = dataclasses.field(default_factory=dict)
+    resume_hint: str = 'run the same command with `resume` to go on'
+
+    def __post_init__(self):
+        _check_positive(checkpoint_interval=self.interval)

@@ -1,0 +1,66 @@
+"""Where a training is, and what it has seen."""
+
+import dataclasses
+from typing import List, Optional
+
+from .loss_scale import LossScale
+
+__all__ = ['TrainingState']
+
+
+@dataclasses.dataclass
+class TrainingState:
+    """Where a training is and what it has seen; plain JSON, part of each checkpoint.
+
+    Parameters
+    ----------
+    step : int
+        Updates done.
+    epoch, batch : int
+        The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
+        and before its evaluation has ended, `batch` is the number of batches.
+    seconds : float
+        Spent on training, without evaluation.
+    unit : str
+        What the objective's last term is the mean over, here called examples.
+    examples, tokens : int
+        Trained on, of all epochs and workers. Tokens are counted only if the objective does.
+    epoch_loss, epoch_examples, epoch_seconds : float, int, float
+        Sum of the losses of this epoch's examples, their number, and the time spent on them.
+    log : list of dict
+        A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
+        (or of another `unit`), seconds (of training since the start). An objective of several terms
+        adds a loss for each, and their accuracies; one that counts tokens tokens_per_second;
+        float16 loss_scale and skipped (updates left out so far).
+    epochs : list of dict
+        A record each evaluation, which follows an epoch unless it has an interval of its own:
+        epoch (from 1), step, train_loss, score, report, train_seconds and evaluation_seconds (of
+        what was trained since the last one).
+    loss_scale : LossScale, optional
+        In float16.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+    unit: str = 'samples'
+    examples: int = 0
+    tokens: int = 0
+    epoch_loss: float = 0.0
+    epoch_examples: int = 0
+    epoch_seconds: float = 0.0
+    log: List[dict] = dataclasses.field(default_factory=list)
+    epochs: List[dict] = dataclasses.field(default_factory=list)
+    loss_scale: Optional[LossScale] = None
+
+    @classmethod
+    def from_json(cls, fields):
+        """The state whose ``dataclasses.asdict`` this is."""
+        scale = fields.get('loss_scale')
+        return cls(**{**fields, 'loss_scale': None if scale is None else LossScale(**scale)})
+
+    @property
+    def best(self):
+        """The record of the epoch with the highest score, the first of equals; None if none."""
+        return max(self.epochs, key=lambda record: record['score'], default=None)
