@@ -11,9 +11,9 @@ import re
 from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
-from model_zoo.tokenization.text import CHUNK, checked, cover
+from model_zoo.tokenization.text import cover
 
-__all__ = ['OpenAIGPTTokenizer', 'text_standardize']
+__all__ = ['OpenAIGPTTokenizer', 'open_tokenizer', 'text_standardize']
 
 _log = logging.getLogger(__name__)
 
@@ -116,35 +116,25 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
     set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
 
-    def tokenize_with_offsets(self, text):
-        """Pieces of `text` with the places that they come from.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        list of (str, (int, int))
-            The piece and its start and end: ``text[start:end]`` holds all it was made of, stripped
-            accents included.
-
-        Raises
-        ------
-        InputError
-            If ftfy and spaCy are at work: they change the text without saying where.
-        """
+    def _places(self, text):
         if self.fix_text is not None:
             raise InputError("places in the text aren't known where ftfy and spaCy find the words")
-        aligned = self.nlp.align(checked(text))
-        found = []
-        for (_, spans), pieces in zip(aligned, self._merge([word for word, _ in aligned])):
+        return super()._places(text)
+
+    def _align_chunk(self, text, chunk):
+        if self.fix_text is not None:
+            return chunk._replace(spans=(), numbers=(0,) * len(chunk.ids), words=(text,))
+        aligned = self.nlp.align(text)
+        words = tuple(word for word, _ in aligned)
+        spans, numbers = [], []
+        for number, ((_, places), pieces) in enumerate(zip(aligned, self._merge(words))):
             start = 0
-            for number, piece in enumerate(pieces, 1):
-                length = len(piece) - (len(_END) if number == len(pieces) else 0)
-                found.append((piece, cover(spans, start, start + length)))
-                start += length
-        return found
+            for last, piece in enumerate(pieces, 1 - len(pieces)):
+                end = start + len(piece) - (0 if last else len(_END))
+                spans.append(cover(places, start, end))
+                numbers.append(number)
+                start = end
+        return chunk._replace(spans=tuple(spans), numbers=tuple(numbers), words=words)
 
     def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=True):
         """Text of a sequence of ids.
@@ -173,9 +163,9 @@ class OpenAIGPTTokenizer(BPETokenizer):
                 text = text.replace(found, clean)
         return text
 
-    def _chunks(self, text):
+    def _split(self, text):
         if self.fix_text is None:
-            return CHUNK.findall(text)
+            return super()._split(text)
         return [token.text.lower() for token in self.nlp(text_standardize(self.fix_text(text)))]
 
     def _words(self, chunk):
@@ -200,3 +190,21 @@ def _spacy_and_ftfy():
         )
         return None, None
     return spacy.blank('en').tokenizer, ftfy.fix_text
+
+
+def open_tokenizer(file, vocab=None, **options):
+    """The tokenizer for a vocabulary's file.
+
+    Parameters
+    ----------
+    file : model_zoo.tokenization.vocab_file.VocabFile
+    vocab : gluonnlp.vocab.Vocab, optional
+        Not needed: the merges aren't in it.
+    **options
+        Arguments of the class.
+
+    Returns
+    -------
+    OpenAIGPTTokenizer
+    """
+    return OpenAIGPTTokenizer.from_vocab_file(file, **options)

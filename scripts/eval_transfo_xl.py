@@ -18,7 +18,8 @@ from model_zoo.errors import InputError
 from model_zoo.tasks.language_model import CarriedMemory, StreamLoader, evaluate_perplexity
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import TransfoXLLMHeadModel
-from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+from transfo_xl.corpus import TransfoXLCorpus
+from transfo_xl.tokenizer import TransfoXLTokenizer
 
 SPLITS = ('valid', 'test')
 

@@ -18,10 +18,11 @@ import sentencepiece
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from tqdm import tqdm
 
-from bert.tokenizer import BertSPTokenizer, BertTokenizer, _GluonBasicTokenizer
+from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, matching_files
+from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.vocab import VOCAB_NAME, load_vocab, save_vocab
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json
 from model_zoo.util.lines import read_lines
@@ -120,7 +121,7 @@ def learn_wordpiece(args, corpus):
 
 def learn_sentencepiece(args, corpus):
     """Write ``spiece.model``; returns the path and the tokenizer."""
-    basic = _GluonBasicTokenizer(not args.cased)  # as BertSPTokenizer cuts text before the model
+    basic = GluonBasicTokenizer(not args.cased)  # as BertSPTokenizer cuts text before the model
     model, failures = io.BytesIO(), []
 
     def read_words():

@@ -1,9 +1,10 @@
 """Transformer-XL: configuration, model, language model, tokenizer and corpus."""
 
 from .config import TransfoXLConfig
+from .corpus import TransfoXLCorpus, get_lm_corpus
 from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
-from .tokenizer import TransfoXLCorpus, TransfoXLTokenizer, get_lm_corpus
+from .tokenizer import TransfoXLTokenizer
 
 __all__ = [
     'TransfoXLConfig',

@@ -1,56 +1,53 @@
 """Text to the ids of Transformer-XL and back: a vocabulary of whole words, counted in a corpus.
 
-Source: ``vocabulary.py`` and ``data_utils.py`` of kimiyoung/transformer-xl (Dai et al.,
-"Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context", 2019), in the form of
-pytorch-pretrained-bert 0.6.2, whose ids this gives.
+Source: ``vocabulary.py`` of kimiyoung/transformer-xl (Dai et al., "Transformer-XL: Attentive
+Language Models Beyond a Fixed-Length Context", 2019), in the form of pytorch-pretrained-bert 0.6.2,
+whose ids this gives.
 
 A lone surrogate, which no encoding can carry, is replaced by U+FFFD.
 """
 
 import collections
-import glob
 import io
 import itertools
 import logging
 import os
-import zipfile
 
 import numpy as np
 from tqdm import tqdm
 
-from model_zoo.checkpoint.pickles import read_pickle
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.pretrained import resolve_alias
-from model_zoo.tasks.language_model.iterators import (
-    LMMultiFileIterator,
-    LMOrderedIterator,
-    LMShuffledIterator,
-)
-from model_zoo.tokenization.text import checked, list_of_texts, pad_batch
-from model_zoo.tokenization.vocab import make_vocab
-from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, to_fields, write_words
-from model_zoo.util.files import atomic_write, make_writable_dir
+from model_zoo.errors import InputError
+from model_zoo.tokenization import Frame, Pieces, Tokenizer
+from model_zoo.tokenization.text import SPACED, checked, list_of_texts
+from model_zoo.tokenization.vocab import find_roles, make_vocab
+from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, write_words
 from model_zoo.util.lines import read_lines
 
-__all__ = ['TransfoXLCorpus', 'TransfoXLTokenizer', 'get_lm_corpus']
+__all__ = ['TransfoXLTokenizer', 'open_tokenizer']
 
 _log = logging.getLogger(__name__)
 
-CORPUS_NAME = 'corpus.npz'
-_ORIGINAL_CORPUS_NAMES = ('corpus.bin', 'cache.pt', 'cache.pkl')
-_SPLITS = ('train', 'valid', 'test')
 
-# The originals' classes, of which pickled corpora hold instances
-_CLASSES = (
-    'data_utils.Corpus',
-    'vocabulary.Vocab',
-    'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLCorpus',
-    'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLTokenizer',
-)
+class _Words(Pieces):
+    __slots__ = ('_owner', '_text')
+
+    def __init__(self, owner, text):
+        self._owner, self._text = owner, text
+        self.ids = [owner.get_idx(word) for word in owner.tokenize(text)]
+
+    def tokens(self):
+        return self._owner.tokenize(self._text)
+
+    words = tokens
+
+    def numbers(self):
+        return range(len(self.ids))
+
+    def offsets(self):
+        return self._owner._spans(checked(self._text))
 
 
-class TransfoXLTokenizer:
+class TransfoXLTokenizer(Tokenizer):
     """Words between white space, with ids in the order of how often a corpus has them.
 
     Made in three steps: count (:meth:`count_file`, :meth:`count_sents`), :meth:`build_vocab`,
@@ -72,6 +69,8 @@ class TransfoXLTokenizer:
     never_split : sequence of str
         Kept with the vocabulary; no word is ever split, so that neither the original nor this class
         needs it.
+    max_len : int, optional
+        Length from which a warning is logged.
 
     Attributes
     ----------
@@ -79,7 +78,6 @@ class TransfoXLTokenizer:
     idx2sym : list of str
         The words, in the order of their ids.
     sym2idx : collections.OrderedDict
-    vocab : gluonnlp.vocab.Vocab
 
     Examples
     --------
@@ -90,6 +88,8 @@ class TransfoXLTokenizer:
     [2, 0, 1]
     """
 
+    _default_pad_id = 0
+
     def __init__(
         self,
         special=(),
@@ -99,7 +99,9 @@ class TransfoXLTokenizer:
         delimiter=None,
         vocab_file=None,
         never_split=('<unk>', '<eos>', '<formula>'),
+        max_len=None,
     ):
+        super().__init__(max_len)
         self.counter = collections.Counter()
         self.special = list_of_texts(special, 'special')
         self.min_freq = min_freq
@@ -113,31 +115,19 @@ class TransfoXLTokenizer:
     def _set_words(self, words, unk_idx=None):
         self.idx2sym, self.sym2idx = [], collections.OrderedDict()
         self.unk_idx = unk_idx
-        self._vocab = None
+        self._vocab = self._found_roles = None
         for word in words:
             self.add_symbol(word)
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        """Make the tokenizer from a file that was found.
-
-        Parameters
-        ----------
-        file : model_zoo.tokenization.vocab_file.VocabFile
-        **kwargs
-            Arguments of the class, which win over what the file says.
-
-        Raises
-        ------
-        InputError, CheckpointError
-            See :func:`model_zoo.tokenization.words.read_words`.
-        """
         if file.kind != 'words':
             raise InputError(f'{file.path!r} is no vocabulary of words; is it of another family?')
-        return cls._from_fields(read_words(file.path), kwargs)
+        return cls.from_fields(read_words(file.path), kwargs)
 
     @classmethod
-    def _from_fields(cls, fields, kwargs):
+    def from_fields(cls, fields, kwargs):
+        """Make the tokenizer of what :func:`model_zoo.tokenization.words.read_words` returns."""
         options = {name: fields[name] for name in OPTIONS if name in fields and name != 'unk_idx'}
         tokenizer = cls(**{**options, **kwargs})
         tokenizer.counter = fields['counter']
@@ -157,53 +147,30 @@ class TransfoXLTokenizer:
             A directory with ``vocab.json`` (of :meth:`save_vocabulary`) or with the originals'
             ``vocab.bin`` or ``vocab.pkl``; the file itself; a text file with a word a line; or a
             model's name.
-        dataset_name : str, optional
-            Data set of the pretrained weights, where a name is given.
-        root : str, optional
-            Where pretrained files are kept.
-        **kwargs
-            Arguments of the class, which win over what the files say.
-
-        Raises
-        ------
-        InputError
-            If the file is no such vocabulary.
-        CheckpointError
-            If a pickle is damaged or asks for more than plain data.
-        UnknownNameError
-            If there's no such model.
-        PretrainedNotFoundError
-            If no source has the vocabulary.
+        dataset_name, root, **kwargs
+            As of other tokenizers.
         """
         name = os.fspath(name_or_dir)
         if name.endswith('.txt'):
             tokenizer = cls(vocab_file=name, **kwargs)
             tokenizer.build_vocab()
             return tokenizer
-        if os.path.exists(name) or os.path.isabs(name):
-            return cls.from_vocab_file(find_vocab_file(None, path=name), **kwargs)
-        model, default_dataset = resolve_alias(name)
-        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        return cls.from_vocab_file(file, **kwargs)
+        return super().from_pretrained(name, dataset_name, root, **kwargs)
 
     def __len__(self):
         return len(self.idx2sym)
 
-    def __call__(self, line):
-        """Words of `line`, as GluonNLP's tokenizers are called."""
-        return self.tokenize(line)
-
     @property
     def vocab(self):
-        """The words with this tokenizer's ids.
-
-        Returns
-        -------
-        gluonnlp.vocab.Vocab
-        """
         if self._vocab is None:
             self._vocab = make_vocab(dict(self.sym2idx))
         return self._vocab
+
+    def _find_roles(self):
+        roles = find_roles(self.sym2idx)
+        if self.unk_idx is not None:
+            roles['unk'] = self.idx2sym[self.unk_idx]
+        return roles
 
     def count_file(self, path, verbose=False, add_eos=False):
         """Count the words of a text file.
@@ -311,7 +278,7 @@ class TransfoXLTokenizer:
         if sym not in self.sym2idx:
             self.sym2idx[sym] = len(self.idx2sym)
             self.idx2sym.append(sym)
-            self._vocab = None
+            self._vocab = self._found_roles = None
 
     def get_sym(self, idx):
         """The word with id `idx`.
@@ -323,9 +290,7 @@ class TransfoXLTokenizer:
         """
         place = int(idx)
         if not 0 <= place < len(self):
-            raise InputError(
-                f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
-            )
+            raise self._unknown_id(place)
         return self.idx2sym[place]
 
     def get_idx(self, sym):
@@ -346,17 +311,11 @@ class TransfoXLTokenizer:
             )
         return found
 
-    def convert_ids_to_tokens(self, indices):
-        """Words of a sequence of ids."""
-        if hasattr(indices, 'asnumpy'):
-            indices = indices.asnumpy()
-        return [self.get_sym(idx) for idx in indices]
+    def _token_of(self, place):
+        return self.get_sym(place)
 
-    def convert_tokens_to_ids(self, symbols):
-        """Ids of a list of words, or the id of one."""
-        if isinstance(symbols, str):
-            return self.get_idx(symbols)
-        return [self.get_idx(sym) for sym in symbols]
+    def _id_of(self, token):
+        return self.get_idx(token)
 
     def tokenize(self, line, add_eos=False, add_double_eos=False):
         """List of the words of `line`.
@@ -383,31 +342,95 @@ class TransfoXLTokenizer:
             return ['<S>', *symbols, '<S>']
         return [*symbols, '<eos>'] if add_eos else symbols
 
-    def encode(self, line, add_eos=False, add_double_eos=False):
-        """List of the ids of a line; the arguments are :meth:`tokenize`'s."""
-        return self.convert_tokens_to_ids(self.tokenize(line, add_eos, add_double_eos))
+    def _spans(self, text):
+        """Where the words of `text` are."""
+        start = len(text) - len(text.lstrip())
+        text = text.strip()
+        # lower-casing makes two characters of some
+        chars = [
+            (start + place, start + place + 1)
+            for place, char in enumerate(text)
+            for _ in (char.lower() if self.lower_case else char)
+        ]
+        if self.delimiter == '':
+            return chars
+        if self.lower_case:
+            text = text.lower()
+        if self.delimiter is None:
+            places = [match.span() for match in SPACED.finditer(text)]
+        else:
+            places, first = [], 0
+            for word in text.split(self.delimiter):
+                places.append((first, first + len(word)))
+                first += len(word) + len(self.delimiter)
+        ends = [*chars, (start + len(chars),) * 2]
+        return [
+            (ends[first][0], chars[end - 1][1] if first < end else ends[first][0])
+            for first, end in places
+        ]
 
-    def encode_batch(self, texts, pad=True, add_eos=False, add_double_eos=False):
-        """Ids of many lines.
+    def _pieces(self, texts):
+        return [_Words(self, text) for text in texts]
+
+    def _ends(self, add_eos, add_double_eos):
+        """The special words around a line and around a pair."""
+        if add_double_eos:
+            first, last = ('<S>',), ('<S>',)
+        else:
+            first, last = (), ('<eos>',) if add_eos else ()
+        return tuple(Frame.of((first, *gaps, last), self._id_of) for gaps in ((), ((),)))
+
+    def encode(
+        self,
+        text,
+        pair=None,
+        max_length=None,
+        add_special_tokens=True,
+        add_eos=False,
+        add_double_eos=False,
+    ):
+        """Ids of a line, see :meth:`model_zoo.tokenization.Tokenizer.encode`.
 
         Parameters
         ----------
-        texts : list of str
-        pad : bool
-            Whether to pad all rows on the right, with id 0, to the length of the longest one.
+        text, pair, max_length, add_special_tokens
+            As of other tokenizers. The only special words are those of the next two.
         add_eos, add_double_eos : bool
             See :meth:`tokenize`.
 
         Returns
         -------
-        dict
-            ``input_ids``, np.ndarray of int32 and shape (batch, length), or a list of arrays where
-            they aren't padded; ``valid_length``, np.ndarray of int32 and shape (batch,).
+        Encoding
         """
-        texts = list_of_texts(texts, 'texts')
-        rows = [self.encode(text, add_eos, add_double_eos) for text in texts]
-        ids = pad_batch(rows) if pad else [np.array(row, dtype=np.int32) for row in rows]
-        return {'input_ids': ids, 'valid_length': np.array([len(row) for row in rows], np.int32)}
+        frames = self._ends(add_eos and add_special_tokens, add_double_eos and add_special_tokens)
+        return self._rows([text], None if pair is None else [pair], max_length, frames)[0]
+
+    def encode_batch(
+        self,
+        texts,
+        pairs=None,
+        max_length=None,
+        pad=True,
+        round_to=None,
+        add_special_tokens=True,
+        add_eos=False,
+        add_double_eos=False,
+    ):
+        """Ids of many lines, see :meth:`model_zoo.tokenization.Tokenizer.encode_batch`.
+
+        Parameters
+        ----------
+        texts, pairs, max_length, pad, round_to, add_special_tokens
+            As of other tokenizers.
+        add_eos, add_double_eos : bool
+            See :meth:`tokenize`.
+
+        Returns
+        -------
+        BatchEncoding
+        """
+        frames = self._ends(add_eos and add_special_tokens, add_double_eos and add_special_tokens)
+        return self._batch(texts, pairs, max_length, pad, round_to, frames)
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
         """Ids of the lines of a text file.
@@ -446,7 +469,7 @@ class TransfoXLTokenizer:
             return np.fromiter(ids, dtype=np.int32)
         return [np.array(self.convert_tokens_to_ids(symbols), np.int32) for symbols in sents]
 
-    def decode(self, indices, exclude=None):
+    def decode(self, indices, exclude=None, skip_special_tokens=False):
         """The words of a sequence of ids, with spaces between.
 
         Parameters
@@ -454,10 +477,14 @@ class TransfoXLTokenizer:
         indices : sequence of int
         exclude : collection of int, optional
             Ids to leave out.
+        skip_special_tokens : bool
+            Whether to leave out ``<eos>``, ``<unk>`` and the like.
         """
         if hasattr(indices, 'asnumpy'):
             indices = indices.asnumpy()
-        return ' '.join(self.get_sym(idx) for idx in indices if not exclude or idx not in exclude)
+        if exclude:
+            indices = [idx for idx in indices if idx not in exclude]
+        return ' '.join(self.convert_ids_to_tokens(indices, skip_special_tokens))
 
     def save_vocabulary(self, vocab_path):
         """Write the words, their counts and the options as JSON.
@@ -479,20 +506,8 @@ class TransfoXLTokenizer:
         write_words(path, {**fields, 'idx2sym': self.idx2sym, 'counter': self.counter})
         return path
 
-    def save_pretrained(self, directory):
-        """Write ``vocab.json``, for :meth:`from_pretrained`.
-
-        Parameters
-        ----------
-        directory : str or os.PathLike
-            Made where it is missing.
-
-        Returns
-        -------
-        tuple of str
-            Path of the file.
-        """
-        return (self.save_vocabulary(make_writable_dir(directory)),)
+    def _settings(self):
+        return None  # they are in the vocabulary's file
 
 
 def _lines(path, verbose):
@@ -504,252 +519,19 @@ def _lines(path, verbose):
             yield line
 
 
-class _Dataset:
-    """How the original reads one of its data sets."""
-
-    def __init__(self, tokenizer, counted=_SPLITS, cutoffs=(), ordered=True, **encoding):
-        self.tokenizer, self.encoding = tokenizer, encoding  # arguments of the class, of its method
-        self.counted, self.cutoffs, self.ordered = counted, cutoffs, ordered
-
-
-_EOS = {'special': ['<eos>']}
-_LM1B_WORDS = '1b_word_vocab.txt'
-_DATASETS = {
-    'ptb': _Dataset({**_EOS, 'lower_case': True}),
-    'wt2': _Dataset(_EOS),
-    'wt103': _Dataset(_EOS, counted=('train',), cutoffs=(20000, 40000, 200000)),
-    'enwik8': _Dataset({}, add_eos=False),
-    'text8': _Dataset({}, add_eos=False),
-    # the training text is many files, which are read one at a time
-    'lm1b': _Dataset(
-        {}, counted=(), cutoffs=(60000, 100000, 640000), ordered=False, add_double_eos=True
-    ),
-}
-_LM1B_TRAIN = os.path.join(
-    '1-billion-word-language-modeling-benchmark-r13output',
-    'training-monolingual.tokenized.shuffled',
-    'news.en-*',
-)
-
-
-class TransfoXLCorpus:
-    """The ids of a data set's training, validation and test text, with their vocabulary.
+def open_tokenizer(file, vocab=None, **options):
+    """The tokenizer for a vocabulary's file.
 
     Parameters
     ----------
-    *args, **kwargs
-        Of :class:`TransfoXLTokenizer`.
-
-    Attributes
-    ----------
-    vocab : TransfoXLTokenizer
-    dataset : str or None
-    train, valid, test : np.ndarray, list or None
-        int32, shape (tokens,). For 'lm1b', a list of files and two lists of sentences.
-    """
-
-    def __init__(self, *args, **kwargs):
-        self.vocab = TransfoXLTokenizer(*args, **kwargs)
-        self.dataset = None
-        self.train = self.valid = self.test = None
-
-    @property
-    def cutoffs(self):
-        """The originals' cutoffs for the data set, as far as the vocabulary reaches."""
-        cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
-        return [place for place in cutoffs if place < len(self.vocab)]
-
-    def build_corpus(self, path, dataset):
-        """Count, build the vocabulary and encode.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            Folder of ``train.txt``, ``valid.txt`` and ``test.txt``; of 'lm1b', with the
-            benchmark's folder in place of ``train.txt``.
-        dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
-            Says which texts are counted, and how lines end.
-
-        Raises
-        ------
-        UnknownNameError
-            If the data set isn't known.
-        InputError
-            If a file can't be read, or has words without ids.
-        """
-        self.dataset, rules = _checked_dataset(dataset), _DATASETS[dataset]
-        files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
-        for split in rules.counted:
-            self.vocab.count_file(files[split])
-        self.vocab.build_vocab()
-        for split in _SPLITS:
-            if dataset == 'lm1b' and split == 'train':
-                self.train = sorted(glob.glob(os.path.join(path, _LM1B_TRAIN)))
-                if not self.train:
-                    raise InputError(f'no files {os.path.join(path, _LM1B_TRAIN)!r}')
-            else:
-                ids = self.vocab.encode_file(files[split], rules.ordered, **rules.encoding)
-                setattr(self, split, ids)
-
-    def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text, see :mod:`model_zoo.tasks.language_model.iterators`.
-
-        Parameters
-        ----------
-        split : {'train', 'valid', 'test'}
-        *args, **kwargs
-            ``bsz, bptt, ext_len``.
-
-        Returns
-        -------
-        LMOrderedIterator, LMShuffledIterator or LMMultiFileIterator
-            The last two for 'lm1b', whose training files are shuffled.
-
-        Raises
-        ------
-        UnknownNameError
-            If there's no such split.
-        InputError
-            If it isn't there yet.
-        """
-        if split not in _SPLITS:
-            raise UnknownNameError.of('split', split, _SPLITS)
-        data = getattr(self, split)
-        if data is None:
-            raise InputError(f'the corpus has no {split} text; build_corpus makes it')
-        if isinstance(data, np.ndarray):
-            return LMOrderedIterator(data, *args, **kwargs)
-        if split == 'train':
-            return LMMultiFileIterator(data, self.vocab, *args, shuffle=True, **kwargs)
-        return LMShuffledIterator(data, *args, **kwargs)
-
-    def save_pretrained(self, directory):
-        """Write ``vocab.json`` and ``corpus.npz``, for :meth:`from_pretrained`.
-
-        Parameters
-        ----------
-        directory : str or os.PathLike
-            Made where it is missing.
-
-        Returns
-        -------
-        tuple of str
-            Paths of both files.
-        """
-        (vocab_path,) = self.vocab.save_pretrained(directory)
-        path = os.path.join(os.fspath(directory), CORPUS_NAME)
-        arrays = {'dataset': np.array(self.dataset or '')}
-        for split in _SPLITS:
-            data = getattr(self, split)
-            if isinstance(data, list) and not (data and isinstance(data[0], str)):
-                arrays[f'{split}_lengths'] = np.array([len(sentence) for sentence in data], int)
-                data = np.concatenate([np.empty(0, np.int32), *data])
-            if data is not None:
-                arrays[split] = np.asarray(data)
-        with atomic_write(path, 'wb') as file:
-            np.savez(file, **arrays)
-        return vocab_path, path
-
-    @classmethod
-    def from_pretrained(cls, directory, **kwargs):
-        """Read a corpus.
-
-        Parameters
-        ----------
-        directory : str or os.PathLike
-            With the files of :meth:`save_pretrained`, or with the originals' ``vocab.bin`` and
-            ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is.
-        **kwargs
-            Arguments of :class:`TransfoXLTokenizer`, which win over what the files say.
-
-        Returns
-        -------
-        TransfoXLCorpus
-
-        Raises
-        ------
-        InputError, CheckpointError
-            If there are no such files, or a pickle asks for more than plain data.
-        """
-        folder = os.fspath(directory)
-        names = [CORPUS_NAME, *_ORIGINAL_CORPUS_NAMES]
-        paths = (os.path.join(folder, name) for name in names)
-        path = next(filter(os.path.isfile, paths), None)
-        if path is None:
-            raise InputError(f'no corpus in {folder!r}: looked for {", ".join(names)}')
-        found = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
-        if not isinstance(found, dict):
-            found = getattr(found, '__dict__', {})
-        corpus = cls()
-        if found.get('vocab') is not None:
-            corpus.vocab = TransfoXLTokenizer._from_fields(to_fields(found['vocab'], path), kwargs)
-        else:
-            corpus.vocab = TransfoXLTokenizer.from_pretrained(folder, **kwargs)
-        if found.get('dataset'):
-            corpus.dataset = _checked_dataset(found['dataset'])
-        for split in _SPLITS:
-            setattr(corpus, split, _checked_ids(found.get(split), split, path))
-        return corpus
-
-
-def get_lm_corpus(datadir, dataset):
-    """Make the corpus of a data set, with the options that the original has for it.
-
-    Parameters
-    ----------
-    datadir : str or os.PathLike
-        See :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
-    dataset : str
+    file : model_zoo.tokenization.vocab_file.VocabFile
+    vocab : gluonnlp.vocab.Vocab, optional
+        Not needed: the words' counts aren't in it.
+    **options
+        Arguments of the class.
 
     Returns
     -------
-    TransfoXLCorpus
-        To be kept by its ``save_pretrained``, where counting and encoding takes long.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        As :meth:`TransfoXLCorpus.build_corpus`.
+    TransfoXLTokenizer
     """
-    options = dict(_DATASETS[_checked_dataset(dataset)].tokenizer)
-    if dataset == 'lm1b':
-        options['vocab_file'] = os.path.join(datadir, _LM1B_WORDS)
-    corpus = TransfoXLCorpus(**options)
-    corpus.build_corpus(datadir, dataset)
-    return corpus
-
-
-def _checked_dataset(name):
-    if name not in _DATASETS:
-        raise UnknownNameError.of('data set', name, _DATASETS)
-    return name
-
-
-def _checked_ids(data, split, path):
-    """A text's ids as int32, of all lines or of each; or the files of a text."""
-    if data is None:
-        return None
-    if isinstance(data, list) and data and isinstance(data[0], str):
-        return data
-    try:
-        if isinstance(data, list) and (not data or np.ndim(data[0])):
-            return [np.asarray(sentence).astype(np.int32, casting='same_kind') for sentence in data]
-        return np.asarray(data).astype(np.int32, casting='same_kind')
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f'{path!r}: its {split} text is no list of ids: {error}') from None
-
-
-def _read_npz(path):
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            found = dict(file)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f'{path!r} is not a readable corpus: {error}') from error
-    for split in _SPLITS:
-        lengths = found.get(f'{split}_lengths')
-        if lengths is not None:
-            found[split] = np.split(found[split], np.cumsum(lengths))[:-1]
-        elif split in found and found[split].dtype.kind == 'U':
-            found[split] = found[split].tolist()
-    found['dataset'] = str(found.get('dataset', ''))
-    return found
+    return TransfoXLTokenizer.from_vocab_file(file, **options)

@@ -1,5 +1,16 @@
-"""What the families' tokenizers share: words, byte pairs, chunks, batches."""
+"""Text to ids and back: one interface, and the parts that families' tokenizers are made of."""
 
 from .basic import BasicTokenizer
+from .encoding import BatchEncoding, Encoding, Frame, Pieces
+from .tokenizer import Tokenizer
+from .word_pieces import WordpieceTokenizer
 
-__all__ = ['BasicTokenizer']
+__all__ = [
+    'BasicTokenizer',
+    'BatchEncoding',
+    'Encoding',
+    'Frame',
+    'Pieces',
+    'Tokenizer',
+    'WordpieceTokenizer',
+]

@@ -11,7 +11,7 @@ from tokenizers import normalizers, pre_tokenizers
 from .text import checked, cover
 from .vocab import SPECIAL_TOKENS
 
-__all__ = ['BasicTokenizer']
+__all__ = ['BasicTokenizer', 'GluonBasicTokenizer']
 
 # The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
 _IDEOGRAPHS = (
@@ -219,6 +219,26 @@ class BasicTokenizer:
                 chars.append(part)
                 kept.append(span)
         return ''.join(chars), kept
+
+
+class GluonBasicTokenizer(BasicTokenizer):
+    """GluonNLP's variant: drops fewer characters, and strips accents in cased text too.
+
+    It keeps no special tokens whole.
+
+    Parameters
+    ----------
+    do_lower_case : bool
+    """
+
+    _dropped = ('Cc', 'Cf')
+    _strips_cased = True
+
+    def __init__(self, do_lower_case=True):
+        super().__init__(do_lower_case, never_split=())
+
+    def suits_rust(self, text):
+        return False
 
 
 def _canonical_order(parts):

@@ -15,33 +15,20 @@ import heapq
 import json
 import os
 
-import numpy as np
 from tokenizers import Tokenizer, models
 
 from ..errors import InputError
-from ..pretrained import resolve_alias
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.lines import read_lines
 from .bpe_files import read_bpe_vocab, read_merges
-from .text import (
-    CONFIG_NAME,
-    UNLIMITED,
-    ChunkCache,
-    checked,
-    list_of_texts,
-    pad_batch,
-    read_max_len,
-    warn_if_long,
-)
-from .vocab import make_vocab
-from .vocab_file import find_vocab_file
+from .chunks import Chunk, ChunkTokenizer
+from .text import UNLIMITED, list_of_texts
+from .vocab import find_roles, make_vocab
 
 __all__ = ['BPETokenizer', 'merge_symbols']
 
 SPECIAL_TOKENS_NAME = 'special_tokens.txt'
-
-_BATCH = 1024  # texts whose new chunks are looked up together
 
 
 def merge_symbols(symbols, ranks):
@@ -88,22 +75,11 @@ def merge_symbols(symbols, ranks):
     return [symbol for symbol in symbols if symbol is not None]
 
 
-def _as_id(value):
-    """An id as an int; NDArrays have floats by default."""
-    try:
-        number = int(value)
-        if number == value:
-            return number
-    except (TypeError, ValueError):
-        pass
-    raise InputError(f'{value!r} is no token id')
+class BPETokenizer(ChunkTokenizer):
+    """What tokenizers over byte pairs share: files, merging, special tokens.
 
-
-class BPETokenizer(ChunkCache):
-    """What tokenizers over byte pairs share: files, ids, special tokens, batches.
-
-    Subclasses give ``_chunks(text)``, pieces of text of which none influences another, and
-    ``_words(chunk)``, the words of a chunk, each a str of symbols to be merged; and `decode`.
+    A subclass gives ``_words(chunk)``, the words of a chunk, each a str of symbols to be merged,
+    ``_align_chunk`` and `decode`.
 
     Parameters
     ----------
@@ -132,16 +108,16 @@ class BPETokenizer(ChunkCache):
 
     suffix = ''  # that the last symbol of each word has
     pretrained_max_len = None  # positions of the released models
+    _default_pad_id = 0
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
-        super().__init__()
-        self.max_len = UNLIMITED if max_len is None else max_len
+        super().__init__(max_len)
         self.encoder = read_bpe_vocab(vocab_file)
         self.decoder = dict(enumerate(self.encoder))
         self.bpe_ranks = read_merges(merges_file)
         self._check_fit(os.fspath(vocab_file), os.fspath(merges_file))
         self._symbols = frozenset(token for token in self.encoder if self._is_plain(token))
-        self._unknown_id = self.encoder.get('<unk>')
+        self._id_of_unknown = self.encoder.get('<unk>')
         self._rust = self._make_rust()
         self.set_special_tokens(special_tokens)
 
@@ -190,87 +166,33 @@ class BPETokenizer(ChunkCache):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        """Make the tokenizer from files that were found.
-
-        Parameters
-        ----------
-        file : VocabFile
-        **kwargs
-            Further arguments of the class. By default `special_tokens` are those of
-            ``special_tokens.txt``, and `max_len` that of ``tokenizer_config.json``, beside the
-            vocabulary.
-
-        Raises
-        ------
-        InputError
-            If they aren't those of byte pairs.
-        """
         if file.kind != 'bpe':
             hint = ''
             if file.path.endswith('.json'):
                 hint = f'; put {" or ".join(BPE_NAMES.values())} beside it'
             raise InputError(f'{file.path!r} is no vocabulary of byte pairs with its merges{hint}')
-        folder = os.path.dirname(file.path)
-        kwargs = {**read_max_len(folder), **kwargs}
-        special = os.path.join(folder, SPECIAL_TOKENS_NAME)
+        kwargs = {**cls._kept_settings(file), **kwargs}
+        special = os.path.join(os.path.dirname(file.path), SPECIAL_TOKENS_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):
             lines = (line.rstrip('\r\n') for _, line in read_lines(special))
             kwargs['special_tokens'] = [line for line in lines if line]
         return cls(file.path, file.merges_path, **kwargs)
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
-        """Make the tokenizer of a saved or of a released model.
-
-        Parameters
-        ----------
-        name_or_dir : str or os.PathLike
-            A directory with ``vocab.json`` and ``merges.txt``, or with ``encoder.json`` and
-            ``vocab.bpe``, or with ``encoder_bpe_40000.json`` and ``vocab_40000.bpe``, the releases'
-            own names; the vocabulary's file itself; or a model's name. ``special_tokens.txt`` and
-            ``tokenizer_config.json`` are read where they are there.
-        dataset_name : str, optional
-            Data set of the pretrained weights, where a name is given.
-        root : str, optional
-            Where pretrained files are kept.
-        **kwargs
-            Further arguments of the class.
-
-        Raises
-        ------
-        InputError
-            If the files aren't those of such a tokenizer.
-        UnknownNameError
-            If there's no such model.
-        PretrainedNotFoundError
-            If no source has the vocabulary.
-        """
-        name = os.fspath(name_or_dir)
-        if os.path.exists(name) or os.path.isabs(name) or name.endswith('.json'):
-            return cls.from_vocab_file(find_vocab_file(None, path=name), **kwargs)
-        model, default_dataset = resolve_alias(name)
-        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        kwargs['max_len'] = min(kwargs.get('max_len', UNLIMITED), cls.pretrained_max_len)
-        return cls.from_vocab_file(file, **kwargs)
+    def _released(cls, name, file, kwargs):
+        return {**kwargs, 'max_len': min(kwargs.get('max_len', UNLIMITED), cls.pretrained_max_len)}
 
     def __len__(self):
         return len(self.encoder) + len(self.special_tokens)
 
-    def __call__(self, text):
-        """Tokens of `text`, as GluonNLP's tokenizers are called."""
-        return self.tokenize(text)
-
     @property
     def vocab(self):
-        """All tokens, the special ones included, with this tokenizer's ids.
-
-        Returns
-        -------
-        gluonnlp.vocab.Vocab
-        """
         if self._vocab is None:
             self._vocab = make_vocab({**self.encoder, **self.special_tokens})
         return self._vocab
+
+    def _find_roles(self):
+        return find_roles({**self.encoder, **self.special_tokens})
 
     def set_special_tokens(self, special_tokens):
         """Set the tokens that come after the vocabulary; those set before are dropped.
@@ -297,96 +219,8 @@ class BPETokenizer(ChunkCache):
         start = len(self.encoder)
         self.special_tokens = {token: start + place for place, token in enumerate(tokens)}
         self.special_tokens_decoder = {place: token for token, place in self.special_tokens.items()}
-        self._vocab = None
+        self._vocab = self._found_roles = None
         self._forget()
-
-    def tokenize(self, text):
-        """List of the pieces of `text`.
-
-        Raises
-        ------
-        InputError
-            If `text` isn't a str.
-        """
-        return [token for chunk in self._pieces([text])[0] for token in chunk[1]]
-
-    def encode(self, text):
-        """List of the ids of `text`; more than `max_len` of them log a warning.
-
-        Raises
-        ------
-        InputError
-            If `text` isn't a str, or the vocabulary has no id for a piece of it, nor ``<unk>``.
-        """
-        ids = [i for chunk in self._pieces([text])[0] for i in chunk[0]]
-        warn_if_long(len(ids), self.max_len)
-        return ids
-
-    def encode_batch(self, texts, pad=True):
-        """Ids of many texts.
-
-        Parameters
-        ----------
-        texts : list of str
-        pad : bool
-            Whether to pad all rows on the right, with id 0, to the length of the longest one.
-
-        Returns
-        -------
-        dict
-            ``input_ids``, np.ndarray of int32 and shape (batch, length), or a list of arrays where
-            they aren't padded; ``valid_length``, np.ndarray of int32 and shape (batch,).
-
-        Raises
-        ------
-        InputError
-            As :meth:`encode`; also if `texts` is one str.
-        """
-        rows = [
-            [i for chunk in chunks for i in chunk[0]]
-            for chunks in self._pieces(list_of_texts(texts, 'texts'))
-        ]
-        lengths = [len(row) for row in rows]
-        warn_if_long(max(lengths, default=0), self.max_len)
-        ids = pad_batch(rows) if pad else [np.array(row, dtype=np.int32) for row in rows]
-        return {'input_ids': ids, 'valid_length': np.array(lengths, dtype=np.int32)}
-
-    def convert_tokens_to_ids(self, tokens):
-        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning.
-
-        Raises
-        ------
-        InputError
-            If a token is neither special nor in the vocabulary, and that has no ``<unk>``.
-        """
-        if isinstance(tokens, str):
-            return self._id_of(tokens)
-        ids = [self._id_of(token) for token in tokens]
-        warn_if_long(len(ids), self.max_len)
-        return ids
-
-    def convert_ids_to_tokens(self, ids, skip_special_tokens=False):
-        """Tokens of a sequence of ids, or the token of one.
-
-        Parameters
-        ----------
-        ids : sequence of int, np.ndarray, mx.nd.NDArray, or int
-        skip_special_tokens : bool
-            Whether to leave out those of :meth:`set_special_tokens`.
-
-        Raises
-        ------
-        InputError
-            If an id is neither a special token's nor in the vocabulary.
-        """
-        if hasattr(ids, 'asnumpy'):
-            ids = ids.asnumpy()
-        if np.ndim(ids) == 0:
-            return self._token_of(_as_id(ids))
-        ids = [_as_id(i) for i in ids]
-        if skip_special_tokens:
-            ids = [i for i in ids if i not in self.special_tokens_decoder]
-        return [self._token_of(i) for i in ids]
 
     def bpe(self, token):
         """The pieces of a word, with spaces between, as the original gives them."""
@@ -418,36 +252,24 @@ class BPETokenizer(ChunkCache):
             file.writelines(f'{token}\n' for token in self.special_tokens)
         return paths
 
-    def save_pretrained(self, directory):
-        """Write the files of :meth:`save_vocabulary` and ``tokenizer_config.json``.
-
-        The special tokens are also in ``added_tokens.json``, where transformers looks for them.
-
-        Parameters
-        ----------
-        directory : str or os.PathLike
-            Made where it is missing.
-
-        Returns
-        -------
-        tuple of str
-            Paths of the files.
-        """
+    def _save_files(self, directory):
         paths = self.save_vocabulary(directory)
-        added_path = os.path.join(os.fspath(directory), 'added_tokens.json')
+        # where transformers looks for the special tokens
+        added_path = os.path.join(directory, 'added_tokens.json')
         if self.special_tokens:
             write_json(added_path, self.special_tokens)
-            paths = (*paths, added_path)
-        elif os.path.exists(added_path):  # of another tokenizer that was here
+            return (*paths, added_path)
+        if os.path.exists(added_path):  # of another tokenizer that was here
             os.remove(added_path)
-        config_path = os.path.join(os.fspath(directory), CONFIG_NAME)
-        write_json(config_path, {} if self.max_len == UNLIMITED else {'max_len': self.max_len})
-        return (*paths, config_path)
+        return paths
+
+    def _special_ids(self):
+        return self.special_tokens_decoder
 
     def _id_of(self, token):
         found = self.special_tokens.get(token)
         if found is None:
-            found = self.encoder.get(token, self._unknown_id)
+            found = self.encoder.get(token, self._id_of_unknown)
         if found is None:
             raise InputError(
                 f'token {token!r} is not in the vocabulary, which has no <unk> either; '
@@ -458,18 +280,8 @@ class BPETokenizer(ChunkCache):
     def _token_of(self, place):
         token = self.decoder.get(place, self.special_tokens_decoder.get(place))
         if token is None:
-            raise InputError(
-                f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
-            )
+            raise self._unknown_id(place)
         return token
-
-    def _pieces(self, texts):
-        """For each text, the (ids, tokens) of its chunks."""
-        pieces = []
-        for start in range(0, len(texts), _BATCH):
-            batch = [checked(text) for text in texts[start : start + _BATCH]]
-            pieces += self._look_up([self._chunks(text) for text in batch])
-        return pieces
 
     def _learn(self, chunks):
         words = [self._words(chunk) for chunk in chunks]
@@ -477,7 +289,7 @@ class BPETokenizer(ChunkCache):
         learned = []
         for of_chunk in words:
             tokens = tuple(token for _ in of_chunk for token in next(pieces))
-            learned.append((tuple(map(self._id_of, tokens)), tokens))
+            learned.append(Chunk(tuple(map(self._id_of, tokens)), tokens))
         return learned
 
     def _merge(self, words):

@@ -1,11 +1,9 @@
-"""What tokenizers share: checks of texts, chunks and what was made of them, offsets, settings."""
+"""What tokenizers share: checks of texts, patterns, places in texts, kept settings."""
 
 import json
 import logging
 import os
 import re
-
-import numpy as np
 
 from ..errors import InputError
 
@@ -14,12 +12,10 @@ __all__ = [
     'CONFIG_NAME',
     'SPACED',
     'UNLIMITED',
-    'ChunkCache',
     'checked',
     'cover',
     'encode_rust',
     'list_of_texts',
-    'pad_batch',
     'read_max_len',
     'warn_if_long',
 ]
@@ -42,7 +38,6 @@ CHUNK = re.compile(
 SPACED = re.compile(r'\S+')
 
 _SURROGATES = re.compile('[\ud800-\udfff]')
-_CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
 
 
 def checked(text):
@@ -88,25 +83,6 @@ def encode_rust(rust, batch, **kwargs):
     return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
 
 
-def pad_batch(rows, pad_id=0):
-    """Lists of ids as one array, padded on the right.
-
-    Parameters
-    ----------
-    rows : list of list of int
-    pad_id : int
-
-    Returns
-    -------
-    np.ndarray
-        int32, shape (rows, length of the longest).
-    """
-    ids = np.full((len(rows), max(map(len, rows), default=0)), pad_id, dtype=np.int32)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-    return ids
-
-
 def warn_if_long(length, max_len):
     """Log a warning if a model with `max_len` positions can't take `length` ids."""
     if length > max_len:
@@ -138,30 +114,3 @@ def read_max_len(directory):
         raise InputError(f'cannot read {path!r}: {error}') from error
     max_len = config.get('max_len', config.get('model_max_length'))
     return {} if max_len is None else {'max_len': int(max_len)}
-
-
-class ChunkCache:
-    """Keeps what was made of chunks of text, since most chunks of a text were seen before.
-
-    Subclasses give ``_learn(chunks)``: what becomes of each chunk of a list.
-    """
-
-    def __init__(self):
-        self._forget()
-
-    def _forget(self):
-        self._cache, self._cached_chars = {}, 0  # another thread may still read the old one
-
-    def _look_up(self, found):
-        """What has become of each chunk in lists of chunks."""
-        if self._cached_chars > _CACHED_CHARS:
-            self._forget()
-        cache = self._cache
-        new = list(set().union(*found).difference(cache))
-        if new:
-            cache.update(zip(new, self._learn(new)))
-            self._cached_chars += sum(map(len, new))
-        return [[cache[chunk] for chunk in chunks] for chunks in found]
-
-    def __getstate__(self):
-        return {**self.__dict__, '_cache': {}, '_cached_chars': 0}

@@ -11,19 +11,38 @@ from ..errors import InputError
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 
-__all__ = ['SPECIAL_TOKENS', 'VOCAB_NAME', 'load_vocab', 'make_vocab', 'save_vocab']
+__all__ = [
+    'ROLES',
+    'SPECIAL_TOKENS',
+    'VOCAB_NAME',
+    'find_roles',
+    'load_vocab',
+    'make_vocab',
+    'save_vocab',
+]
 
 #: BERT's
 SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
 #: name of the file of a vocabulary of word pieces
 VOCAB_NAME = 'vocab.txt'
 
-# tokens of the other families that have a role, by GluonNLP's names of the roles
-_ROLES = {
-    'unknown_token': ('<unk>', '<UNK>'),
-    'padding_token': ('<pad>',),
-    'bos_token': ('<bos>', '<|endoftext|>', '<S>'),
-    'eos_token': ('<eos>', '<|endoftext|>', '<S>'),
+#: role of a special token -> the attribute of GluonNLP's vocabularies that names it
+ROLES = {
+    'unk': 'unknown_token',
+    'pad': 'padding_token',
+    'mask': 'mask_token',
+    'cls': 'cls_token',
+    'sep': 'sep_token',
+    'bos': 'bos_token',
+    'eos': 'eos_token',
+}
+
+# tokens of the language models that have a role
+_NAMES = {
+    'unk': ('<unk>', '<UNK>'),
+    'pad': ('<pad>',),
+    'bos': ('<bos>', '<|endoftext|>', '<S>'),
+    'eos': ('<eos>', '<|endoftext|>', '<S>'),
 }
 
 
@@ -132,17 +151,35 @@ def _parse(text):
     return tokens
 
 
-def make_vocab(token_to_idx):
+def find_roles(tokens):
+    """The special tokens among a language model's tokens, by their roles.
+
+    They are known by the originals' names: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both the first
+    and the last token of a text), and so on.
+
+    Parameters
+    ----------
+    tokens : container of str
+
+    Returns
+    -------
+    dict of str to str
+    """
+    found = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
+    return {role: names[0] for role, names in found.items() if names}
+
+
+def make_vocab(token_to_idx, roles=None):
     """Make a vocabulary with given ids, for models other than BERT.
 
-    Tokens of the originals' have their roles in it: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both
-    the first and the last token of a text), and so on. Without an unknown token, looking up a token
-    that isn't there raises KeyError.
+    Without an unknown token, looking up a token that isn't there raises KeyError.
 
     Parameters
     ----------
     token_to_idx : dict of str to int
         Ids from 0 on.
+    roles : dict of str to str, optional
+        The special tokens, by :data:`ROLES`; by default what :func:`find_roles` finds.
 
     Returns
     -------
@@ -151,8 +188,8 @@ def make_vocab(token_to_idx):
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens
 
-    roles = {
-        role: next((name for name in names if name in token_to_idx), None)
-        for role, names in _ROLES.items()
-    }
-    return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **roles)
+    if roles is None:
+        roles = find_roles(token_to_idx)
+    # without a role's name GluonNLP takes its own default
+    named = {ROLES[role]: roles.get(role) for role in {*roles, *_NAMES}}
+    return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **named)

@@ -12,7 +12,8 @@ import pytest
 
 from model_zoo.app import cli
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
-from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer
+from transfo_xl.corpus import TransfoXLCorpus
+from transfo_xl.tokenizer import TransfoXLTokenizer
 
 SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'eval_transfo_xl.py'
 LENGTHS = ['--batch_size', '2', '--tgt_len', '5', '--mem_len', '7']

@@ -46,7 +46,7 @@ EXCEPTIONS = {
 LEFT_OVER = {
     ('model_zoo.builder', 'model_zoo.tokenization.vocab_file'),
     ('model_zoo.checkpoint.fit', 'model_zoo.blocks.block'),
-    ('transfo_xl.tokenizer', 'model_zoo.tasks.language_model.iterators'),
+    ('transfo_xl.corpus', 'model_zoo.tasks.language_model.iterators'),
 }
 
 

@@ -269,7 +269,7 @@ def test_pickled_tokenizers_work(tokenizer, texts):
 
 
 def test_the_cache_is_bounded(vocab_file, texts, monkeypatch):
-    monkeypatch.setattr('model_zoo.tokenization.text._CACHED_CHARS', 100)
+    monkeypatch.setattr('model_zoo.tokenization.chunks._CACHED_CHARS', 100)
     tokenizer = BertTokenizer(vocab_file)
     want = [tokenizer.tokenize(text) for text in texts]
     for _ in range(3):

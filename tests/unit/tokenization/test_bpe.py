@@ -173,7 +173,7 @@ def test_a_symbol_that_the_vocabulary_lacks_is_named(write):
 
 
 def test_the_cache_is_bounded_and_not_pickled(write, monkeypatch):
-    monkeypatch.setattr('model_zoo.tokenization.text._CACHED_CHARS', 50)
+    monkeypatch.setattr('model_zoo.tokenization.chunks._CACHED_CHARS', 50)
     tokenizer = GPT2Tokenizer(*write(['<unk>', 'a', 'b', 'ab', 'abab']))
     for number in range(40):
         tokenizer.encode('ab' * number)

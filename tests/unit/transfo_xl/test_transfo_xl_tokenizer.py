@@ -9,7 +9,8 @@ import pytest
 
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from transfo_xl.tokenizer import TransfoXLCorpus, TransfoXLTokenizer, get_lm_corpus
+from transfo_xl.corpus import TransfoXLCorpus, get_lm_corpus
+from transfo_xl.tokenizer import TransfoXLTokenizer
 
 
 @pytest.fixture(scope='module')

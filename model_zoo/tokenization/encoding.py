@@ -1,0 +1,231 @@
+"""What tokenizers return: ids of a text or of a batch, with the way back to the text."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ['BatchEncoding', 'Encoding', 'Frame', 'Pieces', 'pad_rows']
+
+
+class Frame(NamedTuple):
+    """The special tokens around a text, or around and between the two texts of a pair.
+
+    The first three fields have a tuple for each gap: before the first text, after it, and so on.
+
+    Parameters
+    ----------
+    tokens : tuple of tuple of str
+    ids, types : tuple of tuple of int
+    text_types : tuple of int
+        Token type of each text.
+    """
+
+    tokens: tuple
+    ids: tuple
+    types: tuple
+    text_types: tuple
+
+    @classmethod
+    def of(cls, tokens, id_of, types=None, text_types=None):
+        """A frame of tokens, whose ids `id_of` gives; all types are 0 by default."""
+        return cls(
+            tokens,
+            tuple(tuple(map(id_of, gap)) for gap in tokens),
+            types or tuple((0,) * len(gap) for gap in tokens),
+            text_types or (0,) * (len(tokens) - 1),
+        )
+
+    @property
+    def size(self):
+        """Number of special tokens."""
+        return sum(map(len, self.ids))
+
+    def without_tokens(self):
+        """The frame of a text that gets no special tokens."""
+        gaps = ((),) * len(self.ids)
+        return self._replace(tokens=gaps, ids=gaps, types=gaps)
+
+    def put_around(self, lists, lengths, gaps):
+        """Join the lists, cut to their lengths, with what `gaps` has around and between them."""
+        result = [*gaps[0]]
+        for part, length, gap in zip(lists, lengths, gaps[1:]):
+            result += part[:length]
+            result += gap
+        return result
+
+    def fill_types(self, row, lengths):
+        """Write the token types into a row of zeros."""
+        place = 0
+        for number, gap in enumerate(self.types):
+            if any(gap):
+                row[place : place + len(gap)] = gap
+            place += len(gap)
+            if number < len(self.text_types):
+                if self.text_types[number]:
+                    row[place : place + lengths[number]] = self.text_types[number]
+                place += lengths[number]
+
+
+class Pieces:
+    """One text's pieces without special tokens: `ids`, and methods for what is rarely asked for."""
+
+    __slots__ = ('ids',)
+
+    def tokens(self):
+        """List of str, one an id."""
+        raise NotImplementedError
+
+    def offsets(self):
+        """List of (start, end) in the text, one an id."""
+        raise NotImplementedError
+
+    def words(self):
+        """List of the text's words."""
+        raise NotImplementedError
+
+    def numbers(self):
+        """List of indices into the words, or None, one an id."""
+        raise NotImplementedError
+
+
+class Encoding(list):
+    """Ids of one text or pair, with the way back to the text.
+
+    It is the list of the ids, special tokens included. What else is known of them are attributes,
+    which can be read as items too (``encoding['token_types']``). Lists have one entry an id.
+
+    Attributes
+    ----------
+    input_ids, token_types : np.ndarray
+        int32, shape (length,). The ids are a block's `words`. BERT's token types are 0 up to the
+        first [SEP] and 1 after it; those of language models are 0.
+    valid_length : int
+    truncated : int
+        Number of pieces that `max_length` cut off; 0 where nothing was.
+    tokens : list of str
+    offsets : list of (int, int)
+        Start and end in the text (in the pair's second text behind the first one's pieces), in
+        Python's characters. An unknown word's token has the word's span. Special tokens have
+        (0, 0).
+    words : list of str
+        Words that the pieces are of: those of the whole text, cut or not; then those of the second
+        text.
+    word_ids : list of int or None
+        Index into `words`; None for special tokens.
+    """
+
+    __slots__ = ('_frame', '_lengths', '_parts', 'truncated')
+
+    def __init__(self, frame, parts, lengths, truncated):
+        self._frame, self._parts, self._lengths = frame, parts, lengths
+        self.truncated = truncated
+        super().__init__(frame.put_around([part.ids for part in parts], lengths, frame.ids))
+
+    @property
+    def valid_length(self):
+        return len(self)
+
+    @property
+    def input_ids(self):
+        return np.array(self, dtype=np.int32)
+
+    @property
+    def token_types(self):
+        types = np.zeros(len(self), dtype=np.int32)
+        self._frame.fill_types(types, self._lengths)
+        return types
+
+    @property
+    def tokens(self):
+        tokens = [part.tokens() for part in self._parts]
+        return self._frame.put_around(tokens, self._lengths, self._frame.tokens)
+
+    @property
+    def offsets(self):
+        return self._join([part.offsets() for part in self._parts], (0, 0))
+
+    @property
+    def words(self):
+        return [word for part in self._parts for word in part.words()]
+
+    @property
+    def word_ids(self):
+        numbers, shift = [], 0
+        for part in self._parts:
+            numbers.append([None if n is None else n + shift for n in part.numbers()])
+            shift += len(part.words())
+        return self._join(numbers, None)
+
+    def _join(self, lists, special):
+        gaps = [(special,) * len(gap) for gap in self._frame.ids]
+        return self._frame.put_around(lists, self._lengths, gaps)
+
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+
+
+class BatchEncoding:
+    """Ids of a batch of texts or pairs.
+
+    Fields can be read as attributes or as items; ``batch[i]`` is the :class:`Encoding` of row `i`.
+
+    Attributes
+    ----------
+    input_ids, token_types : np.ndarray, or list of np.ndarray where the batch isn't padded
+        int32, shape (batch, length). The ids are a block's `words`. Padding has the id of the
+        padding token and token type 0.
+    valid_length, truncated : np.ndarray
+        int32, shape (batch,). Length without padding; number of pieces that `max_length` cut off.
+    tokens, offsets, words, word_ids : list of list
+        Those of the rows (without padding), see :class:`Encoding`; made when asked for.
+    """
+
+    def __init__(self, rows, length, pad_id):
+        self.rows = rows
+        self.valid_length = np.array([len(row) for row in rows], dtype=np.int32)
+        self.truncated = np.array([row.truncated for row in rows], dtype=np.int32)
+        if length is None:
+            self.input_ids = [row.input_ids for row in rows]
+            self.token_types = [row.token_types for row in rows]
+        else:
+            self.input_ids = pad_rows(rows, pad_id, length)
+            self.token_types = np.zeros_like(self.input_ids)
+            for types, row in zip(self.token_types, rows):
+                row._frame.fill_types(types, row._lengths)
+
+    tokens = property(lambda self: [row.tokens for row in self.rows])
+    offsets = property(lambda self: [row.offsets for row in self.rows])
+    words = property(lambda self: [row.words for row in self.rows])
+    word_ids = property(lambda self: [row.word_ids for row in self.rows])
+
+    def __getitem__(self, key):
+        return getattr(self, key) if isinstance(key, str) else self.rows[key]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __repr__(self):
+        return f'BatchEncoding({len(self)} texts, longest {self.valid_length.max(initial=0)})'
+
+
+def pad_rows(rows, pad_id=0, length=None):
+    """Rows of ids as one array, padded on the right.
+
+    Parameters
+    ----------
+    rows : list of (list of int, or np.ndarray)
+    pad_id : int
+    length : int, optional
+        That of the longest row by default.
+
+    Returns
+    -------
+    np.ndarray
+        int32, shape (rows, length).
+    """
+    if length is None:
+        length = max(map(len, rows), default=0)
+    ids = np.full((len(rows), length), pad_id, dtype=np.int32)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    return ids

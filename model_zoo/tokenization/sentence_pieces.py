@@ -1,0 +1,57 @@
+"""Words to the pieces of a SentencePiece model."""
+
+import os
+
+from ..errors import InputError
+
+__all__ = ['PREFIX', 'open_model', 'segment']
+
+#: SentencePiece's sign for the space before a word
+PREFIX = '\u2581'
+
+
+def open_model(path):
+    """Read a SentencePiece model.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    sentencepiece.SentencePieceProcessor
+
+    Raises
+    ------
+    InputError
+        If it can't be read.
+    """
+    import sentencepiece
+
+    path = os.fspath(path)
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.Load(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
+    return processor
+
+
+def segment(processor, word, **options):
+    """Pieces of `word` and their spans in its characters.
+
+    A piece of nothing but the prefix has an empty span. Where one character became several pieces
+    (a ligature), the library gives it to the last of them; here all of them have it.
+    """
+    if hasattr(processor, 'EncodeAsOffsetMapping'):
+        result = processor.Encode(word, out_type='offset_mapping', **options)
+        pieces, offsets = result['pieces'], list(result['offsets'])
+    else:  # older versions of the library, which have this instead
+        result = processor.Encode(word, out_type='immutable_proto', **options).pieces
+        pieces = [piece.piece for piece in result]
+        offsets = [(piece.begin, piece.end) for piece in result]
+    for place in range(len(pieces) - 2, -1, -1):
+        start, end = offsets[place]
+        if start == end and pieces[place] != PREFIX:
+            offsets[place] = start, offsets[place + 1][1]
+    return pieces, offsets

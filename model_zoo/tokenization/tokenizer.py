@@ -1,0 +1,460 @@
+"""The interface of all tokenizers."""
+
+import abc
+import os
+
+import numpy as np
+
+from ..errors import InputError
+from ..pretrained import resolve_alias
+from ..util.files import make_writable_dir, write_json
+from .encoding import BatchEncoding, Encoding, Frame
+from .text import CONFIG_NAME, UNLIMITED, list_of_texts, read_max_len, warn_if_long
+from .vocab import ROLES
+from .vocab_file import find_vocab_file
+
+__all__ = ['Tokenizer']
+
+_NO_TOKENS = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
+
+
+def _token(role):
+    return property(lambda self: self._roles().get(role))
+
+
+def _token_id(role):
+    def find(self):
+        token = self._roles().get(role)
+        return None if token is None else self._id_of(token)
+
+    return property(find)
+
+
+class Tokenizer(abc.ABC):
+    """Text to ids and back.
+
+    A family's class gives `vocab`, `_pieces`, `from_vocab_file` and `save_vocabulary`, and changes
+    what differs: `_frames`, the special tokens that it puts around texts, `_settings`, what it
+    keeps of its options, and `decode`.
+
+    Parameters
+    ----------
+    max_len : int, optional
+        Length from which a warning is logged; usually the number of the model's positions.
+
+    Attributes
+    ----------
+    vocab : gluonnlp.vocab.Vocab
+        All tokens, with this tokenizer's ids.
+    max_len : int
+    pad_token, cls_token, sep_token, mask_token, unk_token, bos_token, eos_token : str or None
+        None where the vocabulary has none.
+    pad_token_id, cls_token_id, sep_token_id, mask_token_id, unk_token_id, bos_token_id, \
+eos_token_id : int or None
+    """
+
+    #: special tokens around a text and around a pair
+    _frames = _NO_TOKENS
+    #: pads batches where the vocabulary has no token for it; None if it must have one
+    _default_pad_id = None
+
+    def __init__(self, max_len=None):
+        self.max_len = UNLIMITED if max_len is None else max_len
+        self._found_roles = None
+
+    pad_token, pad_token_id = _token('pad'), _token_id('pad')
+    cls_token, cls_token_id = _token('cls'), _token_id('cls')
+    sep_token, sep_token_id = _token('sep'), _token_id('sep')
+    mask_token, mask_token_id = _token('mask'), _token_id('mask')
+    unk_token, unk_token_id = _token('unk'), _token_id('unk')
+    bos_token, bos_token_id = _token('bos'), _token_id('bos')
+    eos_token, eos_token_id = _token('eos'), _token_id('eos')
+
+    # -- files ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
+        """Make the tokenizer of a saved or of a released model.
+
+        Parameters
+        ----------
+        name_or_dir : str or os.PathLike
+            A directory with the files of :meth:`save_pretrained` or of a release, a vocabulary's
+            file, or a model's name. ``tokenizer_config.json`` is read where it lies beside them.
+        dataset_name : str, optional
+            Data set of the pretrained weights, where a name is given.
+        root : str, optional
+            Where pretrained files are kept.
+        **kwargs
+            Arguments of the class, which win over what the files say.
+
+        Raises
+        ------
+        InputError
+            If the files aren't those of such a tokenizer.
+        CheckpointError
+            If a pickle is damaged or asks for more than plain data.
+        UnknownNameError
+            If there's no such model.
+        PretrainedNotFoundError
+            If no source has the vocabulary.
+        """
+        name = os.fspath(name_or_dir)
+        if os.path.exists(name) or os.path.isabs(name) or name.endswith(('.txt', '.json')):
+            return cls.from_vocab_file(find_vocab_file(path=name), **kwargs)
+        model, default_dataset = resolve_alias(name)
+        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
+        return cls.from_vocab_file(file, **cls._released(name, file, kwargs))
+
+    @classmethod
+    def _released(cls, name, file, kwargs):
+        """`kwargs` for the vocabulary of a model's name."""
+        return kwargs
+
+    @classmethod
+    @abc.abstractmethod
+    def from_vocab_file(cls, file, **kwargs):
+        """Make the tokenizer from a vocabulary that was found.
+
+        Parameters
+        ----------
+        file : model_zoo.tokenization.vocab_file.VocabFile
+        **kwargs
+            Arguments of the class, which win over what the files say.
+        """
+
+    @staticmethod
+    def _kept_settings(file):
+        """What the files of a user's own folder say of the class's arguments."""
+        return read_max_len(os.path.dirname(file.path))
+
+    @abc.abstractmethod
+    def save_vocabulary(self, path):
+        """Write the vocabulary.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A directory; or a file, where the vocabulary is one.
+
+        Returns
+        -------
+        str or tuple of str
+            Path of the file, or of the files.
+        """
+
+    def save_pretrained(self, directory):
+        """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            Made where it is missing.
+
+        Returns
+        -------
+        tuple of str
+            Paths of the files.
+        """
+        directory = make_writable_dir(directory)
+        paths, settings = self._save_files(directory), self._settings()
+        if settings is None:
+            return paths
+        config_path = os.path.join(directory, CONFIG_NAME)
+        write_json(config_path, settings)
+        return (*paths, config_path)
+
+    def _save_files(self, directory):
+        return (self.save_vocabulary(directory),)
+
+    def _settings(self):
+        """What tokenizer_config.json keeps, or None if there is to be none."""
+        return {} if self.max_len == UNLIMITED else {'max_len': self.max_len}
+
+    # -- tokens and ids -------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def vocab(self):
+        """All tokens, with this tokenizer's ids.
+
+        Returns
+        -------
+        gluonnlp.vocab.Vocab
+        """
+
+    def __len__(self):
+        return len(self.vocab)
+
+    def __call__(self, text):
+        """Tokens of `text`, as GluonNLP's tokenizers are called."""
+        return self.tokenize(text)
+
+    def _roles(self):
+        """The special tokens by their roles."""
+        if self._found_roles is None:
+            self._found_roles = self._find_roles()
+        return self._found_roles
+
+    def _find_roles(self):
+        return {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
+
+    def tokenize(self, text):
+        """List of the pieces of `text`, without special tokens.
+
+        Raises
+        ------
+        InputError
+            If `text` isn't a str.
+        """
+        return self._pieces([text])[0].tokens()
+
+    def tokenize_with_offsets(self, text):
+        """Pieces of `text` with the places that they come from.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of (str, (int, int))
+            The piece and its start and end: ``text[start:end]`` holds all it was made of, stripped
+            accents included. A character whose bytes are in several pieces belongs to each of them.
+        """
+        (pieces,) = self._pieces([text])
+        return list(zip(pieces.tokens(), pieces.offsets()))
+
+    def convert_tokens_to_ids(self, tokens):
+        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning.
+
+        Raises
+        ------
+        InputError
+            If a token isn't in the vocabulary, and there is no unknown token to take its place.
+        """
+        if isinstance(tokens, str):
+            return self._id_of(tokens)
+        ids = [self._id_of(token) for token in tokens]
+        warn_if_long(len(ids), self.max_len)
+        return ids
+
+    def convert_ids_to_tokens(self, ids, skip_special_tokens=False):
+        """Tokens of a sequence of ids, or the token of one.
+
+        Parameters
+        ----------
+        ids : sequence of int, np.ndarray, mx.nd.NDArray, or int
+        skip_special_tokens : bool
+            Whether to leave out special tokens.
+
+        Raises
+        ------
+        InputError
+            If an id isn't in the vocabulary.
+        """
+        if hasattr(ids, 'asnumpy'):
+            ids = ids.asnumpy()
+        if np.ndim(ids) == 0:
+            return self._token_of(_as_id(ids))
+        ids = [_as_id(i) for i in ids]
+        if skip_special_tokens:
+            special = self._special_ids()
+            ids = [i for i in ids if i not in special]
+        return [self._token_of(i) for i in ids]
+
+    def _special_ids(self):
+        return {self._id_of(token) for token in self._roles().values() if token is not None}
+
+    def _id_of(self, token):
+        return self.vocab[token]
+
+    def _token_of(self, place):
+        tokens = self.vocab.idx_to_token
+        if not 0 <= place < len(tokens):
+            raise self._unknown_id(place)
+        return tokens[place]
+
+    def _unknown_id(self, place):
+        return InputError(f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}')
+
+    @abc.abstractmethod
+    def decode(self, ids, skip_special_tokens=False):
+        """Text of a sequence of ids.
+
+        Parameters
+        ----------
+        ids : sequence of int, np.ndarray or mx.nd.NDArray
+        skip_special_tokens : bool
+            Whether to leave out special tokens.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If an id isn't in the vocabulary.
+        """
+
+    # -- texts ----------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def _pieces(self, texts):
+        """The `Pieces` of each text."""
+
+    def encode(self, text, pair=None, max_length=None, add_special_tokens=True):
+        """Ids of a text or a pair, with the special tokens that the model expects around them.
+
+        BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
+        none. A pair without any piece (an empty string) is left out together with its [SEP], as
+        GluonNLP's BERTSentenceTransform and the original ``run_classifier.py`` do.
+
+        Parameters
+        ----------
+        text : str
+        pair : str, optional
+        max_length : int, optional
+            Most ids that the result may have, special tokens included. A text is cut at its end;
+            of a pair the longer one loses its last piece until both fit, the second one at equal
+            lengths. ``truncated`` of the result says how many pieces were lost.
+            Without it nothing is cut, and more than `max_len` ids log a warning.
+        add_special_tokens : bool
+
+        Returns
+        -------
+        Encoding
+            The list of the ids.
+
+        Raises
+        ------
+        InputError
+            If a text isn't a str, or `max_length` has no room for the special tokens.
+        """
+        pairs = None if pair is None else [pair]
+        return self._rows([text], pairs, max_length, self._around(add_special_tokens))[0]
+
+    def encode_batch(
+        self,
+        texts,
+        pairs=None,
+        max_length=None,
+        pad=True,
+        round_to=None,
+        add_special_tokens=True,
+    ):
+        """Ids of many texts or pairs, see :meth:`encode`.
+
+        Parameters
+        ----------
+        texts : list of str
+        pairs : list of str, optional
+            As many as `texts`.
+        max_length : int, optional
+            Most ids a row, special tokens included.
+        pad : bool
+            Whether to pad all rows to the length of the longest one. Language models without a
+            padding token are padded with id 0.
+        round_to : int, optional
+            Round the padded length up to a multiple of this, but not over `max_length`; with
+            ``round_to=max_length`` every batch has the same length.
+        add_special_tokens : bool
+
+        Returns
+        -------
+        BatchEncoding
+
+        Raises
+        ------
+        InputError
+            As :meth:`encode`; also if `texts` is one str, or `pairs` has another length, or
+            `round_to` isn't positive, or padding is needed and the vocabulary has no padding token.
+        """
+        frames = self._around(add_special_tokens)
+        return self._batch(texts, pairs, max_length, pad, round_to, frames)
+
+    def _around(self, add_special_tokens):
+        """The special tokens around a text and around a pair."""
+        if add_special_tokens:
+            return self._frames
+        return tuple(frame.without_tokens() for frame in self._frames)
+
+    def _batch(self, texts, pairs, max_length, pad, round_to, frames):
+        texts = list_of_texts(texts, 'texts')
+        if pairs is not None:
+            pairs = list_of_texts(pairs, 'pairs')
+            if len(pairs) != len(texts):
+                raise InputError(f'{len(texts)} texts but {len(pairs)} pairs; give as many of both')
+        if round_to is not None and round_to < 1:
+            raise InputError(f'round_to is {round_to}; it must be at least 1')
+        rows = self._rows(texts, pairs, max_length, frames)
+        if not pad:
+            return BatchEncoding(rows, None, None)
+        length = max(map(len, rows), default=0)
+        if round_to is not None:
+            length = -(-length // round_to) * round_to
+            if max_length is not None:
+                length = min(length, max_length)
+        pad_id = self.pad_token_id
+        if pad_id is None:
+            pad_id = self._default_pad_id
+        if pad_id is None and any(len(row) < length for row in rows):
+            raise InputError(
+                'the vocabulary names no padding token, so a batch of different lengths '
+                "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
+            )
+        return BatchEncoding(rows, length, pad_id or 0)
+
+    def _rows(self, texts, pairs, max_length, frames):
+        """An Encoding for each text or pair."""
+        if max_length is not None:
+            needed = frames[0 if pairs is None else 1].size
+            if max_length < needed:
+                raise InputError(
+                    f'max_length is {max_length}; {"a text" if pairs is None else "a pair"} needs '
+                    f'at least {needed} for its special tokens'
+                )
+        pieces = self._pieces(texts if pairs is None else [*texts, *pairs])
+        rows = []
+        for number in range(len(texts)):
+            parts = pieces[number :: len(texts)]
+            frame = frames[len(parts) - 1 if parts[-1].ids else 0]
+            lengths = sizes = [len(part.ids) for part in parts]
+            if max_length is not None:
+                lengths = _cut(sizes, max_length - frame.size)
+                if not lengths[-1]:
+                    frame = frames[0]
+            rows.append(Encoding(frame, parts, lengths, sum(sizes) - sum(lengths)))
+        if max_length is None:
+            warn_if_long(max(map(len, rows), default=0), self.max_len)
+        return rows
+
+
+def _as_id(value):
+    """An id as an int; NDArrays have floats by default."""
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f'{value!r} is no token id')
+
+
+def _cut(sizes, room):
+    """Lengths to which a text or a pair is cut to fit `room`.
+
+    Of a pair the longer one loses a piece at a time, at equal lengths the second one
+    (``_truncate_seq_pair`` of the original ``run_classifier.py``, and of GluonNLP's
+    BERTSentenceTransform).
+    """
+    if len(sizes) == 1:
+        return [min(sizes[0], room)]
+    first, second = sizes
+    while first + second > room:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return [first, second]

@@ -1,0 +1,288 @@
+"""The ids of a data set's texts, with the vocabulary that was counted in it.
+
+Source: ``data_utils.py`` of kimiyoung/transformer-xl (Dai et al., 2019), in the form of
+pytorch-pretrained-bert 0.6.2.
+"""
+
+import glob
+import os
+import zipfile
+
+import numpy as np
+
+from model_zoo.checkpoint.pickles import read_pickle
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.tasks.language_model.iterators import (
+    LMMultiFileIterator,
+    LMOrderedIterator,
+    LMShuffledIterator,
+)
+from model_zoo.tokenization.words import to_fields
+from model_zoo.util.files import atomic_write
+
+from .tokenizer import TransfoXLTokenizer
+
+__all__ = ['TransfoXLCorpus', 'get_lm_corpus']
+
+CORPUS_NAME = 'corpus.npz'
+_ORIGINAL_CORPUS_NAMES = ('corpus.bin', 'cache.pt', 'cache.pkl')
+_SPLITS = ('train', 'valid', 'test')
+
+# The originals' classes, of which pickled corpora hold instances
+_CLASSES = (
+    'data_utils.Corpus',
+    'vocabulary.Vocab',
+    'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLCorpus',
+    'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLTokenizer',
+)
+
+
+class _Dataset:
+    """How the original reads one of its data sets."""
+
+    def __init__(self, tokenizer, counted=_SPLITS, cutoffs=(), ordered=True, **encoding):
+        self.tokenizer, self.encoding = tokenizer, encoding  # arguments of the class, of its method
+        self.counted, self.cutoffs, self.ordered = counted, cutoffs, ordered
+
+
+_EOS = {'special': ['<eos>']}
+_LM1B_WORDS = '1b_word_vocab.txt'
+_DATASETS = {
+    'ptb': _Dataset({**_EOS, 'lower_case': True}),
+    'wt2': _Dataset(_EOS),
+    'wt103': _Dataset(_EOS, counted=('train',), cutoffs=(20000, 40000, 200000)),
+    'enwik8': _Dataset({}, add_eos=False),
+    'text8': _Dataset({}, add_eos=False),
+    # the training text is many files, which are read one at a time
+    'lm1b': _Dataset(
+        {}, counted=(), cutoffs=(60000, 100000, 640000), ordered=False, add_double_eos=True
+    ),
+}
+_LM1B_TRAIN = os.path.join(
+    '1-billion-word-language-modeling-benchmark-r13output',
+    'training-monolingual.tokenized.shuffled',
+    'news.en-*',
+)
+
+
+class TransfoXLCorpus:
+    """The ids of a data set's training, validation and test text, with their vocabulary.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Of :class:`TransfoXLTokenizer`.
+
+    Attributes
+    ----------
+    vocab : TransfoXLTokenizer
+    dataset : str or None
+    train, valid, test : np.ndarray, list or None
+        int32, shape (tokens,). For 'lm1b', a list of files and two lists of sentences.
+    """
+
+    def __init__(self, *args, **kwargs):
+        self.vocab = TransfoXLTokenizer(*args, **kwargs)
+        self.dataset = None
+        self.train = self.valid = self.test = None
+
+    @property
+    def cutoffs(self):
+        """The originals' cutoffs for the data set, as far as the vocabulary reaches."""
+        cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
+        return [place for place in cutoffs if place < len(self.vocab)]
+
+    def build_corpus(self, path, dataset):
+        """Count, build the vocabulary and encode.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Folder of ``train.txt``, ``valid.txt`` and ``test.txt``; of 'lm1b', with the
+            benchmark's folder in place of ``train.txt``.
+        dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
+            Says which texts are counted, and how lines end.
+
+        Raises
+        ------
+        UnknownNameError
+            If the data set isn't known.
+        InputError
+            If a file can't be read, or has words without ids.
+        """
+        self.dataset, rules = _checked_dataset(dataset), _DATASETS[dataset]
+        files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
+        for split in rules.counted:
+            self.vocab.count_file(files[split])
+        self.vocab.build_vocab()
+        for split in _SPLITS:
+            if dataset == 'lm1b' and split == 'train':
+                self.train = sorted(glob.glob(os.path.join(path, _LM1B_TRAIN)))
+                if not self.train:
+                    raise InputError(f'no files {os.path.join(path, _LM1B_TRAIN)!r}')
+            else:
+                ids = self.vocab.encode_file(files[split], rules.ordered, **rules.encoding)
+                setattr(self, split, ids)
+
+    def get_iterator(self, split, *args, **kwargs):
+        """Batches of a text, see :mod:`model_zoo.tasks.language_model.iterators`.
+
+        Parameters
+        ----------
+        split : {'train', 'valid', 'test'}
+        *args, **kwargs
+            ``bsz, bptt, ext_len``.
+
+        Returns
+        -------
+        LMOrderedIterator, LMShuffledIterator or LMMultiFileIterator
+            The last two for 'lm1b', whose training files are shuffled.
+
+        Raises
+        ------
+        UnknownNameError
+            If there's no such split.
+        InputError
+            If it isn't there yet.
+        """
+        if split not in _SPLITS:
+            raise UnknownNameError.of('split', split, _SPLITS)
+        data = getattr(self, split)
+        if data is None:
+            raise InputError(f'the corpus has no {split} text; build_corpus makes it')
+        if isinstance(data, np.ndarray):
+            return LMOrderedIterator(data, *args, **kwargs)
+        if split == 'train':
+            return LMMultiFileIterator(data, self.vocab, *args, shuffle=True, **kwargs)
+        return LMShuffledIterator(data, *args, **kwargs)
+
+    def save_pretrained(self, directory):
+        """Write ``vocab.json`` and ``corpus.npz``, for :meth:`from_pretrained`.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            Made where it is missing.
+
+        Returns
+        -------
+        tuple of str
+            Paths of both files.
+        """
+        (vocab_path,) = self.vocab.save_pretrained(directory)
+        path = os.path.join(os.fspath(directory), CORPUS_NAME)
+        arrays = {'dataset': np.array(self.dataset or '')}
+        for split in _SPLITS:
+            data = getattr(self, split)
+            if isinstance(data, list) and not (data and isinstance(data[0], str)):
+                arrays[f'{split}_lengths'] = np.array([len(sentence) for sentence in data], int)
+                data = np.concatenate([np.empty(0, np.int32), *data])
+            if data is not None:
+                arrays[split] = np.asarray(data)
+        with atomic_write(path, 'wb') as file:
+            np.savez(file, **arrays)
+        return vocab_path, path
+
+    @classmethod
+    def from_pretrained(cls, directory, **kwargs):
+        """Read a corpus.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            With the files of :meth:`save_pretrained`, or with the originals' ``vocab.bin`` and
+            ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is.
+        **kwargs
+            Arguments of :class:`TransfoXLTokenizer`, which win over what the files say.
+
+        Returns
+        -------
+        TransfoXLCorpus
+
+        Raises
+        ------
+        InputError, CheckpointError
+            If there are no such files, or a pickle asks for more than plain data.
+        """
+        folder = os.fspath(directory)
+        names = [CORPUS_NAME, *_ORIGINAL_CORPUS_NAMES]
+        paths = (os.path.join(folder, name) for name in names)
+        path = next(filter(os.path.isfile, paths), None)
+        if path is None:
+            raise InputError(f'no corpus in {folder!r}: looked for {", ".join(names)}')
+        found = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
+        if not isinstance(found, dict):
+            found = getattr(found, '__dict__', {})
+        corpus = cls()
+        if found.get('vocab') is not None:
+            corpus.vocab = TransfoXLTokenizer.from_fields(to_fields(found['vocab'], path), kwargs)
+        else:
+            corpus.vocab = TransfoXLTokenizer.from_pretrained(folder, **kwargs)
+        if found.get('dataset'):
+            corpus.dataset = _checked_dataset(found['dataset'])
+        for split in _SPLITS:
+            setattr(corpus, split, _checked_ids(found.get(split), split, path))
+        return corpus
+
+
+def get_lm_corpus(datadir, dataset):
+    """Make the corpus of a data set, with the options that the original has for it.
+
+    Parameters
+    ----------
+    datadir : str or os.PathLike
+        See :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
+    dataset : str
+
+    Returns
+    -------
+    TransfoXLCorpus
+        To be kept by its ``save_pretrained``, where counting and encoding takes long.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        As :meth:`TransfoXLCorpus.build_corpus`.
+    """
+    options = dict(_DATASETS[_checked_dataset(dataset)].tokenizer)
+    if dataset == 'lm1b':
+        options['vocab_file'] = os.path.join(datadir, _LM1B_WORDS)
+    corpus = TransfoXLCorpus(**options)
+    corpus.build_corpus(datadir, dataset)
+    return corpus
+
+
+def _checked_dataset(name):
+    if name not in _DATASETS:
+        raise UnknownNameError.of('data set', name, _DATASETS)
+    return name
+
+
+def _checked_ids(data, split, path):
+    """A text's ids as int32, of all lines or of each; or the files of a text."""
+    if data is None:
+        return None
+    if isinstance(data, list) and data and isinstance(data[0], str):
+        return data
+    try:
+        if isinstance(data, list) and (not data or np.ndim(data[0])):
+            return [np.asarray(sentence).astype(np.int32, casting='same_kind') for sentence in data]
+        return np.asarray(data).astype(np.int32, casting='same_kind')
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f'{path!r}: its {split} text is no list of ids: {error}') from None
+
+
+def _read_npz(path):
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = dict(file)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise CheckpointError(f'{path!r} is not a readable corpus: {error}') from error
+    for split in _SPLITS:
+        lengths = found.get(f'{split}_lengths')
+        if lengths is not None:
+            found[split] = np.split(found[split], np.cumsum(lengths))[:-1]
+        elif split in found and found[split].dtype.kind == 'U':
+            found[split] = found[split].tolist()
+    found['dataset'] = str(found.get('dataset', ''))
+    return found
