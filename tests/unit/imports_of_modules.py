@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import model_zoo
 
-__all__ = ['ROOT', 'Import', 'children', 'circles', 'module_name', 'modules', 'parse']
+__all__ = ['ROOT', 'Import', 'children', 'circles', 'modules', 'parse']
 
 ROOT = pathlib.Path(model_zoo.__file__).parent.parent
 

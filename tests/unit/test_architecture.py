@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from imports_of_modules import ROOT, children, circles, module_name, modules, parse
+from imports_of_modules import ROOT, children, circles, modules, parse
 
 from model_zoo.families import FAMILIES
 
