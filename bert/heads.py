@@ -3,7 +3,8 @@
 Each head is called with ``(words, token_types, valid_length)`` and, optionally, labels. Without
 labels it returns scores; with labels it returns the loss, the mean over the labels that aren't -1.
 The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with GluonNLP's
-``valid_length`` in the place of the attention mask.
+``valid_length`` in the place of the attention mask. Every head also takes a `head_mask`, as
+`BertModel` does.
 """
 
 from dataclasses import replace
@@ -11,6 +12,7 @@ from dataclasses import replace
 import mxnet as mx
 from mxnet.gluon import nn
 
+from model_zoo.blocks.task import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 from model_zoo.layers.precision import Dense
@@ -32,16 +34,14 @@ __all__ = [
 def _check_labels(name, labels, like, axes, size=None):
     """Raise InputError unless `labels` has the first `axes` sizes of `like`, and classes < `size`.
     """
-    if labels is None or isinstance(labels, mx.sym.Symbol):
-        return
-    if not isinstance(like, mx.nd.NDArray):  # a symbol, or the check of the inputs will refuse it
+    if labels is None or isinstance(like, mx.sym.Symbol):  # in a graph there are no values
         return
     check_shape(name, labels, like.shape[:axes])
     if size is not None:
         check_range(name, labels, -1, size)
 
 
-class BertTask(BertBlock):
+class BertTask(TaskMixin, BertBlock):
     """A `BertModel` with something on top.
 
     Parameters
@@ -54,34 +54,33 @@ class BertTask(BertBlock):
     """
 
     backbone = 'bert'
-    #: parts of BertModel that the head needs
+    model_class = BertModel
     parts = {'use_pooler': False}
 
     def __init__(self, bert, prefix=None, params=None, **options):
-        is_model = isinstance(bert, BertModel)
-        super().__init__(bert.config if is_model else bert, prefix=prefix, params=params)
-        with self.name_scope():
-            if not is_model:
-                bert = BertModel(self.config, **{**self.parts, **options})
-            elif options:
-                raise InputError(f'{", ".join(options)}: set this where the BertModel is made')
-            self._check_parts(bert)
-            self.bert = bert
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self._check_parts()
         # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
-        self.config.pruned_heads = bert.config.pruned_heads
+        self.config.pruned_heads = self.base.config.pruned_heads
 
-    def _check_parts(self, bert):
+    def _check_parts(self):
         has = {
-            'use_pooler': bert.has_pooler,
-            'use_decoder': bert.has_decoder,
-            'use_classifier': bert.has_classifier,
+            'use_pooler': self.base.has_pooler,
+            'use_decoder': self.base.has_decoder,
+            'use_classifier': self.base.has_classifier,
         }
         lacking = [name for name, needed in self.parts.items() if needed and not has[name]]
         if lacking:
             raise InputError(
-                f'{type(self).__name__} needs a BertModel with '
+                f'{type(self).__name__} needs a {self.model_class.__name__} with '
                 + ', '.join(f'{name}=True' for name in lacking)
             )
+
+    def _set_num_labels(self, num_labels):
+        if num_labels is not None:
+            # a new configuration, which checks the value
+            self.config.num_labels = replace(self.config, num_labels=num_labels).num_labels
+        self.num_labels = self.config.num_labels
 
     def _dense(self, units, prefix='classifier_'):
         """The head's dense layer."""
@@ -93,58 +92,12 @@ class BertTask(BertBlock):
             prefix=prefix,
         )
 
-    def _set_num_labels(self, num_labels):
-        if num_labels is not None:
-            # a new configuration, which checks the value
-            self.config.num_labels = replace(self.config, num_labels=num_labels).num_labels
-        self.num_labels = self.config.num_labels
-
-    def _set_dropout(self, dropout):
+    def _make_classifier(self, units, dropout):
+        """The head's dense layer as `classifier`, and the `dropout` before it."""
         self.dropout_rate = self.config.hidden_dropout_prob if dropout is None else dropout
-        self.dropout = nn.Dropout(self.dropout_rate)
-
-    def _encode(self, words, token_types, valid_length, masked_positions, head_mask, probes):
-        """Run BERT; returns its outputs by name."""
-        bert = self.bert
-        outputs = bert(words, token_types, valid_length, masked_positions, head_mask, probes)
-        named = {}
-        if probes is not None:
-            outputs, named['heads'] = outputs
-        names = ['sequence']
-        names += ['attentions'] if bert.output_attentions else []
-        names += ['pooled'] if bert.has_pooler else []
-        names += ['next_sentence'] if bert.has_classifier else []
-        names += ['masked_lm'] if bert.has_decoder else []
-        outputs = [outputs] if len(names) == 1 else outputs
-        named.update(zip(names, outputs))
-        if bert.output_all_encodings:
-            named['sequence'] = named['sequence'][-1]
-        return named
-
-    def hybrid_forward(self, F, words, token_types=None, valid_length=None, *inputs):
-        *own, head_mask, probes = inputs
-        positions = own.pop(0) if self.takes_positions else None
-        flat = self._flat(F, words, token_types, valid_length)
-        encoded = self._encode(*flat, positions, head_mask, probes)
-        # a head has its _scores(F, encoded, words), from BERT's outputs by name
-        result = self._scores(F, encoded, words)
-        if own[0] is not None:
-            result = self._loss(F, result, valid_length, *own)
-        return self._result(result, encoded)
-
-    def _flat(self, F, words, token_types, valid_length):
-        """The inputs as `BertModel` takes them."""
-        return words, token_types, valid_length
-
-    def _loss(self, F, scores, valid_length, labels):
-        """The loss of `_scores`; the head's own inputs but the positions come last."""
-        return cross_entropy(F, scores, labels)
-
-    @staticmethod
-    def _result(result, encoded):
-        if 'attentions' in encoded:
-            result = [result, encoded['attentions']]
-        return (result, encoded['heads']) if 'heads' in encoded else result
+        with self.name_scope():
+            self.dropout = nn.Dropout(self.dropout_rate)
+            self.classifier = self._dense(units)
 
 
 class BertForPreTraining(BertTask):
@@ -152,15 +105,10 @@ class BertForPreTraining(BertTask):
 
     Inputs
     ------
-    words, token_types, valid_length
-        See `BertModel`.
-    masked_positions : (batch, positions), optional
-        Where to predict words; None means everywhere.
-    masked_lm_labels : (batch, positions), optional
-        Word ids; -1 is left out. Without masked positions: (batch, length).
-    next_sentence_label : (batch,), optional
-        0: the second sentence follows the first; 1: it's a random one.
-    head_mask : (heads,) or (layers, heads), optional
+    words, token_types, valid_length, masked_positions, masked_lm_labels, head_mask
+        See `BertForMaskedLM`.
+    next_sentence_label
+        See `BertForNextSentencePrediction`.
 
     Outputs
     -------
@@ -169,7 +117,6 @@ class BertForPreTraining(BertTask):
     """
 
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
-    takes_positions = True
 
     def __call__(
         self,
@@ -180,29 +127,36 @@ class BertForPreTraining(BertTask):
         masked_lm_labels=None,
         next_sentence_label=None,
         head_mask=None,
-        probes=None,
     ):
         if (masked_lm_labels is None) != (next_sentence_label is None):
             raise InputError('give both masked_lm_labels and next_sentence_label, or neither')
-        _check_labels(
-            'masked_lm_labels',
-            masked_lm_labels,
-            words if masked_positions is None else masked_positions,
-            2,
-            self.config.vocab_size,
-        )
+        self.check_inputs(words, token_types, valid_length, masked_positions)
+        places = words if masked_positions is None else masked_positions
+        _check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
         _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
-        specific = [masked_positions, masked_lm_labels, next_sentence_label]
-        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
+        return super().__call__(
+            words, token_types, valid_length, masked_positions, masked_lm_labels,
+            next_sentence_label, self.full_head_mask(head_mask),
+        )  # fmt: skip
 
-    def _scores(self, F, encoded, words):
-        return [encoded['masked_lm'], encoded['next_sentence']]
-
-    def _loss(self, F, scores, valid_length, masked_lm_labels, next_sentence_label):
-        masked_lm, next_sentence = scores
-        return cross_entropy(F, masked_lm, masked_lm_labels) + cross_entropy(
-            F, next_sentence, next_sentence_label
-        )
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        if masked_lm_labels is None:
+            result = [encoded.masked_lm, encoded.next_sentence]
+        else:
+            result = cross_entropy(F, encoded.masked_lm, masked_lm_labels)
+            result = result + cross_entropy(F, encoded.next_sentence, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForMaskedLM(BertTask):
@@ -210,13 +164,10 @@ class BertForMaskedLM(BertTask):
 
     Inputs
     ------
-    words, token_types, valid_length
+    words, token_types, valid_length, masked_positions, head_mask
         See `BertModel`.
-    masked_positions : (batch, positions), optional
-        Where to predict words; None means everywhere.
     masked_lm_labels : (batch, positions), optional
         Word ids; -1 is left out. Without masked positions: (batch, length).
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -224,7 +175,6 @@ class BertForMaskedLM(BertTask):
     """
 
     parts = {'use_pooler': False, 'use_decoder': True}
-    takes_positions = True
 
     def __call__(
         self,
@@ -234,20 +184,30 @@ class BertForMaskedLM(BertTask):
         masked_positions=None,
         masked_lm_labels=None,
         head_mask=None,
-        probes=None,
     ):
-        _check_labels(
-            'masked_lm_labels',
-            masked_lm_labels,
-            words if masked_positions is None else masked_positions,
-            2,
-            self.config.vocab_size,
-        )
-        specific = [masked_positions, masked_lm_labels]
-        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
+        self.check_inputs(words, token_types, valid_length, masked_positions)
+        places = words if masked_positions is None else masked_positions
+        _check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
+        return super().__call__(
+            words, token_types, valid_length, masked_positions, masked_lm_labels,
+            self.full_head_mask(head_mask),
+        )  # fmt: skip
 
-    def _scores(self, F, encoded, words):
-        return encoded['masked_lm']
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        result = encoded.masked_lm
+        if masked_lm_labels is not None:
+            result = cross_entropy(F, result, masked_lm_labels)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForNextSentencePrediction(BertTask):
@@ -255,11 +215,10 @@ class BertForNextSentencePrediction(BertTask):
 
     Inputs
     ------
-    words, token_types, valid_length
+    words, token_types, valid_length, head_mask
         See `BertModel`.
     next_sentence_label : (batch,), optional
         0: the second sentence follows the first; 1: it's a random one.
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -275,15 +234,26 @@ class BertForNextSentencePrediction(BertTask):
         valid_length=None,
         next_sentence_label=None,
         head_mask=None,
-        probes=None,
     ):
+        self.check_inputs(words, token_types, valid_length)
         _check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
-        return self._check_and_run(
-            words, token_types, valid_length, [next_sentence_label], head_mask, probes
-        )
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, next_sentence_label, head_mask)
 
-    def _scores(self, F, encoded, words):
-        return encoded['next_sentence']
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = encoded.next_sentence
+        if next_sentence_label is not None:
+            result = cross_entropy(F, result, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForSequenceClassification(BertTask):
@@ -299,10 +269,9 @@ class BertForSequenceClassification(BertTask):
 
     Inputs
     ------
-    words, token_types, valid_length
+    words, token_types, valid_length, head_mask
         See `BertModel`.
     labels : (batch,), optional
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -317,43 +286,46 @@ class BertForSequenceClassification(BertTask):
     ):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._set_num_labels(num_labels)
-        with self.name_scope():
-            self._set_dropout(dropout)
-            self.classifier = self._dense(self.num_labels)
+        self._make_classifier(self.num_labels, dropout)
 
     def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
+        self, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
+        self.check_inputs(words, token_types, valid_length)
         if self.num_labels > 1:
             _check_labels('labels', labels, words, 1, self.num_labels)
         else:
             column = isinstance(labels, mx.nd.NDArray) and labels.shape[1:] == (1,)
             _check_labels('labels', labels.reshape((-1,)) if column else labels, words, 1)
-        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
 
-    def _scores(self, F, encoded, words):
-        return self.classifier(self.dropout(encoded['pooled']))
-
-    def _loss(self, F, scores, valid_length, labels):
-        loss = mean_squared_error if self.num_labels == 1 else cross_entropy
-        return loss(F, scores, labels)
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = self.classifier(self.dropout(encoded.pooled))  # (B, labels)
+        if labels is not None:
+            loss = mean_squared_error if self.num_labels == 1 else cross_entropy
+            result = loss(F, result, labels)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForMultipleChoice(BertTask):
     """The best of several continuations; any number of choices.
 
+    Parameters
+    ----------
+    bert, dropout
+        See `BertForSequenceClassification`.
+
     Inputs
     ------
     words, token_types : (batch, choices, length)
     valid_length : (batch, choices), optional
+    head_mask
+        See `BertModel`.
     labels : (batch,), optional
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -365,33 +337,32 @@ class BertForMultipleChoice(BertTask):
 
     def __init__(self, bert, dropout=None, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
-        with self.name_scope():
-            self._set_dropout(dropout)
-            self.classifier = self._dense(1)
+        self._make_classifier(1, dropout)
 
     def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
+        self, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
-        choices = words.shape[1] if isinstance(words, mx.nd.NDArray) and words.ndim > 1 else None
+        self.check_inputs(words, token_types, valid_length)
+        choices = None if isinstance(words, mx.sym.Symbol) else words.shape[1]
         _check_labels('labels', labels, words, 1, choices)
-        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
 
-    def _flat(self, F, words, token_types, valid_length):
-        words = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
-        token_types = None if token_types is None else F.reshape(token_types, shape=(-3, 0))
-        valid_length = None if valid_length is None else F.reshape(valid_length, shape=(-1,))
-        return words, token_types, valid_length
-
-    def _scores(self, F, encoded, words):
-        scores = self.classifier(self.dropout(encoded['pooled']))  # (B * choices, 1)
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        flat = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
+        if token_types is not None:
+            token_types = F.reshape(token_types, shape=(-3, 0))
+        if valid_length is not None:
+            valid_length = F.reshape(valid_length, shape=(-1,))
+        encoded = self.encode(flat, token_types, valid_length, None, head_mask)
+        scores = self.classifier(self.dropout(encoded.pooled))  # (B * choices, 1)
         scores = F.reshape(scores, shape=(-1,))
-        return F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        if labels is not None:
+            result = cross_entropy(F, result, labels)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForTokenClassification(BertTask):
@@ -399,19 +370,15 @@ class BertForTokenClassification(BertTask):
 
     Parameters
     ----------
-    bert : BertConfig or BertModel
-    num_labels : int, optional
-        Default: the configuration's.
-    dropout : float, optional
-        Rate on the encoder's output. Default: the configuration's ``hidden_dropout_prob``.
+    bert, num_labels, dropout
+        See `BertForSequenceClassification`; the dropout is on the encoder's output.
 
     Inputs
     ------
-    words, token_types, valid_length
+    words, token_types, valid_length, head_mask
         See `BertModel`.
     labels : (batch, length), optional
         -1 where there is none: at special tokens, inner pieces, and padding.
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -423,35 +390,32 @@ class BertForTokenClassification(BertTask):
     ):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._set_num_labels(num_labels)
-        with self.name_scope():
-            self._set_dropout(dropout)
-            self.classifier = self._dense(self.num_labels)
+        self._make_classifier(self.num_labels, dropout)
 
     def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        labels=None,
-        head_mask=None,
-        probes=None,
+        self, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
+        self.check_inputs(words, token_types, valid_length)
         _check_labels('labels', labels, words, 2, self.num_labels)
-        return self._check_and_run(words, token_types, valid_length, [labels], head_mask, probes)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
 
-    def _scores(self, F, encoded, words):
-        return self.classifier(self.dropout(encoded['sequence']))
-
-    def _loss(self, F, scores, valid_length, labels):
-        if valid_length is not None:  # padding has no label, whatever the labels say
-            labels = F.SequenceMask(
-                F.transpose(labels, axes=(1, 0)),
-                sequence_length=F.cast(valid_length, 'float32'),
-                use_sequence_length=True,
-                value=-1,
-            )
-            labels = F.transpose(labels, axes=(1, 0))
-        return cross_entropy(F, scores, labels)
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
+        if labels is not None:
+            if valid_length is not None:  # padding has no label, whatever the labels say
+                labels = F.SequenceMask(
+                    F.transpose(labels, axes=(1, 0)),
+                    sequence_length=F.cast(valid_length, 'float32'),
+                    use_sequence_length=True,
+                    value=-1,
+                )
+                labels = F.transpose(labels, axes=(1, 0))
+            result = cross_entropy(F, result, labels)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertForQuestionAnswering(BertTask):
@@ -459,11 +423,10 @@ class BertForQuestionAnswering(BertTask):
 
     Inputs
     ------
-    words, token_types, valid_length
+    words, token_types, valid_length, head_mask
         See `BertModel`.
     start_positions, end_positions : (batch,), optional
         Positions outside of the sequence are left out of the loss.
-    head_mask : (heads,) or (layers, heads), optional
 
     Outputs
     -------
@@ -484,22 +447,33 @@ class BertForQuestionAnswering(BertTask):
         start_positions=None,
         end_positions=None,
         head_mask=None,
-        probes=None,
     ):
         if (start_positions is None) != (end_positions is None):
             raise InputError('give both start_positions and end_positions, or neither')
+        self.check_inputs(words, token_types, valid_length)
         _check_labels('start_positions', start_positions, words, 1)
         _check_labels('end_positions', end_positions, words, 1)
-        specific = [start_positions, end_positions]
-        return self._check_and_run(words, token_types, valid_length, specific, head_mask, probes)
+        return super().__call__(
+            words, token_types, valid_length, start_positions, end_positions,
+            self.full_head_mask(head_mask),
+        )  # fmt: skip
 
-    def _scores(self, F, encoded, words):
-        scores = self.span_classifier(encoded['sequence'])  # (B, L, 2)
-        start, end = F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)
-        return [start, end]
-
-    def _loss(self, F, scores, valid_length, start_positions, end_positions):
-        start, end = scores
-        start_loss = span_cross_entropy(F, start, start_positions, valid_length)
-        end_loss = span_cross_entropy(F, end, end_positions, valid_length)
-        return (start_loss + end_loss) / 2
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        start_positions=None,
+        end_positions=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        scores = self.span_classifier(encoded.sequence)  # (B, L, 2)
+        start, end = F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)  # (B, L) each
+        result = [start, end]
+        if start_positions is not None:
+            start_loss = span_cross_entropy(F, start, start_positions, valid_length)
+            end_loss = span_cross_entropy(F, end, end_positions, valid_length)
+            result = (start_loss + end_loss) / 2
+        return self.join_outputs(result, encoded.attentions)

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.blocks.attention_block import AttentionBlock
+from model_zoo.blocks.heads import AttentionBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
@@ -30,15 +30,12 @@ class BertEncoder(HybridBlock):
         Sum of word and token type embeddings.
     valid_length : (batch,) or None
     head_mask : (layers, heads) or None
-    probes : list of (length, batch, heads * head_size), one a layer, or None
-        See `SelfAttention`.
 
     Outputs
     -------
     states : list of (batch, length, units)
         Of all layers; zero behind the valid length.
     attentions : list of (batch, heads, length, length)
-    heads : list of (length, batch, heads * head_size)
     """
 
     def __init__(self, config, prefix=None, params=None):
@@ -69,30 +66,30 @@ class BertEncoder(HybridBlock):
                     )
                     self.layers.add(cell)
 
-    def hybrid_forward(
-        self, F, x, valid_length=None, head_mask=None, probes=None, position_weight=None
-    ):
-        x = F.transpose(x, axes=(1, 0, 2))  # (L, B, C) from here on
-        positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
-        x = F.broadcast_add(x, F.expand_dims(positions, 1))
-        x = self.dropout(self.norm(x))
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, position_weight=None):
+        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight)  # (L, B, C)
         dtype = np.dtype(self.position_weight.dtype).name
         masks = {}  # by number of heads, which differs between layers after pruning
-        states, attentions, heads = [], [], []
+        states, attentions = [], []
         for layer, cell in enumerate(self.layers):
             count = cell.attention.num_heads
             if valid_length is not None and count not in masks:
                 masks[count] = attention_mask(F, valid_length, x, count, dtype)
             layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            probe = None if probes is None else probes[layer]
-            x, attention, head = cell(x, masks.get(count), layer_mask, probe)
+            x, attention = cell(x, masks.get(count), layer_mask)
             states.append(self._finish(F, x, valid_length))
             attentions.append(attention)
-            heads.append(head)
-        return states, attentions, heads
+        return states, attentions
+
+    def _embed(self, F, x, position_weight):
+        """What the first layer gets, of the embeddings (L, B, C)."""
+        positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
+        x = F.broadcast_add(x, F.expand_dims(positions, 1))
+        return self.dropout(self.norm(x))
 
     @staticmethod
     def _finish(F, x, valid_length):
+        """(L, B, C) -> (B, L, C), zero behind the valid length."""
         if valid_length is not None:
             x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
         return F.transpose(x, axes=(1, 0, 2))
@@ -135,19 +132,13 @@ class BertDecoder(MixedPrecision, HybridBlock):
 
 
 class BertBlock(AttentionBlock):
-    """What `BertModel` and the task blocks share: inputs, checks, and the heads' outputs.
-
-    The inputs of every BERT block begin with ``(words, token_types, valid_length)`` and may end
-    with a head mask.
-    """
+    """What `BertModel` and the task blocks share: files, and the checks of inputs."""
 
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
     #: axes of `words`: one more where an example has several texts
     word_axes = 2
-    #: whether the first of the block's own inputs says where to predict words
-    takes_positions = False
     #: the padding of `FeedForward` doesn't belong into files
     stored_as = (
         (r'encoder\.layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
@@ -169,27 +160,42 @@ class BertBlock(AttentionBlock):
     def example_makers(self, batch_size, length, random):
         config = self.config
         rows = (batch_size,) + (2,) * (self.word_axes - 2)
-        layers, heads = config.num_hidden_layers, config.num_attention_heads
+        mask_shape = config.num_layers, config.num_heads
         return {
             'words': lambda: random.randint(0, config.vocab_size, (*rows, length)),
             'token_types': lambda: random.randint(0, config.type_vocab_size, (*rows, length)),
             'valid_length': lambda: random.randint(1, length + 1, rows),
             'masked_positions': lambda: random.randint(0, length, (batch_size, min(4, length))),
-            'head_mask': lambda: random.randint(0, 2, (layers, heads)).astype('float32'),
+            'head_mask': lambda: random.randint(0, 2, mask_shape).astype('float32'),
         }
 
-    def _check_and_run(self, words, token_types, valid_length, specific, head_mask, probes):
-        """Check the inputs and call the block.
+    def check_inputs(self, words, token_types, valid_length, masked_positions=None):
+        """Raise InputError if the inputs can't be right."""
+        if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
+            return
+        check_shape('words', words, (-1,) * self.word_axes)
+        length = words.shape[-1]
+        if length > self.context_length:
+            raise InputError(
+                f'words has length {length}, and the position table of this model ends at '
+                f'{self.context_length}: truncate the text, or split it into windows'
+            )
+        check_ids('words', words, self.config.vocab_size)
+        if token_types is not None:
+            check_shape('token_types', token_types, words.shape)
+            check_ids('token_types', token_types, self.config.type_vocab_size)
+        if valid_length is not None:
+            check_shape('valid_length', valid_length, words.shape[:-1])
+            check_range('valid_length', valid_length, 0, length + 1)
+        if masked_positions is not None:
+            self.check_positions(words, masked_positions)
 
-        `specific` is the list of the inputs that only this kind of block has.
-        """
-        if not isinstance(words, mx.sym.Symbol):
-            bert = self.base
-            bert.check_inputs(words, token_types, valid_length, self.word_axes)
-            if self.takes_positions and specific[0] is not None:
-                bert.check_positions(words, specific[0])
-        inputs = [words, token_types, valid_length, *specific]
-        return self._run(words, inputs, head_mask, probes)
+    def check_positions(self, words, masked_positions):
+        """Raise InputError if `masked_positions` can't be right; `words` have been checked."""
+        if not self.base.has_decoder:
+            raise InputError('masked_positions needs a model with use_decoder=True')
+        check_shape('masked_positions', masked_positions, (words.shape[0], -1))
+        check_range('masked_positions', masked_positions, 0, words.shape[1])
 
 
 class BertModel(BertBlock):
@@ -247,7 +253,9 @@ class BertModel(BertBlock):
     of ``gluonnlp.model.BERTModel``.
     """
 
-    takes_positions = True
+    outputs = ('sequence', 'attentions', 'pooled', 'next_sentence', 'masked_lm')
+    encoder_class = BertEncoder
+    decoder_class = BertDecoder
 
     def __init__(
         self,
@@ -275,16 +283,8 @@ class BertModel(BertBlock):
         initializer = mx.init.Normal(config.initializer_range)
         units = config.hidden_size
         with self.name_scope():
-            self.word_embed = nn.Embedding(
-                config.vocab_size, units, weight_initializer=initializer, prefix='word_embed_'
-            )
-            self.token_type_embed = nn.Embedding(
-                config.type_vocab_size,
-                units,
-                weight_initializer=initializer,
-                prefix='token_type_embed_',
-            )
-            self.encoder = BertEncoder(config, prefix='encoder_')
+            self._make_embeddings(initializer)
+            self.encoder = self.encoder_class(config, prefix='encoder_')
             if use_pooler:
                 self.pooler = Dense(
                     units,
@@ -299,22 +299,41 @@ class BertModel(BertBlock):
                     2, in_units=units, weight_initializer=initializer, prefix='classifier_'
                 )
             if use_decoder:
-                self.decoder = BertDecoder(config, prefix='decoder_')
+                self.decoder = self.decoder_class(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
+    def _make_embeddings(self, initializer):
+        config = self.config
+        sizes = {'word_embed': config.vocab_size, 'token_type_embed': config.type_vocab_size}
+        for name, size in sizes.items():
+            embedding = nn.Embedding(
+                size, config.hidden_size, weight_initializer=initializer, prefix=f'{name}_'
+            )
+            setattr(self, name, embedding)
+
+    def _embed(self, F, words, token_types):
+        """What the encoder gets, (B, L, C)."""
+        if token_types is None:
+            token_types = F.zeros_like(words)
+        return self.word_embed(words) + self.token_type_embed(token_types)
+
+    @property
+    def output_names(self):
+        """What the model returns, in this order."""
+        there = {
+            'attentions': self.output_attentions,
+            'pooled': self.has_pooler,
+            'next_sentence': self.has_classifier,
+            'masked_lm': self.has_decoder,
+        }
+        return [name for name in self.outputs if there.get(name, True)]
+
     def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        head_mask=None,
-        probes=None,
+        self, words, token_types=None, valid_length=None, masked_positions=None, head_mask=None
     ):
-        specific = [masked_positions]
-        return self._check_and_run(
-            words, token_types, valid_length, specific, head_mask, probes
-        )
+        self.check_inputs(words, token_types, valid_length, masked_positions)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, masked_positions, head_mask)
 
     def hybrid_forward(
         self,
@@ -324,31 +343,31 @@ class BertModel(BertBlock):
         valid_length=None,
         masked_positions=None,
         head_mask=None,
-        probes=None,
         word_weight=None,
     ):
-        if token_types is None:
-            token_types = F.zeros_like(words)
         if valid_length is not None:
             valid_length = F.cast(valid_length, 'float32')  # it may be integers, as the ids
-        embedding = self.word_embed(words) + self.token_type_embed(token_types)  # (B, L, C)
-        states, attentions, heads = self.encoder(embedding, valid_length, head_mask, probes)
+        embedding = self._embed(F, words, token_types)  # (B, L, C)
+        states, attentions = self.encoder(embedding, valid_length, head_mask)
         sequence = states[-1]
-        outputs = [states if self.output_all_encodings else sequence]
-        if self.output_attentions:
-            outputs.append(attentions)
+        pooled = next_sentence = masked_lm = None
         if self.has_pooler:
             first = F.slice_axis(sequence, axis=1, begin=0, end=1)  # (B, 1, C)
-            pooled = self.pooler(F.reshape(first, shape=(0, -1)))
-            outputs.append(pooled)
-            if self.has_classifier:
-                outputs.append(self.classifier(pooled))
+            pooled = self.pooler(F.reshape(first, shape=(0, -1)))  # (B, C)
+        if self.has_classifier:
+            next_sentence = self.classifier(pooled)  # (B, 2)
         if self.has_decoder:
+            places = sequence
             if masked_positions is not None:
-                sequence = self._gather(F, sequence, masked_positions)
-            outputs.append(self.decoder(sequence, word_weight))
-        result = outputs[0] if len(outputs) == 1 else outputs
-        return result if probes is None else (result, heads)
+                places = self._gather(F, sequence, masked_positions)  # (B, M, C)
+            masked_lm = self.decoder(places, word_weight)  # (B, M, V)
+        return self.join_outputs(
+            states if self.output_all_encodings else sequence,
+            attentions if self.output_attentions else None,
+            pooled,
+            next_sentence,
+            masked_lm,
+        )
 
     @staticmethod
     def _gather(F, sequence, positions):
@@ -371,30 +390,3 @@ class BertModel(BertBlock):
     def attentions(self):
         """The layers' `SelfAttention`."""
         return [cell.attention for cell in self.encoder.layers]
-
-    # -- inputs ---------------------------------------------------------------------------------
-
-    def check_inputs(self, words, token_types, valid_length, axes=2):
-        """Raise InputError if the inputs can't be right; `axes` is the number of those of words."""
-        check_shape('words', words, (-1,) * axes)
-        length = words.shape[-1]
-        limit = self.config.max_position_embeddings
-        if length > limit:
-            raise InputError(
-                f'words has length {length}, and the position table of this model ends at {limit}: '
-                'truncate the text, or split it into windows'
-            )
-        check_ids('words', words, self.config.vocab_size)
-        if token_types is not None:
-            check_shape('token_types', token_types, words.shape)
-            check_ids('token_types', token_types, self.config.type_vocab_size)
-        if valid_length is not None:
-            check_shape('valid_length', valid_length, words.shape[:-1])
-            check_range('valid_length', valid_length, 0, length + 1)
-
-    def check_positions(self, words, masked_positions):
-        """Raise InputError if `masked_positions` can't be right; `words` have been checked."""
-        if not self.has_decoder:
-            raise InputError('masked_positions needs a model with use_decoder=True')
-        check_shape('masked_positions', masked_positions, (words.shape[0], -1))
-        check_range('masked_positions', masked_positions, 0, words.shape[1])

@@ -12,11 +12,11 @@ __all__ = ['MOVED', 'keep_old_paths']
 #: module of version 0.1 -> modules that have its names now, looked through in this order
 MOVED = {
     'bert.pretraining': ('model_zoo.tasks.pretraining',),
-    'model_zoo.attention_block': ('model_zoo.blocks.attention_block',),
+    'model_zoo.attention_block': ('model_zoo.blocks.heads',),
     'model_zoo.bertology': ('model_zoo.analysis',),
     'model_zoo.block': ('model_zoo.blocks.block', 'model_zoo.util.checks'),
     'model_zoo.cli': ('model_zoo.app.cli',),
-    'model_zoo.config': ('model_zoo.blocks.config',),
+    'model_zoo.config': ('model_zoo.blocks.config', 'model_zoo.blocks.decoder.config'),
     'model_zoo.data': (
         'model_zoo.tasks.batching',
         'model_zoo.tasks.classification',
@@ -27,7 +27,7 @@ MOVED = {
     'model_zoo.data.pretraining': ('model_zoo.tasks.pretraining',),
     'model_zoo.data.squad': ('model_zoo.tasks.squad',),
     'model_zoo.data.vocab': ('model_zoo.tokenization.vocab',),
-    'model_zoo.decoder': ('model_zoo.blocks.decoder.model',),
+    'model_zoo.decoder': ('model_zoo.blocks.decoder.model', 'model_zoo.blocks.decoder.heads'),
     'model_zoo.mirror': ('model_zoo.blocks.mirror',),
 }
 

@@ -2,6 +2,7 @@
 
 import mxnet as mx
 
+from model_zoo.blocks.task import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.util.checks import check_ids, check_range, check_shape
@@ -13,7 +14,7 @@ from .steps import TransfoXLSteps
 __all__ = ['TransfoXLLMHeadModel']
 
 
-class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
+class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     """Transformer-XL with an adaptive softmax.
 
     Parameters
@@ -61,18 +62,14 @@ class TransfoXLLMHeadModel(TransfoXLBlock, GenerationMixin):
     """
 
     backbone = 'transformer'
-    #: the most tokens that the model takes: there is no limit
-    context_length = None
+    model_class = TransfoXLModel
     _steps = None
 
     def __init__(self, transformer, prefix=None, params=None):
-        is_model = isinstance(transformer, TransfoXLModel)
-        config = transformer.config if is_model else transformer
-        super().__init__(config, prefix=prefix, params=params)
+        super().__init__(transformer, prefix=prefix, params=params)
         config = self.config
         weights, projections = initializers(config)
         with self.name_scope():
-            self.transformer = transformer if is_model else TransfoXLModel(config)
             embedding = self.transformer.word_embed
             shared = embedding.projections
             if config.div_val == 1:

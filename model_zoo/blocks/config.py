@@ -5,13 +5,11 @@ import dataclasses
 import json
 import math
 import operator
-from typing import Dict, List, Optional
 
 from ..errors import InputError, ZooError
-from ..layers.activations import check_activation
 from ..util.files import write_json
 
-__all__ = ['AttentionConfig', 'Config', 'DecoderConfig']
+__all__ = ['AttentionConfig', 'Config']
 
 
 @dataclasses.dataclass
@@ -229,101 +227,6 @@ class AttentionConfig(Config):
             if len(merged[layer]) == self.num_heads:
                 raise InputError(f'layer {layer} would be left without heads')
         return {layer: sorted(heads) for layer, heads in merged.items() if heads}
-
-
-@dataclasses.dataclass
-class DecoderConfig(AttentionConfig):
-    """What the configurations of OpenAI's decoders have in common.
-
-    Parameters
-    ----------
-    vocab_size : int
-        Number of tokens, without the special ones.
-    n_special : int
-        Number of special tokens, whose embeddings lie behind the vocabulary's.
-    n_positions : int
-        Length of the position table: the longest sequence that the model takes.
-    n_ctx : int
-        The same, in the originals' files.
-    n_embd : int
-        Units.
-    n_layer : int
-        Number of layers.
-    n_head : int
-        Attention heads a layer; must divide `n_embd`.
-    resid_pdrop, embd_pdrop, attn_pdrop : float
-        Dropout rates on each sub-layer's output, the embedding, and the attention probabilities.
-    layer_norm_epsilon : float
-    initializer_range : float
-        Standard deviation of the normal initializer.
-    pruned_heads : dict of int to list of int, optional
-        Heads that were removed, by layer.
-    """
-
-    vocab_size: int = 0
-    n_special: int = 0
-    n_positions: int = 512
-    n_ctx: int = 512
-    n_embd: int = 768
-    n_layer: int = 12
-    n_head: int = 12
-    resid_pdrop: float = 0.1
-    embd_pdrop: float = 0.1
-    attn_pdrop: float = 0.1
-    layer_norm_epsilon: float = 1e-5
-    initializer_range: float = 0.02
-    pruned_heads: Optional[Dict[int, List[int]]] = None
-
-    #: dropout rate before the multiple choice head
-    mc_pdrop = 0.0
-    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
-
-    def to_format(self, format, architecture):
-        name, fields = super().to_format(format, architecture)
-        if format in ('huggingface', 'pytorch'):  # transformers' vocabulary includes them
-            fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)
-        return name, fields
-
-    def __post_init__(self):
-        super().__post_init__()
-        self._check_positive('vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head')
-        self._check_rate('resid_pdrop', 'embd_pdrop', 'attn_pdrop')
-        self._check_not_negative('layer_norm_epsilon', 'initializer_range')
-        self._check_count('n_special')
-        if self.n_embd % self.n_head:
-            raise InputError(f'n_embd {self.n_embd} is not a multiple of n_head {self.n_head}')
-        check_activation(self.activation)
-        self._check_pruned()
-
-    @property
-    def activation(self):
-        """Name of the feed-forward layer's activation function in the zoo."""
-        raise NotImplementedError
-
-    @property
-    def total_tokens_embeddings(self):
-        """Rows of the embedding: the vocabulary's and the special tokens'."""
-        return self.vocab_size + self.n_special
-
-    @property
-    def num_layers(self):
-        """Number of layers."""
-        return self.n_layer
-
-    @property
-    def num_heads(self):
-        """Attention heads of a layer, before pruning."""
-        return self.n_head
-
-    @property
-    def units(self):
-        """Size of a position's vector."""
-        return self.n_embd
-
-    @property
-    def intermediate_size(self):
-        """Units of the feed-forward layer."""
-        return 4 * self.n_embd
 
 
 def _as_numbers(heads_to_prune):

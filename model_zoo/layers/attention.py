@@ -98,9 +98,6 @@ class SelfAttention(MixedPrecision, HybridBlock):
         See `attention_mask`.
     head_mask : (num_heads,) or None
         Factor of each head's attention probabilities.
-    probe : (length, batch, num_heads * head_size) or None
-        Zeros that are added to the heads' outputs: their gradient is that of the heads' outputs,
-        which autograd would not keep otherwise.
 
     Outputs
     -------
@@ -108,9 +105,11 @@ class SelfAttention(MixedPrecision, HybridBlock):
         After the output projection.
     probabilities : (batch, num_heads, length, length)
         After dropout, as the originals return them.
-    heads : (length, batch, num_heads * head_size)
-        The heads' outputs, before the output projection.
     """
+
+    #: while somebody watches the heads: a function that is given their outputs, (length, batch,
+    #: num_heads * head_size), before the output projection, and returns what takes their place
+    watch = None
 
     def __init__(
         self, units, num_heads, head_size, dropout, initializer, prefix=None, params=None
@@ -168,22 +167,27 @@ class SelfAttention(MixedPrecision, HybridBlock):
         self.proj.weight.set_data(proj_weight.take(index, axis=1).reshape((units, -1)))
         self.proj.bias.set_data(proj_bias)
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
+    def hybrid_forward(self, F, x, mask=None, head_mask=None):
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
-        scores = self.product(
-            F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads
-        )  # (B * heads, L, L)
+        scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
+        probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
+        context = self.product(
+            F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
+        )  # (L, B, inner)
+        return self._project(context), by_head
+
+    def _probabilities(self, F, scores, mask, head_mask):
+        """Of scores (B * heads, queries, keys); in that shape, and (B, heads, queries, keys)."""
         if mask is not None:
             scores = scores + mask
         probabilities = self.dropout(F.softmax(scores, axis=-1))
-        by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
+        by_head = F.reshape(probabilities, shape=(-1, self._num_heads, 0, 0), reverse=True)
         if head_mask is not None:
             by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
-        context = self.product(
-            F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
-        )
-        if probe is not None:
-            context = context + probe
-        return self.proj(context), by_head, context
+        return probabilities, by_head
+
+    def _project(self, context):
+        """The heads' outputs (L, B, inner), shown to who watches them -> (L, B, C)."""
+        return self.proj(context if self.watch is None else self.watch(context))

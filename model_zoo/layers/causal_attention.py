@@ -47,30 +47,21 @@ class CausalSelfAttention(SelfAttention):
     mask : (batch * num_heads, length, past_length + length)
         See `causal_mask`.
     head_mask : (num_heads,) or None
-    probe : (length, batch, num_heads * head_size) or None
     past : (2, batch, num_heads, past_length, head_size) or None
         Keys and values of earlier positions.
 
     Outputs
     -------
-    output, probabilities, heads
+    output, probabilities
         See `SelfAttention`; probabilities are (batch, num_heads, length, past_length + length).
     present : (2, batch, num_heads, past_length + length, head_size)
         `past` with the keys and values of these positions.
     """
 
-    def _split(self, F, qkv):
-        """Query, key and value of (length, batch, 3 * inner): each (batch, heads, length, size).
-        """
-        by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
-        by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
-        parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
-        return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
-
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None, past=None):
+    def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
-        query, key, value = self._split(F, qkv)
+        query, key, value = self._split(F, qkv)  # (B, heads, L, size) each
         if past is None:
             scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         else:
@@ -78,33 +69,34 @@ class CausalSelfAttention(SelfAttention):
                 F.reshape(F.slice_axis(past, axis=0, begin=i, end=i + 1), shape=(-3, 0, 0, 0))
                 for i in range(2)
             )
-            key = F.concat(past_key, key, dim=2)
+            key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
             value = F.concat(past_value, value, dim=2)
             scores = self._batch_dot(F, self._rows(F, query), self._rows(F, key), transpose_b=True)
             scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
-        probabilities = self.dropout(F.softmax(scores + mask, axis=-1))
-        by_head = F.reshape(probabilities, shape=(-1, heads, 0, 0), reverse=True)
-        if head_mask is not None:
-            by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
-            probabilities = F.reshape(by_head, shape=(-3, 0, 0))
+        probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
         if past is None:
             context = self.product(
                 F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
-            )
+            )  # (L, B, inner)
         else:
             context = self._batch_dot(F, probabilities, self._rows(F, value))
             context = F.reshape(context, shape=(-4, -1, heads, 0, 0))  # (B, heads, L, size)
             context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
-        if probe is not None:
-            context = context + probe
-        return self.proj(context), by_head, context, F.stack(key, value, axis=0)
+        return self._project(context), by_head, F.stack(key, value, axis=0)
+
+    def _split(self, F, qkv):
+        """Query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
+        by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
+        by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
+        parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
+        return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
 
     def _batch_dot(self, F, one, two, **options):
         return self.product(F, F.batch_dot, one, two, **options)
 
     @staticmethod
     def _rows(F, x):
-        """(batch, heads, length, size) as (batch * heads, length, size)."""
+        """(B, heads, L, size) as (B * heads, L, size)."""
         return F.reshape(x, shape=(-3, 0, 0))
 
     def step(self, F, x, mask, key_cache, value_cache):

@@ -69,12 +69,12 @@ class EncoderCell(MirroredCell):
             self.ffn_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(dropout)
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None):
+    def hybrid_forward(self, F, x, mask=None, head_mask=None):
         with self._marked():
-            attended, probabilities, heads = self.attention(x, mask, head_mask, probe)
+            attended, probabilities = self.attention(x, mask, head_mask)
             x = self.attention_norm(x + self.dropout(attended))
             x = x + self.dropout(self.ffn(x))
-        return self.ffn_norm(x), probabilities, heads
+        return self.ffn_norm(x), probabilities
 
 
 class DecoderCell(EncoderCell):
@@ -100,9 +100,9 @@ layer_norm_eps, initializer
         super().__init__(*args, **kwargs)
         self._pre_norm = pre_norm
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, probe=None, past=None):
+    def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         with self._marked():
-            attended, *others = self.attention(self._before(x), mask, head_mask, probe, past)
+            attended, *others = self.attention(self._before(x), mask, head_mask, past)
         return [self._after(x, attended), *others]
 
     def step(self, F, x, mask, key_cache, value_cache):

@@ -1,4 +1,4 @@
-"""What the decoders have in common: the model, its task heads, and steps of generation."""
+"""The decoders' model: a stack of layers that look back only."""
 
 import mxnet as mx
 import numpy as np
@@ -9,13 +9,11 @@ from ...errors import InputError
 from ...layers.attention import layer_head_mask
 from ...layers.causal_attention import causal_mask
 from ...layers.cells import DecoderCell
-from ...layers.losses import cross_entropy
-from ...layers.precision import Dense, LayerNorm, positions_of
+from ...layers.precision import LayerNorm, positions_of
 from ...util.checks import check_ids, check_range, check_shape
-from ..attention_block import AttentionBlock
-from .steps import DecoderSteps
+from ..heads import AttentionBlock
 
-__all__ = ['DecoderBlock', 'DecoderDoubleHeads', 'DecoderLM', 'DecoderModel']
+__all__ = ['DecoderBlock', 'DecoderModel']
 
 
 class DecoderBlock(AttentionBlock):
@@ -100,6 +98,54 @@ class DecoderBlock(AttentionBlock):
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
 
+    def check_inputs(self, words, token_types, valid_length, position_ids=None, past=None):
+        """Raise InputError if the inputs can't be right."""
+        if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
+            return
+        config = self.config
+        if not isinstance(words, mx.nd.NDArray):
+            check_shape('words', words, (-1, -1))
+        axes = max(2, words.ndim)
+        check_shape('words', words, (-1,) * axes)
+        length = words.shape[-1]
+        total = length
+        if past is not None:
+            total += self._check_past(past, words.size // length)
+        if total > config.n_positions and position_ids is None:
+            raise InputError(
+                f'words has length {length}'
+                + (f' after {total - length} past positions' if past is not None else '')
+                + f', and the position table of this model ends at {config.n_positions}: '
+                'truncate the text, or split it into windows'
+            )
+        rows = config.total_tokens_embeddings
+        check_ids('words', words, rows)
+        if token_types is not None:
+            check_shape('token_types', token_types, words.shape)
+            check_ids('token_types', token_types, rows)
+        if position_ids is not None:
+            check_shape('position_ids', position_ids, words.shape)
+            check_range('position_ids', position_ids, 0, config.n_positions)
+        if valid_length is not None:
+            check_shape('valid_length', valid_length, words.shape[:-1])
+            check_range('valid_length', valid_length, 0, length + 1)
+
+    def _check_past(self, past, batch):
+        """The length of the past, after a look at its shapes."""
+        config = self.config
+        if not self.base.has_past:
+            raise InputError(f'{type(self.base).__name__} takes no past')
+        if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
+            raise InputError(
+                f'past must be a list of {config.num_layers} arrays, one a layer: the presents of '
+                'an earlier call'
+            )
+        length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
+        for layer, one in enumerate(past):
+            heads = len(config.kept_heads(layer))
+            check_shape(f'past[{layer}]', one, (2, batch, heads, length, config.head_size))
+        return length
+
 
 class DecoderModel(DecoderBlock):
     """A stack of layers that look back only.
@@ -143,6 +189,7 @@ class DecoderModel(DecoderBlock):
 
     pre_norm = False
     has_past = False
+    outputs = ('hidden', 'presents', 'attentions')
 
     def __init__(
         self,
@@ -188,6 +235,12 @@ class DecoderModel(DecoderBlock):
                     epsilon=config.layer_norm_epsilon, in_channels=config.units
                 )
 
+    @property
+    def output_names(self):
+        """What the model returns, in this order."""
+        there = {'presents': self.has_past, 'attentions': self.output_attentions}
+        return [name for name in self.outputs if there.get(name, True)]
+
     def _make_embedding(self):
         config = self.config
         with self.name_scope():
@@ -227,58 +280,10 @@ class DecoderModel(DecoderBlock):
         position_ids=None,
         past=None,
         head_mask=None,
-        probes=None,
     ):
-        if not isinstance(words, mx.sym.Symbol):
-            self.check_inputs(words, token_types, valid_length, position_ids, past)
-        inputs = [words, token_types, valid_length, position_ids, past]
-        return self._run(words, inputs, head_mask, probes)
-
-    def check_inputs(self, words, token_types, valid_length, position_ids=None, past=None):
-        """Raise InputError if the inputs can't be right."""
-        config = self.config
-        if not isinstance(words, mx.nd.NDArray):
-            check_shape('words', words, (-1, -1))
-        axes = max(2, words.ndim)
-        check_shape('words', words, (-1,) * axes)
-        length = words.shape[-1]
-        total = length
-        if past is not None:
-            total += self._check_past(past, words.size // length)
-        if total > config.n_positions and position_ids is None:
-            raise InputError(
-                f'words has length {length}'
-                + (f' after {total - length} past positions' if past is not None else '')
-                + f', and the position table of this model ends at {config.n_positions}: '
-                'truncate the text, or split it into windows'
-            )
-        rows = config.total_tokens_embeddings
-        check_ids('words', words, rows)
-        if token_types is not None:
-            check_shape('token_types', token_types, words.shape)
-            check_ids('token_types', token_types, rows)
-        if position_ids is not None:
-            check_shape('position_ids', position_ids, words.shape)
-            check_range('position_ids', position_ids, 0, config.n_positions)
-        if valid_length is not None:
-            check_shape('valid_length', valid_length, words.shape[:-1])
-            check_range('valid_length', valid_length, 0, length + 1)
-
-    def _check_past(self, past, batch):
-        """The length of the past, after a look at its shapes."""
-        config = self.config
-        if not self.has_past:
-            raise InputError(f'{type(self).__name__} takes no past')
-        if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
-            raise InputError(
-                f'past must be a list of {config.num_layers} arrays, one a layer: the presents of '
-                'an earlier call'
-            )
-        length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
-        for layer, one in enumerate(past):
-            heads = len(config.kept_heads(layer))
-            check_shape(f'past[{layer}]', one, (2, batch, heads, length, config.head_size))
-        return length
+        self.check_inputs(words, token_types, valid_length, position_ids, past)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, position_ids, past, head_mask)
 
     def hybrid_forward(
         self,
@@ -289,53 +294,47 @@ class DecoderModel(DecoderBlock):
         position_ids=None,
         past=None,
         head_mask=None,
-        probes=None,
         position_weight=None,
     ):
-        states, attentions, heads, presents = self.encode(
-            F, words, token_types, valid_length, position_ids, past, head_mask, probes,
-            position_weight,
+        states, presents, attentions = self.encode(
+            F, words, token_types, valid_length, position_ids, past, head_mask,
+            position_weight=position_weight,
         )  # fmt: skip
-        outputs = [states if self.output_all_encodings else states[-1]]
-        if self.has_past:
-            outputs.append(presents)
-        if self.output_attentions:
-            outputs.append(attentions)
-        result = outputs[0] if len(outputs) == 1 else outputs
-        return result if probes is None else (result, heads)
+        return self.join_outputs(
+            states if self.output_all_encodings else states[-1],
+            presents if self.has_past else None,
+            attentions if self.output_attentions else None,
+        )
 
     def encode(
-        self, F, words, token_types, valid_length, position_ids, past, head_mask, probes,
-        position_weight,
+        self, F, words, token_types=None, valid_length=None, position_ids=None, past=None,
+        head_mask=None, *, position_weight,
     ):  # fmt: skip
-        """`hybrid_forward` with all that it can return: states, attentions, heads, presents."""
+        """`hybrid_forward` with all that it can return: states, presents, attentions."""
         x = self._embed(F, words, token_types, position_ids, past, position_weight)  # (L, N, C)
         if valid_length is not None:
             valid_length = F.reshape(F.cast(valid_length, 'float32'), shape=(-1,))
-        states, attentions, heads, presents = [], [], [], []
+        states, presents, attentions = [], [], []
         dtype = np.dtype(self.position_weight.dtype).name
         if past is not None and self.precision == 'float16':
             past = [F.cast(each, dtype) for each in past]
-        mask = causal_mask(F, x, past[0] if past is not None else None, dtype)
+        mask = causal_mask(F, x, past[0] if past is not None else None, dtype)  # (1, L, P + L)
         masks = {}  # by number of heads, which differs between layers after pruning
         for layer, cell in enumerate(self.layers):
             states.append(x)
             count = cell.attention.num_heads
             if count not in masks:
-                masks[count] = self._repeat(F, mask, x, count)
-            x, attention, head, present = cell(
+                masks[count] = self._repeat(F, mask, x, count)  # (N * heads, L, P + L)
+            x, attention, present = cell(
                 x,
                 masks[count],
                 layer_head_mask(F, head_mask, layer, self.config, dtype),
-                None if probes is None else probes[layer],
                 None if past is None else past[layer],
             )
             attentions.append(attention)
-            heads.append(head)
             presents.append(present)
         states.append(self.norm(x) if self.pre_norm else x)
-        states = [self._finish(F, x, valid_length, words) for x in states]
-        return states, attentions, heads, presents
+        return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
         """One more token a row, with keys and values in arrays of a fixed size.
@@ -417,299 +416,8 @@ class DecoderModel(DecoderBlock):
         return F.reshape_like(x, words, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=None)
 
 
-class DecoderTask(DecoderBlock):
-    """A `DecoderModel` with a language model's head, and perhaps another one.
-
-    Parameters
-    ----------
-    transformer : DecoderModel or its configuration
-        A model is used as it is and shared; a configuration makes a new one.
-    predict_special_tokens : bool
-        Whether the language model's scores include the special tokens behind the vocabulary.
-    **options
-        For the new model, such as ``output_attentions=True``.
-    """
-
-    backbone = 'transformer'
-    #: the family's `DecoderModel`
-    model_class = None
-
-    def __init__(
-        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
-    ):
-        is_model = isinstance(transformer, DecoderModel)
-        config = transformer.config if is_model else transformer
-        super().__init__(config, prefix=prefix, params=params)
-        if is_model and options:
-            raise InputError(f'{", ".join(options)}: set this where the model is made')
-        self._predict_special_tokens = predict_special_tokens
-        with self.name_scope():
-            self.transformer = transformer if is_model else self.model_class(self.config, **options)
-        # the same one, so that it tells of what another owner of the model has changed
-        self.config = self.transformer.config
-
-    def token_scores(self, F, hidden):
-        """The product with the word embedding, (..., tokens)."""
-        config = self.config
-        # looked up each time, for `set_num_special_tokens` makes a new one
-        weight = self.transformer.word_embed.weight
-        is_symbol = isinstance(hidden, mx.sym.Symbol)
-        word_weight = weight.var() if is_symbol else weight.data(hidden.context)
-        rows = config.total_tokens_embeddings
-        if config.n_special and not self._predict_special_tokens:
-            rows = config.vocab_size
-            word_weight = F.slice_axis(word_weight, axis=0, begin=0, end=rows)
-        return self.fully_connected(F, hidden, word_weight, num_hidden=rows, flatten=False)
-
-    def _lm_loss(self, F, hidden, labels, valid_length):
-        """Mean cross-entropy of each token given those before it."""
-        hidden = F.reshape(hidden, shape=(-1, 0, 0), reverse=True)  # (N, L, C)
-        hidden = F.slice_axis(hidden, axis=1, begin=0, end=-1)
-        labels = F.reshape(F.cast(labels, 'float32'), shape=(-1, 0), reverse=True)  # (N, L)
-        if valid_length is not None:
-            steps = F.expand_dims(F.contrib.arange_like(labels, axis=1), 0)
-            ends = F.reshape(F.cast(valid_length, 'float32'), shape=(-1, 1))
-            outside = F.broadcast_greater_equal(steps, ends)
-            labels = labels * (1 - outside) - outside
-        labels = F.slice_axis(labels, axis=1, begin=1, end=None)
-        return cross_entropy(F, self.token_scores(F, hidden), labels)
-
-    def _encode(self, words, token_types, valid_length, position_ids, past, head_mask, probes):
-        """Run the model: (last hidden state, its other outputs, the heads' outputs or None)."""
-        outputs = self.transformer(
-            words, token_types, valid_length, position_ids, past, head_mask, probes
-        )
-        heads = None
-        if probes is not None:
-            outputs, heads = outputs
-        base = self.transformer
-        hidden, *others = outputs if base.has_past or base.output_attentions else [outputs]
-        return (hidden[-1] if base.output_all_encodings else hidden), others, heads
-
-    @staticmethod
-    def _result(result, heads):
-        result = result[0] if len(result) == 1 else result
-        return result if heads is None else (result, heads)
-
-    def _check_labels(self, labels, words, name='lm_labels'):
-        if labels is not None and isinstance(words, mx.nd.NDArray):
-            check_shape(name, labels, words.shape)
-            rows = self.config.vocab_size
-            rows += self.config.n_special if self._predict_special_tokens else 0
-            check_range(name, labels, -1, rows)
-            if words.shape[-1] < 2:
-                raise InputError(f'{name} needs words of at least length 2, not {words.shape}')
-
-
-class DecoderLM(DecoderTask):
-    """A decoder with a language model's head; see the family's class."""
-
-    _steps = None
-
-    def _clear_cached_op(self):
-        super()._clear_cached_op()
-        self._steps = None  # made of the layers as they were
-
-    def start(self, words, valid_length, capacity):
-        """Run the prompts and make room for what follows them.
-
-        Parameters
-        ----------
-        words : (batch, length)
-            Token ids.
-        valid_length : (batch,)
-            Of the prompts, at least 1.
-        capacity : int
-            The most tokens of a row, prompt and continuation, that the state can hold.
-
-        Returns
-        -------
-        scores : (batch, tokens)
-            For the token after each prompt.
-        state : DecoderState
-
-        Raises
-        ------
-        InputError
-            If the inputs are of the wrong shape, or the capacity is more than the model takes.
-        """
-        check_shape('words', words, (-1, -1))
-        self.transformer.check_inputs(words, None, valid_length)
-        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
-        if not words.shape[1] < capacity + 1 <= self.context_length + 1:
-            raise InputError(
-                f'capacity is {capacity}, and must be between the length of the prompts, '
-                f'{words.shape[1]}, and the {self.context_length} tokens that the model takes'
-            )
-        return self._get_steps().start(words, valid_length, capacity)
-
-    def step(self, tokens, state):
-        """One more token a row.
-
-        Parameters
-        ----------
-        tokens : (batch,)
-        state : DecoderState
-            Of `start` or another step; changed in place.
-
-        Returns
-        -------
-        scores : (batch, tokens)
-            For the next token.
-        state : DecoderState
-
-        Raises
-        ------
-        InputError
-            If the state is full, or the tokens are of the wrong shape or out of range.
-        """
-        check_shape('tokens', tokens, state.positions.shape)
-        check_ids('tokens', tokens, self.config.total_tokens_embeddings)
-        return self._get_steps().step(tokens, state)
-
-    def _get_steps(self):
-        self._follow_changes()
-        if self._steps is None:
-            self._steps = DecoderSteps(self)
-        return self._steps
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        past=None,
-        head_mask=None,
-        probes=None,
-    ):
-        if not isinstance(words, mx.sym.Symbol):
-            self.transformer.check_inputs(words, token_types, valid_length, position_ids, past)
-            self._check_labels(lm_labels, words)
-        inputs = [words, token_types, valid_length, position_ids, lm_labels, past]
-        return self._run(words, inputs, head_mask, probes)
-
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        past=None,
-        head_mask=None,
-        probes=None,
-    ):
-        hidden, others, heads = self._encode(
-            words, token_types, valid_length, position_ids, past, head_mask, probes
-        )
-        if lm_labels is not None:
-            loss = self._lm_loss(F, hidden, lm_labels, valid_length)
-            attentions = others[-1:] if self.transformer.output_attentions else []
-            return self._result([loss, *attentions], heads)
-        return self._result([self.token_scores(F, hidden), *others], heads)
-
-
-class DecoderDoubleHeads(DecoderTask):
-    """A decoder with a language model's and a multiple choice head; see the family's class.
-
-    The multiple choice head is a dense layer on the hidden state of one token of each choice.
-    """
-
-    text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')
-    export_inputs = ('words', 'mc_token_ids', 'valid_length')
-    word_axes = 3
-
-    def __init__(
-        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
-    ):
-        super().__init__(transformer, predict_special_tokens, prefix, params, **options)
-        config = self.config
-        with self.name_scope():
-            # a unit is dropped in all choices alike, as in OpenAI's code
-            self.mc_dropout = nn.Dropout(config.mc_pdrop, axes=(1,))
-            self.mc_head = Dense(
-                1,
-                in_units=config.units,
-                flatten=False,
-                weight_initializer=mx.init.Normal(config.initializer_range),
-                prefix='mc_head_',
-            )
-
-    def __call__(
-        self,
-        words,
-        mc_token_ids,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        mc_labels=None,
-        past=None,
-        head_mask=None,
-        probes=None,
-    ):
-        if not isinstance(words, mx.sym.Symbol):
-            self.transformer.check_inputs(words, token_types, valid_length, position_ids, past)
-            self._check_choices(words, mc_token_ids, mc_labels)
-            self._check_labels(lm_labels, words)
-        inputs = [
-            words, mc_token_ids, token_types, valid_length, position_ids, lm_labels, mc_labels, past
-        ]  # fmt: skip
-        return self._run(words, inputs, head_mask, probes)
-
-    @staticmethod
-    def _check_choices(words, mc_token_ids, mc_labels):
-        check_shape('words', words, (-1, -1, -1))
-        check_shape('mc_token_ids', mc_token_ids, words.shape[:2])
-        check_range('mc_token_ids', mc_token_ids, 0, words.shape[2])
-        if mc_labels is not None:
-            check_shape('mc_labels', mc_labels, words.shape[:1])
-            check_range('mc_labels', mc_labels, -1, words.shape[1])
-
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        mc_token_ids,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        mc_labels=None,
-        past=None,
-        head_mask=None,
-        probes=None,
-    ):
-        hidden, others, heads = self._encode(
-            words, token_types, valid_length, position_ids, past, head_mask, probes
-        )
-        losses = []
-        if lm_labels is not None:
-            losses.append(self._lm_loss(F, hidden, lm_labels, valid_length))
-        if lm_labels is None or mc_labels is not None:
-            choices = self._choose(F, hidden, mc_token_ids)  # (batch, choices)
-        if mc_labels is not None:
-            losses.append(cross_entropy(F, choices, mc_labels))
-        if losses:
-            attentions = others[-1:] if self.transformer.output_attentions else []
-            return self._result([*losses, *attentions], heads)
-        return self._result([self.token_scores(F, hidden), choices, *others], heads)
-
-    def _choose(self, F, hidden, mc_token_ids):
-        """The choices' scores from `hidden` (batch, choices, length, units)."""
-        flat = F.reshape(hidden, shape=(-3, 0, 0))
-        index = _rows_and(F, F.reshape(mc_token_ids, shape=(-1,)))
-        chosen = F.gather_nd(flat, index)  # (batch * choices, units)
-        chosen = F.reshape_like(
-            chosen, mc_token_ids, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
-        )
-        return F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))
-
-
-def _rows_and(F, positions):
-    """Indices for ``gather_nd``: of each row (batch,) the place at its position."""
+def vectors_at(F, sequence, positions):
+    """Of each row of `sequence` (N, L, C) the vector at its position (N,): (N, C)."""
     rows = F.contrib.arange_like(positions, axis=0)
-    return F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)
+    index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, N)
+    return F.gather_nd(sequence, index)

@@ -5,6 +5,7 @@ from mxnet.gluon import HybridBlock
 
 from ...errors import InputError
 from ...layers.attention import BLOCKED
+from .model import vectors_at
 
 __all__ = ['DecoderState', 'DecoderSteps', 'widen', 'write_place']
 
@@ -28,12 +29,8 @@ class _Prompt(_Graph):
     """The prompts: scores at their ends, and keys and values by groups of layers."""
 
     def hybrid_forward(self, F, words, valid_length, position_weight):
-        states, _, _, presents = self.transformer.encode(
-            F, words, None, None, None, None, None, None, position_weight
-        )
-        ends = F.cast(valid_length, 'float32') - 1
-        index = F.stack(F.contrib.arange_like(ends, axis=0), ends, axis=0)
-        last = F.gather_nd(states[-1], F.cast(index, 'int32'))  # (B, C)
+        states, presents, _ = self.transformer.encode(F, words, position_weight=position_weight)
+        last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
         keys, values = (
             [F.slice_axis(each, axis=0, begin=i, end=i + 1) for each in presents] for i in range(2)
         )

@@ -47,7 +47,7 @@ def inputs_of(name, batch=2, length=7, dtype='int32'):
 def in_order(block, named):
     """The block's positional inputs."""
     names = list(inspect.signature(block.__call__).parameters)
-    return [named.get(name) for name in names[:-1]]
+    return [named.get(name) for name in names]
 
 
 def load(paths, count):

@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet.gluon import HybridBlock
 from scipy.special import erf, log_softmax, softmax
 
 from model_zoo.errors import UnknownNameError
@@ -76,21 +77,38 @@ def plain_attention(layer, x, heads, size, mask=None, head_mask=None):
     return context @ weight.T + bias, probabilities, context
 
 
+class Watched(HybridBlock):
+    """A `SelfAttention` whose last output are the heads' outputs."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def hybrid_forward(self, F, *inputs):
+        heads = []
+        self.layer.watch = lambda context: heads.append(context) or context
+        outputs = self.layer(*inputs)
+        self.layer.watch = None
+        return [*outputs, *heads]
+
+
 @pytest.mark.parametrize('heads, size', [(4, 2), (1, 8), (3, 2)])
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_attention(heads, size, hybridized):
     layer = SelfAttention(8, heads, size, 0.5, NORMAL)
     layer.initialize()
-    layer.hybridize(hybridized)
+    watched = Watched(layer)
+    watched.hybridize(hybridized)
     x, head_mask = random(5, 3, 8), random(heads)
     for inputs, options in [
         ([mx.nd.array(x)], {}),
         ([mx.nd.array(x), None, mx.nd.array(head_mask)], {'head_mask': head_mask}),
     ]:
         if hybridized:
-            layer._clear_cached_op()  # Gluon's own graphs are for one combination of inputs
-        result = layer(*inputs)
+            watched._clear_cached_op()  # Gluon's own graphs are for one combination of inputs
+        result = watched(*inputs)
         expected = plain_attention(layer, x, heads, size, **options)
+        assert len(result) == 3
         for one, two in zip(result, expected):
             np.testing.assert_allclose(one.asnumpy(), two, atol=1e-5)
 
@@ -103,7 +121,7 @@ def test_attention_prune():
     layer.prune([0, 2])
     assert layer.num_heads == 2
     assert layer.qkv.weight.shape == (12, 8) and layer.proj.weight.shape == (8, 4)
-    output, probabilities, context = layer(mx.nd.array(x))
+    output, probabilities, context = Watched(layer)(mx.nd.array(x))
     np.testing.assert_allclose(output.asnumpy(), expected[0], atol=1e-5)
     np.testing.assert_allclose(probabilities.asnumpy(), expected[1][:, [0, 2]], atol=1e-5)
     kept = expected[2].reshape(5, 3, 4, 2)[:, :, [0, 2]].reshape(5, 3, 4)
@@ -114,7 +132,7 @@ def test_attention_dropout():
     layer = SelfAttention(8, 4, 2, 0.5, NORMAL)
     layer.initialize()
     with mx.autograd.record():
-        _, probabilities, _ = layer(mx.nd.array(random(20, 3, 8)))
+        _, probabilities = layer(mx.nd.array(random(20, 3, 8)))
     dropped = (probabilities.asnumpy() == 0).mean()
     assert 0.4 < dropped < 0.6
 
@@ -156,7 +174,7 @@ def test_cell():
     cell = EncoderCell(8, 12, 4, 2, 0.1, 0.1, 'gelu', 1e-12, NORMAL)
     cell.initialize()
     x = random(5, 3, 8)
-    output, _, _ = cell(mx.nd.array(x))
+    output, _ = cell(mx.nd.array(x))
 
     def norm(values):
         return (values - values.mean(-1, keepdims=True)) / values.std(-1, keepdims=True)

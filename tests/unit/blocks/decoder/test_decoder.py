@@ -265,7 +265,7 @@ def test_symbols(name):
 def test_documented(name):
     block = getattr(PACKAGES[family_of(name)], name)
     doc = block.__doc__ + (block.__mro__[2].__doc__ if name in MODELS.values() else '')
-    names = set(inspect.signature(block.__call__).parameters) - {'self', 'probes'}
+    names = set(inspect.signature(block.__call__).parameters) - {'self'}
     if family_of(name) == 'gpt':
         names.remove('past')
     assert not [word for word in names if word not in doc]
@@ -454,7 +454,8 @@ def test_owners_follow_each_others_changes(tmp_path, family, hybridized):
 
 def test_options_of_a_shared_model():
     for family, name in MODELS.items():
-        with pytest.raises(InputError, match='output_attentions: set this where the model is made'):
+        message = f'output_attentions: set this where the {name} is made'
+        with pytest.raises(InputError, match=message):
             getattr(PACKAGES[family], HEADS[family][0])(make(name), output_attentions=True)
 
 

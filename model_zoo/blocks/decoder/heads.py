@@ -1,0 +1,275 @@
+"""The decoders' task heads."""
+
+import mxnet as mx
+from mxnet.gluon import nn
+
+from ...errors import InputError
+from ...layers.losses import cross_entropy
+from ...layers.precision import Dense
+from ...util.checks import check_ids, check_range, check_shape
+from ..task import TaskMixin
+from .model import DecoderBlock, vectors_at
+from .steps import DecoderSteps
+
+__all__ = ['DecoderDoubleHeads', 'DecoderLM']
+
+
+class DecoderTask(TaskMixin, DecoderBlock):
+    """A `DecoderModel` with a language model's head, and perhaps another one.
+
+    Parameters
+    ----------
+    transformer : DecoderModel or its configuration
+        A model is used as it is and shared; a configuration makes a new one.
+    predict_special_tokens : bool
+        Whether the language model's scores include the special tokens behind the vocabulary.
+    **options
+        For the new model, such as ``output_attentions=True``.
+    """
+
+    backbone = 'transformer'
+
+    def __init__(
+        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
+    ):
+        super().__init__(transformer, prefix=prefix, params=params, **options)
+        self._predict_special_tokens = predict_special_tokens
+        # the same one, so that it tells of what another owner of the model has changed
+        self.config = self.base.config
+
+    def token_scores(self, F, hidden):
+        """The product with the word embedding, (..., tokens)."""
+        config = self.config
+        # looked up each time, for `set_num_special_tokens` makes a new one
+        weight = self.transformer.word_embed.weight
+        is_symbol = isinstance(hidden, mx.sym.Symbol)
+        word_weight = weight.var() if is_symbol else weight.data(hidden.context)
+        rows = config.total_tokens_embeddings
+        if config.n_special and not self._predict_special_tokens:
+            rows = config.vocab_size
+            word_weight = F.slice_axis(word_weight, axis=0, begin=0, end=rows)
+        return self.fully_connected(F, hidden, word_weight, num_hidden=rows, flatten=False)
+
+    def _lm_loss(self, F, hidden, labels, valid_length):
+        """Mean cross-entropy of each token given those before it."""
+        hidden = F.reshape(hidden, shape=(-1, 0, 0), reverse=True)  # (N, L, C)
+        hidden = F.slice_axis(hidden, axis=1, begin=0, end=-1)
+        labels = F.reshape(F.cast(labels, 'float32'), shape=(-1, 0), reverse=True)  # (N, L)
+        if valid_length is not None:
+            steps = F.expand_dims(F.contrib.arange_like(labels, axis=1), 0)
+            ends = F.reshape(F.cast(valid_length, 'float32'), shape=(-1, 1))
+            outside = F.broadcast_greater_equal(steps, ends)
+            labels = labels * (1 - outside) - outside
+        labels = F.slice_axis(labels, axis=1, begin=1, end=None)
+        return cross_entropy(F, self.token_scores(F, hidden), labels)
+
+    def _check_lm_labels(self, words, lm_labels):
+        if lm_labels is None or isinstance(words, mx.sym.Symbol):
+            return
+        check_shape('lm_labels', lm_labels, words.shape)
+        rows = self.config.vocab_size
+        rows += self.config.n_special if self._predict_special_tokens else 0
+        check_range('lm_labels', lm_labels, -1, rows)
+        if words.shape[-1] < 2:
+            raise InputError(f'lm_labels needs words of at least length 2, not {words.shape}')
+
+
+class DecoderLM(DecoderTask):
+    """A decoder with a language model's head; see the family's class."""
+
+    _steps = None
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._steps = None  # made of the layers as they were
+
+    def start(self, words, valid_length, capacity):
+        """Run the prompts and make room for what follows them.
+
+        Parameters
+        ----------
+        words : (batch, length)
+            Token ids.
+        valid_length : (batch,)
+            Of the prompts, at least 1.
+        capacity : int
+            The most tokens of a row, prompt and continuation, that the state can hold.
+
+        Returns
+        -------
+        scores : (batch, tokens)
+            For the token after each prompt.
+        state : DecoderState
+
+        Raises
+        ------
+        InputError
+            If the inputs are of the wrong shape, or the capacity is more than the model takes.
+        """
+        check_shape('words', words, (-1, -1))
+        self.check_inputs(words, None, valid_length)
+        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
+        if not words.shape[1] < capacity + 1 <= self.context_length + 1:
+            raise InputError(
+                f'capacity is {capacity}, and must be between the length of the prompts, '
+                f'{words.shape[1]}, and the {self.context_length} tokens that the model takes'
+            )
+        return self._get_steps().start(words, valid_length, capacity)
+
+    def step(self, tokens, state):
+        """One more token a row.
+
+        Parameters
+        ----------
+        tokens : (batch,)
+        state : DecoderState
+            Of `start` or another step; changed in place.
+
+        Returns
+        -------
+        scores : (batch, tokens)
+            For the next token.
+        state : DecoderState
+
+        Raises
+        ------
+        InputError
+            If the state is full, or the tokens are of the wrong shape or out of range.
+        """
+        check_shape('tokens', tokens, state.positions.shape)
+        check_ids('tokens', tokens, self.config.total_tokens_embeddings)
+        return self._get_steps().step(tokens, state)
+
+    def _get_steps(self):
+        self._follow_changes()
+        if self._steps is None:
+            self._steps = DecoderSteps(self)
+        return self._steps
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        position_ids=None,
+        lm_labels=None,
+        past=None,
+        head_mask=None,
+    ):
+        self.check_inputs(words, token_types, valid_length, position_ids, past)
+        self._check_lm_labels(words, lm_labels)
+        return super().__call__(
+            words, token_types, valid_length, position_ids, lm_labels, past,
+            self.full_head_mask(head_mask),
+        )  # fmt: skip
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        position_ids=None,
+        lm_labels=None,
+        past=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, position_ids, past, head_mask)
+        if lm_labels is not None:
+            loss = self._lm_loss(F, encoded.hidden, lm_labels, valid_length)
+            return self.join_outputs(loss, encoded.attentions)
+        scores = self.token_scores(F, encoded.hidden)
+        return self.join_outputs(scores, encoded.presents, encoded.attentions)
+
+
+class DecoderDoubleHeads(DecoderTask):
+    """A decoder with a language model's and a multiple choice head; see the family's class.
+
+    The multiple choice head is a dense layer on the hidden state of one token of each choice.
+    """
+
+    text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')
+    export_inputs = ('words', 'mc_token_ids', 'valid_length')
+    word_axes = 3
+
+    def __init__(
+        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
+    ):
+        super().__init__(transformer, predict_special_tokens, prefix, params, **options)
+        config = self.config
+        with self.name_scope():
+            # a unit is dropped in all choices alike, as in OpenAI's code
+            self.mc_dropout = nn.Dropout(config.mc_pdrop, axes=(1,))
+            self.mc_head = Dense(
+                1,
+                in_units=config.units,
+                flatten=False,
+                weight_initializer=mx.init.Normal(config.initializer_range),
+                prefix='mc_head_',
+            )
+
+    def __call__(
+        self,
+        words,
+        mc_token_ids,
+        token_types=None,
+        valid_length=None,
+        position_ids=None,
+        lm_labels=None,
+        mc_labels=None,
+        past=None,
+        head_mask=None,
+    ):
+        self.check_inputs(words, token_types, valid_length, position_ids, past)
+        self._check_choices(words, mc_token_ids, mc_labels)
+        self._check_lm_labels(words, lm_labels)
+        return super().__call__(
+            words, mc_token_ids, token_types, valid_length, position_ids, lm_labels, mc_labels,
+            past, self.full_head_mask(head_mask),
+        )  # fmt: skip
+
+    @staticmethod
+    def _check_choices(words, mc_token_ids, mc_labels):
+        if isinstance(words, mx.sym.Symbol):
+            return
+        check_shape('words', words, (-1, -1, -1))
+        check_shape('mc_token_ids', mc_token_ids, words.shape[:2])
+        check_range('mc_token_ids', mc_token_ids, 0, words.shape[2])
+        if mc_labels is not None:
+            check_shape('mc_labels', mc_labels, words.shape[:1])
+            check_range('mc_labels', mc_labels, -1, words.shape[1])
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        mc_token_ids,
+        token_types=None,
+        valid_length=None,
+        position_ids=None,
+        lm_labels=None,
+        mc_labels=None,
+        past=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, position_ids, past, head_mask)
+        losses = []
+        if lm_labels is not None:
+            losses.append(self._lm_loss(F, encoded.hidden, lm_labels, valid_length))
+        if lm_labels is None or mc_labels is not None:
+            choices = self._choose(F, encoded.hidden, mc_token_ids)  # (batch, choices)
+        if mc_labels is not None:
+            losses.append(cross_entropy(F, choices, mc_labels))
+        if losses:
+            return self.join_outputs(*losses, encoded.attentions)
+        scores = self.token_scores(F, encoded.hidden)
+        return self.join_outputs(scores, choices, encoded.presents, encoded.attentions)
+
+    def _choose(self, F, hidden, mc_token_ids):
+        """The choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
+        flat = F.reshape(hidden, shape=(-3, 0, 0))  # (B * choices, L, C)
+        chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))  # (B * choices, C)
+        chosen = F.reshape_like(
+            chosen, mc_token_ids, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
+        )
+        return F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))

@@ -1,0 +1,283 @@
+"""A block's attention heads: masked, watched and pruned."""
+
+import contextlib
+import weakref
+
+import mxnet as mx
+
+from ..errors import InputError
+from ..util.checks import check_shape
+from .block import ZooBlock
+from .graphs import BlockGraphs
+
+__all__ = ['AttentionBlock']
+
+
+class AttentionBlock(ZooBlock):
+    """A `ZooBlock` of layers with `SelfAttention`.
+
+    A family's ``__call__`` names the inputs and checks them, and hands them to this one in the
+    order of its ``hybrid_forward``. A head mask goes through `full_head_mask` before.
+
+    A family's backbone has ``attentions()``, the list of its `SelfAttention` in their order, and
+    its configuration is an `AttentionConfig`. While the heads are watched, a block is for one
+    thread.
+    """
+
+    #: whether the backbone returns attentions
+    output_attentions = False
+    #: whether `get_multihead_outputs` and `get_multihead_gradients` work
+    keep_multihead_output = False
+    _kept = None  # the heads' outputs of the last call, and their probes
+    _is_watched = False
+    _watched = None  # calls the block with probes
+    #: how often the backbone has got new parameters, and what this block's graphs know of it
+    _changes = 0
+    _changes_seen = 0
+
+    def __call__(self, *inputs):
+        base = self.base
+        if isinstance(inputs[0], mx.sym.Symbol):  # the caller of the outer block has checked
+            return super().__call__(*inputs)
+        self._follow_changes()
+        if not base.keep_multihead_output or base._is_watched:
+            return super().__call__(*inputs)
+        probes = base.make_probes(inputs[0])
+        output, heads = self.call_with_probes(probes, *inputs)
+        base.set_multihead_outputs(heads, probes)
+        return output
+
+    def cast(self, dtype):
+        super().cast(dtype)
+        self.base._changes += 1  # so that others that share it drop their graphs
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._watched = None
+
+    def _follow_changes(self):
+        """Drop graphs with parameters that the backbone no longer has; others may share it."""
+        changes = self.base._changes
+        if self._changes_seen != changes:
+            self._clear_cached_op()
+            self._changes_seen = changes
+
+    def _changed(self):
+        """Make new graphs, of the backbone here and of its owners at their next call."""
+        self._changes += 1
+        self._clear_cached_op()
+        if self._active:  # the new blocks, too
+            self.hybridize(True, **dict(self._flags))
+
+    def full_head_mask(self, head_mask):
+        """A head mask of (heads,) or (layers, heads) as (layers, heads).
+
+        None, and what is given in a graph, is left as it is.
+        """
+        if head_mask is None or isinstance(head_mask, mx.sym.Symbol):
+            return head_mask
+        layers, heads = self.config.num_layers, self.config.num_heads
+        if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
+            check_shape('head_mask', head_mask, (heads,))
+            return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
+        check_shape('head_mask', head_mask, (layers, heads))
+        return head_mask
+
+    @staticmethod
+    def join_outputs(*outputs):
+        """The outputs that aren't None, as a list; a single one isn't wrapped."""
+        outputs = [each for each in outputs if each is not None]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    # -- the heads' outputs ---------------------------------------------------------------------
+
+    def watch_heads(self, attentions=True, outputs=True):
+        """Return attentions from the next call on, and keep the heads' outputs; or no longer.
+
+        Parameters
+        ----------
+        attentions, outputs : bool
+            For the backbone's `output_attentions` and `keep_multihead_output`.
+
+        Returns
+        -------
+        (bool, bool)
+            What they were.
+        """
+        base = self.base
+        before = base.output_attentions, base.keep_multihead_output
+        base.output_attentions, base.keep_multihead_output = attentions, outputs
+        base._kept = None
+        base._changed()
+        return before
+
+    def make_probes(self, words):
+        """Zeros to be added to the heads' outputs, whose gradients will be those of the outputs.
+
+        Autograd itself doesn't keep the gradients of what lies within a graph.
+
+        Parameters
+        ----------
+        words : (..., length)
+
+        Returns
+        -------
+        list of (length, batch, heads * head_size)
+            One a layer.
+        """
+        length = words.shape[-1]
+        batch = words.size // length
+        probes = []
+        for attention in self.base.attentions():
+            units = attention.num_heads * self.config.head_size
+            dtype = attention.qkv.weight.dtype
+            probe = mx.nd.zeros((length, batch, units), ctx=words.context, dtype=dtype)
+            probe.attach_grad()
+            probes.append(probe)
+        return probes
+
+    def call_with_probes(self, probes, *inputs):
+        """Call the block, and add an array to the heads' outputs of each layer.
+
+        Parameters
+        ----------
+        probes : list of (length, batch, heads * head_size)
+            See `make_probes`.
+        *inputs
+            Of ``hybrid_forward``.
+
+        Returns
+        -------
+        output
+            What the block returns.
+        heads : list of (length, batch, heads * head_size)
+            The heads' outputs with what was added.
+        """
+        if self._watched is None:
+            # a bound method: a block would become a part of this one
+            self._watched = _Watched(self).__call__
+        return self._watched(probes, *inputs)
+
+    @contextlib.contextmanager
+    def _watching(self, probes):
+        """Add `probes` to the heads' outputs meanwhile; yields the list that gets the outputs."""
+        outputs = []
+
+        def watch(heads):  # called by one layer after the other
+            outputs.append(heads + probes[len(outputs)])
+            return outputs[-1]
+
+        self._is_watched = True
+        try:
+            for attention in self.attentions():
+                attention.watch = watch
+            yield outputs
+        finally:
+            self._is_watched = False
+            for attention in self.attentions():
+                attention.watch = None
+
+    def set_multihead_outputs(self, heads, probes):
+        """Keep what `get_multihead_outputs` and `get_multihead_gradients` return."""
+        self.base._kept = heads, probes
+
+    def get_multihead_outputs(self):
+        """The heads' outputs of the last call, with ``keep_multihead_output=True``.
+
+        Returns
+        -------
+        list of (batch, heads, length, head_size)
+            One a layer.
+        """
+        outputs, _ = self._get_kept()
+        return [self._by_head(array) for array in outputs]
+
+    def get_multihead_gradients(self):
+        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``.
+
+        Returns
+        -------
+        list of (batch, heads, length, head_size)
+            One a layer.
+        """
+        _, probes = self._get_kept()
+        return [self._by_head(probe.grad) for probe in probes]
+
+    def _get_kept(self):
+        if self.base._kept is None:
+            raise InputError(
+                'there are no multi-head outputs: make the model with keep_multihead_output=True '
+                'and call it first'
+            )
+        return self.base._kept
+
+    def _by_head(self, array):
+        """(L, B, heads * size) -> (B, heads, L, size)."""
+        return array.reshape((0, 0, -1, self.config.head_size)).transpose((1, 2, 0, 3))
+
+    # -- pruning --------------------------------------------------------------------------------
+
+    def prune_heads(self, heads_to_prune):
+        """Remove attention heads for good.
+
+        Make a new Trainer afterwards: the parameters of these layers are new ones.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their first numbers. Heads that are pruned already are passed over.
+
+        Raises
+        ------
+        InputError
+            If a layer or head doesn't exist, a layer would be left without heads, or the
+            parameters aren't initialized.
+        """
+        self.base._prune(heads_to_prune)
+
+    def _prune(self, heads_to_prune):
+        config = self.config
+        merged = config.add_pruned(heads_to_prune)
+        keep = {}  # layer -> those of its heads now that stay
+        for layer, pruned in merged.items():
+            before = config.kept_heads(layer)
+            kept = [i for i, head in enumerate(before) if head not in pruned]
+            if len(kept) < len(before):
+                keep[layer] = kept
+        attentions = {layer: self.attentions()[layer] for layer in keep}
+        try:
+            for attention in attentions.values():
+                attention.qkv.weight.list_ctx()
+        except RuntimeError as error:
+            raise InputError(
+                'there are no weights to prune: initialize the block or load its parameters first'
+            ) from error
+        for layer, attention in attentions.items():
+            attention.prune(keep[layer])
+        config.pruned_heads.clear()  # in place: the configurations of the tasks on top share it
+        config.pruned_heads.update(merged)
+        self._changed()
+
+
+class _Watched(BlockGraphs):
+    """A block's graphs with probes as their first input, and the heads' outputs as the last output.
+
+    It runs as a graph if any part of the block does.
+    """
+
+    def __init__(self, block):
+        super().__init__()
+        self._block = weakref.ref(block)  # not as a part of this one
+        parts = []
+        block.apply(parts.append)
+        active = [part for part in parts if getattr(part, '_active', False)]
+        if active:
+            self.hybridize(True, **dict(active[-1]._flags))
+
+    def collect_params(self, select=None):
+        return self._block().collect_params(select)
+
+    def hybrid_forward(self, F, probes, *inputs):
+        block = self._block()
+        with block.base._watching(probes) as heads:
+            return ZooBlock.__call__(block, *inputs), heads
