@@ -19,7 +19,6 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from bert import BertForTokenClassification
 from bert.tokenizer import open_tokenizer
@@ -224,6 +223,8 @@ class Evaluator:
         return evaluate_segments(self._measure, segments, self.metric)
 
     def _measure(self, segment, guard):
+        from scipy.special import log_softmax
+
         sentences = self._sets[segment].sentences
         started = time.perf_counter()
         outputs = self._outputs(segment, guard)

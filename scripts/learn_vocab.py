@@ -14,7 +14,6 @@ import os
 import sys
 import time
 
-import sentencepiece
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from tqdm import tqdm
 
@@ -121,6 +120,8 @@ def learn_wordpiece(args, corpus):
 
 def learn_sentencepiece(args, corpus):
     """Write ``spiece.model``; returns the path and the tokenizer."""
+    import sentencepiece
+
     basic = GluonBasicTokenizer(not args.cased)  # as BertSPTokenizer cuts text before the model
     model, failures = io.BytesIO(), []
 

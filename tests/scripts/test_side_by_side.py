@@ -1,4 +1,4 @@
-"""scripts/benchmark/side_by_side.py: contenders in processes of their own; toys stand in for them."""
+"""scripts/benchmark/side_by_side.py: contenders in processes of their own; here these are toys."""
 
 import argparse
 import json

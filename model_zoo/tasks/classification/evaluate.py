@@ -5,7 +5,6 @@ import os
 import time
 
 import numpy as np
-from scipy.special import log_softmax, softmax
 
 from ...errors import InputError
 from ...training.predict import predict
@@ -111,8 +110,16 @@ def _mean_loss(task, labels, outputs):
 
 
 def _mean_cross_entropy(labels, outputs):
+    from scipy.special import log_softmax
+
     outputs = outputs.astype(np.float64)
     return float(-np.mean(log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]))
+
+
+def _softmax(outputs):
+    from scipy.special import softmax
+
+    return softmax(outputs.astype(np.float64), axis=-1)
 
 
 class ChoiceEvaluator:
@@ -161,7 +168,7 @@ class ChoiceEvaluator:
             if not np.isfinite(outputs).all():
                 raise InputError(f"the model's outputs on {segment} are not finite")
             path = os.path.join(folder, self._names[segment])
-            self._write(path, examples, softmax(outputs, axis=-1))
+            self._write(path, examples, _softmax(outputs))
             logger.info('%s: predictions in %s', segment, path)
         return [self._names[segment] for segment in self._sets]
 
@@ -192,7 +199,7 @@ def write_predictions(folder, task, segment, examples, outputs):
         predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
     else:
         predictions = outputs.argmax(axis=-1)
-        header, rows = task.require_labels(), softmax(outputs.astype(np.float64), axis=-1)
+        header, rows = task.require_labels(), _softmax(outputs)
     name = task.submission_file(segment)
     with atomic_write(os.path.join(folder, name)) as file:
         file.write('index\tprediction\n')
@@ -216,9 +223,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     Parameters, returns and errors as of `write_predictions`.
     """
     names = write_predictions(folder, task, segment, examples, outputs)
-    rows = outputs.astype(np.float64)
-    if not task.regression:
-        rows = softmax(rows, axis=-1)
+    rows = outputs.astype(np.float64) if task.regression else _softmax(outputs)
     name = f'{segment}_results.tsv'
     with atomic_write(os.path.join(folder, name)) as file:
         for row in rows.reshape(len(rows), -1):

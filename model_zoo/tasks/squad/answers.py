@@ -8,7 +8,6 @@ import os
 from typing import Dict, List, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 
 from ...errors import InputError
 from ...util.files import write_json
@@ -119,6 +118,8 @@ def write_answers(folder, answers):
 
 
 def _with_probabilities(best):
+    from scipy.special import softmax
+
     probabilities = softmax([start + end for _, start, end in best])
     return [
         {'text': text, 'probability': float(share), 'start_logit': start, 'end_logit': end}

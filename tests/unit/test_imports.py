@@ -1,0 +1,99 @@
+"""What an import brings along: no library that only some tasks need, and all that is joined."""
+
+import subprocess
+import sys
+
+import pytest
+from command_flags import command_names
+from imports_of_modules import ROOT
+
+from model_zoo.families import FAMILIES
+
+#: slow to import, and needed for some tasks only
+SLOW = (
+    'huggingface_hub', 'matplotlib', 'onnx', 'onnxruntime', 'pandas', 'scipy', 'sentencepiece',
+    'seqeval', 'sklearn', 'tensorboard', 'tensorflow', 'torch', 'transformers',
+)  # fmt: skip
+PACKAGES = ('model_zoo', *FAMILIES, 'export', 'bert_embedding')
+#: begins a program. MXNet loads some of them by itself, so that sys.modules doesn't tell enough:
+#: what our modules import is looked at, too.
+WATCH = f"""
+import builtins, sys
+import mxnet
+
+SLOW, BEFORE, FOUND, IMPORT = {SLOW}, set(sys.modules), set(), builtins.__import__
+OURS = {tuple(f'{ROOT / package}/' for package in (*PACKAGES, 'scripts'))}
+
+def watch(name, globals=None, *args):
+    file = globals and globals.get('__file__')
+    if file and file.startswith(OURS) and name.split('.')[0] in SLOW:
+        FOUND.add(f"{{globals['__name__']}} imports {{name}}")
+    return IMPORT(name, globals, *args)
+
+builtins.__import__ = watch
+"""
+TELL = """
+FOUND |= {f'{name} is loaded' for name in SLOW if name in set(sys.modules) - BEFORE}
+assert not FOUND, FOUND
+"""
+
+
+def run(program):
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', program],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_packages_load_nothing_slow():
+    run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
+
+
+def test_the_help_of_commands_loads_nothing_slow():
+    names = command_names(ROOT)
+    assert len(names) > 20
+    run(f"""{WATCH}
+import pathlib
+sys.path.insert(0, 'tests')
+from command_flags import main_of, parser_of
+for name in {[name for name in names if 'benchmark' not in name]}:
+    parser_of(main_of(name, pathlib.Path({str(ROOT)!r}))).format_help()
+{TELL}""")
+
+
+def test_the_watch_sees_something():
+    with pytest.raises(AssertionError, match='model_zoo.util.figures imports matplotlib'):
+        run(f'{WATCH}from model_zoo.util import figures\nfigures.new_figure(1, 1){TELL}')
+
+
+def test_the_optimizers_are_known():
+    run("""
+import model_zoo
+import mxnet as mx
+for name in ('bertadam', 'openaiadam', 'lamb'):
+    layer = mx.gluon.nn.Dense(1, in_units=1)
+    layer.initialize()
+    trainer = mx.gluon.Trainer(layer.collect_params(), name)
+    assert type(trainer._optimizer).__module__.startswith('model_zoo.optimizer.'), name
+    with mx.autograd.record():
+        loss = layer(mx.nd.ones((1, 1)))
+    loss.backward()
+    trainer.step(1)
+""")
+
+
+@pytest.mark.parametrize('order', ['gluonnlp, model_zoo', 'model_zoo, gluonnlp', 'gluonnlp, bert'])
+def test_gluonnlp_is_joined_whichever_is_imported_first(order):
+    run(f"""import {order}
+import gluonnlp as nlp, model_zoo
+assert nlp.model.get_model is gluonnlp.model.get_model is model_zoo.get_model
+assert nlp.optimizer.BERTAdam is not model_zoo.optimizer.BERTAdam
+assert 'gpt2_117m' in model_zoo.list_models()
+block, vocab = nlp.model.get_model(
+    'bert_12_768_12', vocab=nlp.vocab.BERTVocab(nlp.data.count_tokens(['a'])), pretrained=False,
+    num_layers=1, units=8, hidden_size=8, num_heads=2, hparam_allow_override=True,
+)
+assert type(block).__module__.split('.')[0] == 'bert'
+""")
