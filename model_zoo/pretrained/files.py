@@ -1,5 +1,6 @@
 """The files of one model: weights, configuration and vocabulary, by the names that they have."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -8,7 +9,16 @@ from typing import Dict, Optional
 from ..checkpoint.layouts import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError
 
-__all__ = ['BPE_NAMES', 'Files', 'VOCAB_NAMES', 'files_at', 'files_in_folder', 'merges_beside']
+__all__ = [
+    'BPE_NAMES',
+    'Files',
+    'TOKENIZER_CONFIG',
+    'VOCAB_NAMES',
+    'files_at',
+    'files_in_folder',
+    'merges_beside',
+    'read_tokenizer_config',
+]
 
 #: vocabulary of byte pairs -> its merges, by the names that they have together
 BPE_NAMES = {
@@ -26,6 +36,8 @@ VOCAB_NAMES = (
     'vocab.bin',
     'vocab.pkl',
 )
+#: name of the file of a tokenizer's options
+TOKENIZER_CONFIG = 'tokenizer_config.json'
 _VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
@@ -80,7 +92,9 @@ def files_in_folder(folder, format=None):
         paths = [os.path.join(folder, name) for name in names]
         return next(filter(os.path.isfile, paths), None)
 
-    config = _tokenizer_config(folder)
+    config = {}
+    with contextlib.suppress(InputError):  # who opens the tokenizer is told
+        config = read_tokenizer_config(folder)
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
         weights_in_folder(folder, format),
@@ -127,11 +141,33 @@ def files_at(path, format=None):
     return dataclasses.replace(beside, weights=path)
 
 
-def _tokenizer_config(folder):
-    """What tokenizer_config.json says; nothing if it can't be read."""
-    try:
-        with open(os.path.join(folder, 'tokenizer_config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
+def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
+    """What a folder's tokenizer_config.json says.
+
+    Parameters
+    ----------
+    folder : str
+    name : str
+        Of another file of the kind.
+
+    Returns
+    -------
+    dict
+        Empty if there is no such file.
+
+    Raises
+    ------
+    InputError
+        If it can't be read.
+    """
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
         return {}
-    return config if isinstance(config, dict) else {}
+    try:
+        with open(path, encoding='utf-8') as file:
+            config = json.load(file)
+        if not isinstance(config, dict):
+            raise ValueError('not a JSON object')
+    except (OSError, ValueError) as error:
+        raise InputError(f'cannot read {path!r}: {error}') from error
+    return config

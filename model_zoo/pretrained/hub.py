@@ -12,7 +12,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
 from .download import TIMEOUT, Checksum, reason_of
-from .files import BPE_NAMES, VOCAB_NAMES, files_in_folder, merges_beside
+from .files import BPE_NAMES, TOKENIZER_CONFIG, VOCAB_NAMES, files_in_folder, merges_beside
 from .sources import Source, SourceError
 
 __all__ = ['HubSource']
@@ -70,7 +70,7 @@ class HubSource(Source):
         config = self._download(repository, 'config.json')
         if config is None:
             raise SourceError(f'{_address(repository)} has no config.json')
-        self._download(repository, 'tokenizer_config.json')
+        self._download(repository, TOKENIZER_CONFIG)
         # the vocabulary is small: what it lacks shows before the weights are fetched
         vocab = self._first(repository, VOCAB_NAMES)
         if vocab is None:

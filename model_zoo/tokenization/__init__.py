@@ -2,6 +2,7 @@
 
 from .basic import BasicTokenizer
 from .encoding import BatchEncoding, Encoding, Frame, Pieces
+from .file_tokenizer import FileTokenizer
 from .tokenizer import Tokenizer
 from .word_pieces import WordpieceTokenizer
 
@@ -9,6 +10,7 @@ __all__ = [
     'BasicTokenizer',
     'BatchEncoding',
     'Encoding',
+    'FileTokenizer',
     'Frame',
     'Pieces',
     'Tokenizer',

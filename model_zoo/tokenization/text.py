@@ -1,29 +1,23 @@
-"""What tokenizers share: checks of texts, patterns, places in texts, kept settings."""
+"""What tokenizers share: checks of texts, patterns, places in texts."""
 
-import json
 import logging
-import os
 import re
 
 from ..errors import InputError
 
 __all__ = [
     'CHUNK',
-    'CONFIG_NAME',
     'SPACED',
     'UNLIMITED',
     'checked',
     'cover',
     'encode_rust',
     'list_of_texts',
-    'read_max_len',
     'warn_if_long',
 ]
 
 _log = logging.getLogger(__name__)
 
-#: name of the file of a tokenizer's options
-CONFIG_NAME = 'tokenizer_config.json'
 #: the original's ``max_len`` where none is given
 UNLIMITED = int(1e12)
 
@@ -92,25 +86,3 @@ def warn_if_long(length, max_len):
             length,
             max_len,
         )
-
-
-def read_max_len(directory):
-    """The `max_len` that a directory's tokenizer_config.json gives, as a dict, if it does.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read.
-    """
-    path = os.path.join(directory, CONFIG_NAME)
-    if not os.path.isfile(path):
-        return {}
-    try:
-        with open(path, encoding='utf-8') as file:
-            config = json.load(file)
-        if not isinstance(config, dict):
-            raise ValueError('not a JSON object')
-    except (OSError, ValueError) as error:
-        raise InputError(f'cannot read {path!r}: {error}') from error
-    max_len = config.get('max_len', config.get('model_max_length'))
-    return {} if max_len is None else {'max_len': int(max_len)}

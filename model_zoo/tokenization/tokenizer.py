@@ -7,9 +7,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..pretrained import resolve_alias
+from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from ..util.files import make_writable_dir, write_json
 from .encoding import BatchEncoding, Encoding, Frame
-from .text import CONFIG_NAME, UNLIMITED, list_of_texts, read_max_len, warn_if_long
+from .text import UNLIMITED, list_of_texts, warn_if_long
 from .vocab import ROLES
 from .vocab_file import find_vocab_file
 
@@ -125,8 +126,10 @@ eos_token_id : int or None
 
     @staticmethod
     def _kept_settings(file):
-        """What the files of a user's own folder say of the class's arguments."""
-        return read_max_len(os.path.dirname(file.path))
+        """What tokenizer_config.json beside the vocabulary says of `max_len`."""
+        config = read_tokenizer_config(os.path.dirname(file.path))
+        max_len = config.get('max_len', config.get('model_max_length'))
+        return {} if max_len is None else {'max_len': int(max_len)}
 
     @abc.abstractmethod
     def save_vocabulary(self, path):
@@ -160,7 +163,7 @@ eos_token_id : int or None
         paths, settings = self._save_files(directory), self._settings()
         if settings is None:
             return paths
-        config_path = os.path.join(directory, CONFIG_NAME)
+        config_path = os.path.join(directory, TOKENIZER_CONFIG)
         write_json(config_path, settings)
         return (*paths, config_path)
 
@@ -257,10 +260,10 @@ eos_token_id : int or None
             ids = ids.asnumpy()
         if np.ndim(ids) == 0:
             return self._token_of(_as_id(ids))
-        ids = [_as_id(i) for i in ids]
+        ids = map(_as_id, ids)
         if skip_special_tokens:
             special = self._special_ids()
-            ids = [i for i in ids if i not in special]
+            ids = (i for i in ids if i not in special)
         return [self._token_of(i) for i in ids]
 
     def _special_ids(self):

@@ -1,0 +1,228 @@
+"""Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json`` holds."""
+
+import json
+import os
+
+import tokenizers
+
+from ..errors import InputError
+from ..pretrained.files import read_tokenizer_config
+from ..util.files import atomic_write
+from .encoding import Frame, Pieces
+from .text import checked, encode_rust
+from .tokenizer import Tokenizer
+from .vocab import ROLES, make_vocab
+
+__all__ = ['FILE_NAME', 'FileTokenizer']
+
+#: name of the file
+FILE_NAME = 'tokenizer.json'
+_SPECIAL_TOKENS_NAME = 'special_tokens_map.json'
+
+# where no other file names a role's token
+_USUAL = {
+    'unk': ('[UNK]', '<unk>'),
+    'pad': ('[PAD]', '<pad>'),
+    'mask': ('[MASK]', '<mask>'),
+    'cls': ('[CLS]', '<cls>'),
+    'sep': ('[SEP]', '<sep>'),
+    'bos': ('<s>', '<bos>', '<|endoftext|>'),
+    'eos': ('</s>', '<eos>', '<|endoftext|>'),
+}
+
+
+class _RustPieces(Pieces):
+    __slots__ = ('_encoding', '_text')
+
+    def __init__(self, text, encoding):
+        self._text, self._encoding, self.ids = text, encoding, encoding.ids
+
+    def tokens(self):
+        return self._encoding.tokens
+
+    def offsets(self):
+        return self._encoding.offsets
+
+    def numbers(self):
+        return self._encoding.word_ids
+
+    def words(self):
+        spans = {}
+        for number, (start, end) in zip(self.numbers(), self.offsets()):
+            if number is not None:
+                first, last = spans.get(number, (start, end))
+                spans[number] = min(first, start), max(last, end)
+        places = range(max(spans, default=-1) + 1)
+        return [self._text[slice(*spans.get(place, (0, 0)))] for place in places]
+
+
+class FileTokenizer(Tokenizer):
+    """Text to ids and back as a ``tokenizer.json`` says, of whatever model.
+
+    Special tokens stand around texts as its post-processor puts them. Cutting and padding are those
+    of every tokenizer here: at the end of texts, and on the right; what the file says of them is
+    left aside.
+
+    Parameters
+    ----------
+    source : str, os.PathLike or tokenizers.Tokenizer
+        Path of the file, or the library's object, which is copied.
+    special_tokens : dict of str to str, optional
+        Role (``'unk'``, ``'pad'``, ``'cls'``, ``'sep'``, ``'mask'``, ``'bos'``, ``'eos'``) ->
+        token. :meth:`from_pretrained` reads them from ``tokenizer_config.json`` and
+        ``special_tokens_map.json``. By default they are found by their usual names among the
+        file's special tokens.
+    max_len : int, optional
+        Length from which a warning is logged; usually the number of the model's positions.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read.
+
+    Examples
+    --------
+    >>> tokenizer = FileTokenizer.from_pretrained('folder')
+    >>> batch = tokenizer.encode_batch(['A text.', 'Another one.'])
+    """
+
+    vocab = None
+
+    def __init__(self, source, special_tokens=None, max_len=None):
+        super().__init__(max_len)
+        self._rust = _open(source)
+        added = json.loads(self._rust.to_str())['added_tokens']
+        self._special = {token['id']: token['content'] for token in added if token['special']}
+        roles = {role: self._usual(role) for role in ROLES}
+        for role, token in (special_tokens or {}).items():
+            if role not in ROLES:
+                raise InputError(f'{role!r} is no special token; there are {", ".join(ROLES)}')
+            if self._rust.token_to_id(token) is None:
+                raise InputError(f'the {role} token {token!r} is not in the vocabulary')
+            roles[role] = token
+        self._found_roles = roles
+        self.vocab = make_vocab(self._ids(), roles)
+        self._frames = self._probe(1), self._probe(2)
+
+    def _usual(self, role):
+        known = self._special.values()
+        return next((token for token in _USUAL[role] if token in known), None)
+
+    def _ids(self):
+        """All tokens and their ids, which may leave some numbers out."""
+        ids = self._rust.get_vocab(with_added_tokens=True)
+        missing = set(range(max(ids.values(), default=-1) + 1)).difference(ids.values())
+        ids.update((f'[no token {place}]', place) for place in missing)
+        return dict(sorted(ids.items(), key=lambda item: item[1]))
+
+    def _probe(self, count):
+        """The special tokens that the post-processor puts around a number of texts."""
+        samples = ('a', '1', '.', *self.vocab.idx_to_token)
+        bare = (encode_rust(self._rust, [text])[0].ids for text in samples)
+        sample = next((text for text, ids in zip(samples, bare) if ids), '')
+        encoding = self._rust.encode(*[sample] * count)
+        gaps, text_types, place = [[] for _ in range(count + 1)], [0] * count, 0
+        marks = zip(encoding.tokens, encoding.ids, encoding.type_ids)
+        for mark, number in zip(marks, encoding.sequence_ids):
+            if number is None:
+                gaps[place].append(mark)
+            else:
+                place, text_types[number] = number + 1, mark[-1]
+        tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
+        return Frame(tokens, ids, types, tuple(text_types))
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
+        """Make the tokenizer of a folder with ``tokenizer.json``, or of the file.
+
+        Parameters
+        ----------
+        name_or_dir : str or os.PathLike
+        dataset_name, root
+            As of other tokenizers; the catalogue has no such file yet.
+        **kwargs
+            Arguments of the class, which win over what the files say.
+        """
+        path = os.fspath(name_or_dir)
+        if os.path.isdir(path):
+            path = os.path.join(path, FILE_NAME)
+        return super().from_pretrained(path, dataset_name, root, **kwargs)
+
+    @classmethod
+    def from_vocab_file(cls, file, **kwargs):
+        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
+
+    @staticmethod
+    def _kept_settings(file):
+        folder, rust = os.path.dirname(file.path), _open(file.path)
+        said = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
+        said.update(read_tokenizer_config(folder))
+        special = {}
+        for role in ROLES:
+            token = said.get(f'{role}_token')
+            if isinstance(token, dict):
+                token = token.get('content')
+            if isinstance(token, str) and rust.token_to_id(token) is not None:
+                special[role] = token
+        return {'special_tokens': special, **Tokenizer._kept_settings(file)}
+
+    def save_vocabulary(self, path):
+        """Write the tokenizer's file.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file, or a directory in which ``tokenizer.json`` is written.
+
+        Returns
+        -------
+        str
+            Path of the file.
+        """
+        path = os.fspath(path)
+        if os.path.isdir(path):
+            path = os.path.join(path, FILE_NAME)
+        with atomic_write(path) as file:
+            file.write(self._rust.to_str(pretty=True))
+        return path
+
+    def _settings(self):
+        tokens = {f'{role}_token': token for role, token in self._roles().items() if token}
+        return {**tokens, **super()._settings()}
+
+    def _id_of(self, token):
+        found = self._rust.token_to_id(token)
+        if found is None and self.unk_token is not None:
+            found = self._rust.token_to_id(self.unk_token)
+        if found is None:
+            raise InputError(
+                f'token {token!r} is not in the vocabulary, which has no unknown token either; '
+                'tokenize the text first'
+            )
+        return found
+
+    def _special_ids(self):
+        return self._special
+
+    def decode(self, ids, skip_special_tokens=False):
+        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
+        known = (self._rust.token_to_id(token) for token in tokens)
+        return self._rust.decode([i for i in known if i is not None], skip_special_tokens=False)
+
+    def _pieces(self, texts):
+        texts = [checked(text) for text in texts]
+        return [_RustPieces(*each) for each in zip(texts, encode_rust(self._rust, texts))]
+
+
+def _open(source):
+    """A tokenizer of the library, without cutting and padding of its own."""
+    try:
+        if isinstance(source, tokenizers.Tokenizer):
+            rust = tokenizers.Tokenizer.from_str(source.to_str())
+        else:
+            rust = tokenizers.Tokenizer.from_file(os.fspath(source))
+    except Exception as error:  # the library raises nothing more special
+        raise InputError(f'{source!r} cannot be read as a tokenizer.json: {error}') from error
+    rust.no_padding()
+    rust.no_truncation()
+    return rust

@@ -1,0 +1,160 @@
+"""What the tokenizers of all families have in common."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert.tokenizer import BertTokenizer
+from gpt.tokenizer import OpenAIGPTTokenizer
+from gpt2.tokenizer import GPT2Tokenizer
+from model_zoo.errors import InputError
+from model_zoo.tokenization import BatchEncoding, Encoding, Tokenizer
+from transfo_xl.tokenizer import TransfoXLTokenizer
+
+TEXT = ' The caf\u00e9\u0301s,  \u4e2d\u6587 and\ud800 3 d\u0130gs\n'
+
+
+@pytest.fixture(scope='module')
+def made(fixtures, tmp_path_factory):
+    """A tokenizer of each family, over the fixtures' vocabularies."""
+    made = {}
+    cases = json.loads((fixtures / 'lm_tokenizer_cases.json').read_text())
+    for name, cls in (('gpt', OpenAIGPTTokenizer), ('gpt2', GPT2Tokenizer)):
+        folder = tmp_path_factory.mktemp(name)
+        ids = {token: place for place, token in enumerate(cases[name]['vocab'])}
+        (folder / 'vocab.json').write_text(json.dumps(ids))
+        (folder / 'merges.txt').write_text('\n'.join(cases[name]['merges']), encoding='utf-8')
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(__import__('sys').modules, 'ftfy', None)  # the basic tokenizer splits
+            made[name] = cls.from_pretrained(folder)
+    vocab = json.loads((fixtures / 'tokenizer_cases.json').read_text())['vocab']
+    path = tmp_path_factory.mktemp('bert') / 'vocab.txt'
+    path.write_text('\n'.join(vocab), encoding='utf-8')
+    made['bert'] = BertTokenizer(path)
+    words = TransfoXLTokenizer(special=['<unk>', '<eos>'], lower_case=True)
+    words.count_sents([words.tokenize(TEXT)])
+    words.build_vocab()
+    made['transfo_xl'] = words
+    return made
+
+
+@pytest.fixture(params=['bert', 'gpt', 'gpt2', 'transfo_xl'])
+def tokenizer(made, request):
+    assert isinstance(made[request.param], Tokenizer)
+    return made[request.param]
+
+
+def test_an_encoding_is_the_list_of_its_ids(tokenizer):
+    encoding = tokenizer.encode(TEXT)
+    assert isinstance(encoding, Encoding) and isinstance(encoding, list)
+    assert encoding == encoding.input_ids.tolist() == list(encoding)
+    assert tokenizer.convert_tokens_to_ids(encoding['tokens']) == encoding
+    assert encoding['tokens'] == encoding.tokens
+    assert encoding.input_ids.dtype == encoding.token_types.dtype == np.int32
+    assert encoding.valid_length == len(encoding) == len(encoding.offsets) == len(encoding.word_ids)
+    assert not encoding.token_types.any() and encoding.truncated == 0
+    assert tokenizer.tokenize(TEXT) == tokenizer.encode(TEXT, add_special_tokens=False).tokens
+
+
+def test_words_and_offsets_lead_back_to_the_text(tokenizer):
+    encoding = tokenizer.encode(TEXT, add_special_tokens=False)
+    assert encoding.word_ids == sorted(encoding.word_ids)
+    assert set(encoding.word_ids) == set(range(len(encoding.words)))
+    covered = ''.join(sorted({TEXT[start:end].strip() for start, end in encoding.offsets}))
+    missing = {char for char in TEXT if not char.isspace()}.difference(covered)
+    assert missing <= {'\ud800'}  # which the basic tokenizer drops
+    aligned = tokenizer.tokenize_with_offsets(TEXT)
+    assert aligned == list(zip(encoding.tokens, encoding.offsets))
+
+
+def test_pairs_and_cutting(tokenizer):
+    whole = tokenizer.encode('the cafe', 'and 3')
+    parts = [tokenizer.encode(text, add_special_tokens=False) for text in ('the cafe', 'and 3')]
+    bare = tokenizer.encode('the cafe', 'and 3', add_special_tokens=False)
+    assert bare == parts[0] + parts[1]
+    assert bare.words == parts[0].words + parts[1].words
+    assert bare.word_ids[-1] == len(bare.words) - 1
+    for length in range(len(whole) - len(bare), len(whole)):
+        cut = tokenizer.encode('the cafe', 'and 3', max_length=length)
+        assert len(cut) <= length
+        kept = sum(span != (0, 0) for span in cut.offsets)
+        assert cut.truncated == len(bare) - kept
+
+
+def test_batches(tokenizer):
+    texts = [TEXT, '', 'the']
+    batch = tokenizer.encode_batch(texts, round_to=4)
+    assert isinstance(batch, BatchEncoding) and len(batch) == 3
+    assert batch.input_ids.shape == batch.token_types.shape
+    assert batch.input_ids.shape[1] % 4 == 0
+    pad = tokenizer.pad_token_id or 0
+    for text, row, ids, length in zip(texts, batch, batch['input_ids'], batch.valid_length):
+        assert row == tokenizer.encode(text) == ids[:length].tolist()
+        assert (ids[length:] == pad).all()
+    assert batch.tokens == [row.tokens for row in batch]
+    loose = tokenizer.encode_batch(texts, pad=False)
+    assert [ids.tolist() for ids in loose.input_ids] == [list(row) for row in batch]
+
+
+def test_special_tokens_have_ids(made):
+    found = {
+        name: {
+            role: getattr(tokenizer, f'{role}_token')
+            for role in ('unk', 'pad', 'mask', 'cls', 'sep', 'bos', 'eos')
+        }
+        for name, tokenizer in made.items()
+    }
+    none = dict.fromkeys(found['gpt'])
+    assert found['bert'] == {
+        **none, 'unk': '[UNK]', 'pad': '[PAD]', 'mask': '[MASK]', 'cls': '[CLS]', 'sep': '[SEP]'
+    }  # fmt: skip
+    assert found['gpt'] == {**none, 'unk': '<unk>'}
+    assert found['gpt2'] == {**none, 'bos': '<|endoftext|>', 'eos': '<|endoftext|>'}
+    assert found['transfo_xl'] == {**none, 'unk': '<unk>', 'eos': '<eos>'}
+    for tokenizer in made.values():
+        for role in none:
+            token = getattr(tokenizer, f'{role}_token')
+            want = None if token is None else tokenizer.vocab[token]
+            assert getattr(tokenizer, f'{role}_token_id') == want
+
+
+def test_special_tokens_change_with_the_vocabulary(made):
+    words = TransfoXLTokenizer()
+    words.add_symbol('a')
+    assert words.eos_token is None
+    words.add_special('<eos>')
+    assert words.eos_token_id == 1
+    gpt2 = made['gpt2']
+    gpt2.set_special_tokens(['<pad>'])
+    try:
+        assert gpt2.pad_token_id == len(gpt2) - 1
+        ids = gpt2.encode_batch(['a', '']).input_ids
+        assert ids.tolist() == [[gpt2.encoder['a']], [len(gpt2) - 1]]
+    finally:
+        gpt2.set_special_tokens(None)
+    assert gpt2.pad_token is None
+
+
+def test_decode(made):
+    for name, text in (
+        ('bert', 'the fox, jumps'),
+        ('gpt', 'the fox, the'),
+        ('gpt2', ' The  caf\u00e9'),
+        ('transfo_xl', '3 the'),
+    ):
+        tokenizer = made[name]
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids, skip_special_tokens=True) == text
+        assert tokenizer.decode(mx.nd.array(ids)) == tokenizer.decode(ids)
+    assert made['bert'].decode(made['bert'].encode('the')) == '[CLS] the [SEP]'
+
+
+def test_bad_ids(tokenizer):
+    for ids in ([len(tokenizer)], [-1]):
+        with pytest.raises(InputError, match=f'id {ids[0]} is not in the vocabulary; its'):
+            tokenizer.decode(ids)
+    for odd in (0.5, 'a', None):
+        with pytest.raises(InputError, match='is no token id'):
+            tokenizer.convert_ids_to_tokens([odd])
