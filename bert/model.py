@@ -1,16 +1,15 @@
 """BERT's encoder, with GluonNLP's interface."""
 
 import mxnet as mx
-import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.blocks.heads import AttentionBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
-from model_zoo.layers.attention import attention_mask, layer_head_mask
-from model_zoo.layers.cells import EncoderCell
+from model_zoo.layers.cells import EncoderStack
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
+from model_zoo.layers.sequences import batch_major
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .catalogue import ARCHITECTURES
@@ -42,57 +41,31 @@ class BertEncoder(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         initializer = mx.init.Normal(config.initializer_range)
         units, eps = config.hidden_size, config.layer_norm_eps
-        self._config = config
         with self.name_scope():
             self.position_weight = self.params.get(
                 'position_weight', shape=(config.max_position_embeddings, units), init=initializer
             )
             self.norm = LayerNorm(epsilon=eps, in_channels=units)
             self.dropout = nn.Dropout(config.hidden_dropout_prob)
-            self.layers = nn.HybridSequential(prefix='')
-            with self.layers.name_scope():
-                for layer in range(config.num_hidden_layers):
-                    cell = EncoderCell(
-                        units,
-                        config.intermediate_size,
-                        len(config.kept_heads(layer)),
-                        config.head_size,
-                        config.attention_probs_dropout_prob,
-                        config.hidden_dropout_prob,
-                        config.hidden_act,
-                        eps,
-                        initializer,
-                        prefix=f'layer{layer}_',
-                    )
-                    self.layers.add(cell)
+            self.layers = EncoderStack(
+                config,
+                config.attention_probs_dropout_prob,
+                config.hidden_dropout_prob,
+                config.hidden_act,
+                eps,
+                initializer,
+            )
 
     def hybrid_forward(self, F, x, valid_length=None, head_mask=None, position_weight=None):
         x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight)  # (L, B, C)
-        dtype = np.dtype(self.position_weight.dtype).name
-        masks = {}  # by number of heads, which differs between layers after pruning
-        states, attentions = [], []
-        for layer, cell in enumerate(self.layers):
-            count = cell.attention.num_heads
-            if valid_length is not None and count not in masks:
-                masks[count] = attention_mask(F, valid_length, x, count, dtype)
-            layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            x, attention = cell(x, masks.get(count), layer_mask)
-            states.append(self._finish(F, x, valid_length))
-            attentions.append(attention)
-        return states, attentions
+        states, attentions = self.layers(x, valid_length, head_mask)
+        return [batch_major(F, x, valid_length) for x in states], attentions
 
     def _embed(self, F, x, position_weight):
         """What the first layer gets, of the embeddings (L, B, C)."""
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         return self.dropout(self.norm(x))
-
-    @staticmethod
-    def _finish(F, x, valid_length):
-        """(L, B, C) -> (B, L, C), zero behind the valid length."""
-        if valid_length is not None:
-            x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
-        return F.transpose(x, axes=(1, 0, 2))
 
 
 class BertDecoder(MixedPrecision, HybridBlock):
@@ -389,4 +362,4 @@ class BertModel(BertBlock):
 
     def attentions(self):
         """The layers' `SelfAttention`."""
-        return [cell.attention for cell in self.encoder.layers]
+        return self.encoder.layers.attentions()

@@ -7,6 +7,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
+from model_zoo.layers.sequences import batch_major
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveEmbedding
@@ -251,9 +252,8 @@ class TransfoXLModel(TransfoXLBlock):
     def hybrid_forward(self, F, words, mems, valid_length=None):
         x, mems, _, _ = self.encode(F, words, mems, valid_length)
         if valid_length is not None:
-            length = F.cast(valid_length, 'float32')
-            x = F.SequenceMask(x, sequence_length=length, use_sequence_length=True, axis=0)
-        return F.transpose(x, axes=(1, 0, 2)), mems
+            valid_length = F.cast(valid_length, 'float32')
+        return batch_major(F, x, valid_length), mems
 
     def encode(self, F, words, mems, valid_length):
         """The layers' work.

@@ -3,7 +3,8 @@
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from .precision import Dense, MixedPrecision, positions_of
+from .precision import Dense, MixedPrecision
+from .sequences import positions_of
 
 __all__ = ['BLOCKED', 'SelfAttention', 'attention_mask', 'layer_head_mask']
 

@@ -3,7 +3,7 @@
 import math
 
 from .attention import BLOCKED, SelfAttention
-from .precision import positions_of
+from .sequences import positions_of
 
 __all__ = ['CausalSelfAttention', 'causal_mask']
 

@@ -3,14 +3,15 @@
 import contextlib
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from .attention import SelfAttention
+from .attention import SelfAttention, attention_mask, layer_head_mask
 from .causal_attention import CausalSelfAttention
 from .feed_forward import FeedForward
 from .precision import LayerNorm
 
-__all__ = ['DecoderCell', 'EncoderCell', 'MirroredCell']
+__all__ = ['DecoderCell', 'EncoderCell', 'EncoderStack', 'MirroredCell']
 
 
 class MirroredCell(HybridBlock):
@@ -75,6 +76,77 @@ class EncoderCell(MirroredCell):
             x = self.attention_norm(x + self.dropout(attended))
             x = x + self.dropout(self.ffn(x))
         return self.ffn_norm(x), probabilities
+
+
+class EncoderStack(nn.HybridSequential):
+    """The layers of an encoder.
+
+    Parameters
+    ----------
+    config : AttentionConfig
+        With `intermediate_size`.
+    attention_dropout, dropout, activation, layer_norm_eps, initializer
+        See `EncoderCell`.
+
+    Inputs
+    ------
+    x : (length, batch, units)
+    valid_length : (batch,), float32, or None
+    head_mask : (layers, heads) or None
+
+    Outputs
+    -------
+    states : list of (length, batch, units)
+        Of all layers.
+    attentions : list of (batch, heads, length, length)
+    """
+
+    def __init__(
+        self,
+        config,
+        attention_dropout,
+        dropout,
+        activation,
+        layer_norm_eps,
+        initializer,
+        prefix='',
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        self._config = config
+        with self.name_scope():
+            for layer in range(config.num_layers):
+                cell = EncoderCell(
+                    config.units,
+                    config.intermediate_size,
+                    len(config.kept_heads(layer)),
+                    config.head_size,
+                    attention_dropout,
+                    dropout,
+                    activation,
+                    layer_norm_eps,
+                    initializer,
+                    prefix=f'layer{layer}_',
+                )
+                self.add(cell)
+
+    def attentions(self):
+        """The layers' `SelfAttention`."""
+        return [cell.attention for cell in self]
+
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None):
+        dtype = np.dtype(self[0].attention.qkv.weight.dtype).name
+        masks = {}  # by number of heads, which differs between layers after pruning
+        states, attentions = [], []
+        for layer, cell in enumerate(self):
+            count = cell.attention.num_heads
+            if valid_length is not None and count not in masks:
+                masks[count] = attention_mask(F, valid_length, x, count, dtype)  # (B * heads, L, L)
+            layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
+            x, attention = cell(x, masks.get(count), layer_mask)
+            states.append(x)
+            attentions.append(attention)
+        return states, attentions
 
 
 class DecoderCell(EncoderCell):

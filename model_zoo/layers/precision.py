@@ -26,8 +26,15 @@ from mxnet.gluon import nn
 
 from ..errors import InputError, UnknownNameError
 
-__all__ = ['BFLOAT16', 'PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'positions_of',
-           'precision_name', 'set_precision']  # fmt: skip
+__all__ = [
+    'BFLOAT16',
+    'PRECISIONS',
+    'Dense',
+    'LayerNorm',
+    'MixedPrecision',
+    'precision_name',
+    'set_precision',
+]
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16
@@ -154,24 +161,6 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
         return self.in_float32(
             F, F.LayerNorm, data, gamma, beta, axis=self._axis, eps=self._epsilon
         )
-
-
-def positions_of(F, x, axis=0):
-    """0, 1, 2, ... along an axis of (length, batch, units), in float32: float16 ends at 2048.
-
-    Parameters
-    ----------
-    F : module
-    x : array with 3 axes
-    axis : int
-
-    Returns
-    -------
-    (size of the axis,)
-    """
-    begin, end = [0, 0, 0], [1, 1, 1]
-    begin[axis] = end[axis] = None
-    return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
 
 
 def set_precision(block, dtype):

@@ -6,9 +6,10 @@ from mxnet.gluon import nn
 from ...errors import InputError
 from ...layers.losses import cross_entropy
 from ...layers.precision import Dense
+from ...layers.sequences import vectors_at
 from ...util.checks import check_ids, check_range, check_shape
 from ..task import TaskMixin
-from .model import DecoderBlock, vectors_at
+from .model import DecoderBlock
 from .steps import DecoderSteps
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']

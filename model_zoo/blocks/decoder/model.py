@@ -9,7 +9,8 @@ from ...errors import InputError
 from ...layers.attention import layer_head_mask
 from ...layers.causal_attention import causal_mask
 from ...layers.cells import DecoderCell
-from ...layers.precision import LayerNorm, positions_of
+from ...layers.precision import LayerNorm
+from ...layers.sequences import batch_major, positions_of
 from ...util.checks import check_ids, check_range, check_shape
 from ..heads import AttentionBlock
 
@@ -409,15 +410,6 @@ class DecoderModel(DecoderBlock):
 
     @staticmethod
     def _finish(F, x, valid_length, words):
-        """(length, batch, units) -> (..., length, units), zero behind the valid length."""
-        if valid_length is not None:
-            x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
-        x = F.transpose(x, axes=(1, 0, 2))
+        """(L, N, C) -> (..., L, C), zero behind the valid length."""
+        x = batch_major(F, x, valid_length)
         return F.reshape_like(x, words, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=None)
-
-
-def vectors_at(F, sequence, positions):
-    """Of each row of `sequence` (N, L, C) the vector at its position (N,): (N, C)."""
-    rows = F.contrib.arange_like(positions, axis=0)
-    index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, N)
-    return F.gather_nd(sequence, index)

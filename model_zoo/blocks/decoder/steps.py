@@ -5,7 +5,7 @@ from mxnet.gluon import HybridBlock
 
 from ...errors import InputError
 from ...layers.attention import BLOCKED
-from .model import vectors_at
+from ...layers.sequences import vectors_at
 
 __all__ = ['DecoderState', 'DecoderSteps', 'widen', 'write_place']
 

@@ -25,10 +25,10 @@ from model_zoo.layers.precision import (
     BFLOAT16,
     Dense,
     LayerNorm,
-    positions_of,
     precision_name,
     set_precision,
 )
+from model_zoo.layers.sequences import positions_of
 
 BERT = {
     'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
