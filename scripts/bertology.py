@@ -47,15 +47,16 @@ from model_zoo.analysis import (
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
+    RunFolder,
     check_at_least_one,
     check_files,
     check_labels,
     cli,
-    data_checksum,
+    describe,
+    describe_model,
     family_of,
+    job_of,
     make_task_model,
-    model_checksum,
-    training_config,
     write_results,
 )
 from model_zoo.errors import InputError, UnknownNameError
@@ -69,8 +70,6 @@ from model_zoo.tasks.classification import (
 )
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.training.interrupt import InterruptGuard
-from model_zoo.training.seed import seed_all
-from model_zoo.util.files import make_writable_dir
 from model_zoo.util.lines import read_text
 from model_zoo.util.progress import progress
 
@@ -199,8 +198,7 @@ class Classification:
         features = ClassifierFeatures(self.tokenizer, task, self._max_len)(examples)
         self._labels = np.array([feature.label for feature in features])
         inputs = [np.array([each.input_ids, each.token_types]) for each in features]
-        checksum = data_checksum([*inputs, self._labels])
-        self.data = f'{len(examples)} examples with checksum {checksum}'
+        self.data = describe(len(examples), 'examples', [*inputs, self._labels])
         self.loader = BucketedLoader(
             features, args.batch_size, pad_val=self.tokenizer.pad_token_id, ctx=ctx
         )
@@ -268,7 +266,7 @@ class LanguageModel:
         tokens = self.tokenizer.encode(read_text(args.eval_file))
         if args.data_subset is not None:
             tokens = tokens[: args.data_subset * (size - 1) + 1]
-        self.data = f'{len(tokens)} tokens with checksum {data_checksum([np.array(tokens)])}'
+        self.data = describe(len(tokens), 'tokens', [np.array(tokens)])
         self.loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
         logger.info('%s: %d tokens', args.eval_file, len(tokens))
 
@@ -470,14 +468,10 @@ def main(argv=None):
     args = parse_arguments(argv)
     find_family(args)
     ctx = cli.get_ctx(args.gpu)
-    make_writable_dir(args.output_dir)
-    cli.setup_logging(os.path.join(args.output_dir, 'log_bertology.txt'))
-    seed_all(args.seed)
+    folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
     task = (Classification if args.family == 'bert' else LanguageModel)(args, ctx)
-    job = training_config(
-        args, FREE, model=f'parameters with checksum {model_checksum(task.model)}', data=task.data
-    )
-    partial = PartialOutput(os.path.join(args.output_dir, 'results.json'), job, args.resume)
+    job = job_of(args, FREE, model=describe_model(task.model), data=task.data)
+    partial = PartialOutput(folder.file('results.json'), job, args.resume)
     if partial.is_complete():
         return
     with partial, InterruptGuard() as guard:

@@ -47,9 +47,9 @@ from model_zoo.app import (
     check_files,
     check_length,
     cli,
-    data_checksum,
-    model_checksum,
-    training_config,
+    describe_model,
+    describe_vocab,
+    job_of,
     write_results,
 )
 from model_zoo.errors import InputError
@@ -196,13 +196,12 @@ def describe_input(path):
 
 def describe_job(args, lines, model, tokenizer):
     """What must be the same for a run to be resumed."""
-    vocab = tokenizer.vocab.idx_to_token
-    return training_config(
+    return job_of(
         args,
         FREE,
         input_file=lines,
-        bert_model=f'parameters with checksum {model_checksum(model)}',
-        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab)}',
+        bert_model=describe_model(model),
+        vocab_file=describe_vocab(tokenizer.vocab),
         do_lower_case=tokenizer.do_lower_case,
     )
 

@@ -24,6 +24,10 @@ from bert import BertForSequenceClassification
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_comm_backend_argument,
     add_inference_arguments,
     add_training_arguments,
@@ -33,15 +37,12 @@ from model_zoo.app import (
     check_labels,
     check_training_arguments,
     cli,
-    data_checksum,
+    describe,
+    job_of,
     labels_of_folder,
     load_exported,
     make_task_model,
     name_labels,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import (
@@ -135,7 +136,7 @@ def make_task(args):
     return task if task.labels or not args.train_file else infer_labels(task)
 
 
-def make_deployed(args, task, ctx):
+def make_deployed(args, task, run.ctx):
     """An exported model as a function like the classifier."""
     block = load_exported(args.model_prefix, args.max_len, ctx)
 
@@ -154,33 +155,27 @@ def make_deployed(args, task, ctx):
     return model
 
 
-def train(args, task, model, tokenizer, sets, evaluator, workers):
+def train(run, task, model, tokenizer, sets, evaluator):
+    args = run.args
     _, features, loader = sets.get('train')
     # bad dev and test sets are to be known of before the training
     for segment in (*task.dev_segments, *filter(sets.has, task.test_segments)):
         sets.get(segment)
-    checksum = data_checksum(part for each in features for part in (each.input_ids, each.label))
-    data = f'{len(features)} training examples with checksum {checksum}'
-    run_training(
-        args,
-        model,
-        loader,
-        mean_over_examples(
-            lambda batch: model(
-                batch.input_ids, batch.token_types, batch.valid_length, batch.labels
-            )
-        ),
-        evaluator.evaluate,
-        name=f'bert_{task.name}',
-        title=f'{task.name}, {os.path.basename(os.path.normpath(args.bert_model))}',
-        score_name=task.primary_metric,
-        config=training_config(
-            args, PLACES, **{'train_file' if args.train_file else 'data_dir': data}
-        ),
-        save_best=lambda folder: save_model(folder, task, model, tokenizer),
-        predict=evaluator.predict,
-        results={'task': task.name},
-        workers=workers,
+    values = (part for each in features for part in (each.input_ids, each.label))
+    data = describe(len(features), 'training examples', values)
+
+    def loss(batch):
+        return model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)
+
+    def save(folder):
+        save_model(folder, task, model, tokenizer)
+
+    title = f'{task.name}, {os.path.basename(os.path.normpath(args.bert_model))}'
+    run.train(
+        Training(title, model, loader, mean_over_examples(loss)),
+        Score(task.primary_metric, evaluator.evaluate),
+        Outcome(save, evaluator.predict, {'task': task.name}),
+        job_of(args, PLACES, **{'train_file' if args.train_file else 'data_dir': data}),
     )
 
 
@@ -197,14 +192,14 @@ def main(argv=None):
     choice = ModelChoice(args, family='bert')
     task = make_task(args)
     workers = make_workers(args.comm_backend)
-    ctx = start_run(args, task.name, workers)
+    run = Run(args, task.name, 'bert', workers)
     if args.deploy:
-        model, tokenizer = make_deployed(args, task, ctx), choice.tokenizer(open_tokenizer)
+        model, tokenizer = make_deployed(args, task, run.ctx), choice.tokenizer(open_tokenizer)
     else:
         if args.only_inference:
             check_labels(task, args.bert_model)
         model, tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, open_tokenizer, ctx,
+            args, choice, BertForSequenceClassification, open_tokenizer, run.ctx,
             trains=not args.only_inference, length_flag='max_len', num_labels=task.num_labels,
         )  # fmt: skip
     sets = TaskSets(
@@ -217,7 +212,7 @@ def main(argv=None):
         seed=args.seed,
         round_to=args.round_to,
         pad_val=tokenizer.pad_token_id,
-        ctx=ctx,
+        ctx=run.ctx,
     )
     segments = task.dev_segments
     if args.do_predict:
@@ -234,9 +229,9 @@ def main(argv=None):
         write_class_probabilities if args.do_predict else write_predictions,
     )
     if args.only_inference:
-        run_inference(args, evaluator.evaluate, evaluator.predict)
+        run.infer(evaluator.evaluate, evaluator.predict)
     else:
-        train(args, task, model, tokenizer, sets, evaluator, workers)
+        train(run, task, model, tokenizer, sets, evaluator)
 
 
 if __name__ == '__main__':

@@ -22,16 +22,17 @@ from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_training_arguments,
     check_at_least_one,
     check_files,
     check_training_arguments,
     cli,
-    data_checksum,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
+    describe,
+    job_of,
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
@@ -159,7 +160,8 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='gpt')
     train, dev = read_stories(args)
-    ctx = start_run(args, 'story_cloze')
+    run = Run(args, 'story_cloze')
+    ctx = run.ctx
     model, tokenizer = make_model(choice, ctx)
     special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
     make_features = StoryClozeFeatures(tokenizer.encode, *special, model.config.n_positions)
@@ -178,30 +180,31 @@ def main(argv=None):
         {'dev': 'predictions.tsv'},
     )
     if not args.do_train:
-        run_inference(args, evaluator.evaluate, evaluator.predict)
+        run.infer(evaluator.evaluate, evaluator.predict)
         return
     features, loader = make_loader(train, args.batch_size, shuffle=True)
-    checksum = data_checksum(part for each in features for part in (*each.choices, each.label))
-    run_training(
-        args,
-        model,
-        loader,
-        mean_over_examples(lambda batch: batch_loss(model, batch, args.lm_coef)),
-        evaluator.evaluate,
-        name='story_cloze',
-        title=f'Story Cloze, {os.path.basename(os.path.normpath(args.gpt_model))}',
-        score_name='accuracy',
-        config=training_config(
-            args, FREE, train_dataset=f'{len(train)} stories with checksum {checksum}'
-        ),
-        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
-        predict=evaluator.predict if args.do_eval else None,
-        results={'stories': {'train': len(train), 'dev': len(dev)}},
-        max_grad_norm=args.max_grad_norm,
+    values = (part for each in features for part in (*each.choices, each.label))
+
+    def schedule(num_steps):
         # OpenAI's Adam asks for the rate of step 1 at the first update
-        schedule=lambda num_steps: get_schedule(
-            args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1
+        return get_schedule(args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1)
+
+    run.train(
+        Training(
+            f'Story Cloze, {os.path.basename(os.path.normpath(args.gpt_model))}',
+            model,
+            loader,
+            mean_over_examples(lambda batch: batch_loss(model, batch, args.lm_coef)),
+            args.max_grad_norm,
+            schedule,
         ),
+        Score('accuracy', evaluator.evaluate),
+        Outcome(
+            lambda folder: model.save_pretrained(folder, tokenizer),
+            evaluator.predict if args.do_eval else None,
+            {'stories': {'train': len(train), 'dev': len(dev)}},
+        ),
+        job_of(args, FREE, train_dataset=describe(len(train), 'stories', values)),
     )
 
 

@@ -27,18 +27,20 @@ from bert import BertForPreTraining
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_comm_backend_argument,
     add_original_arguments,
     add_training_arguments,
     check_length,
     check_training_arguments,
     cli,
-    data_checksum,
+    describe_vocab,
     divide_train_batch_size,
     from_flags,
-    run_training,
-    start_run,
-    training_config,
+    job_of,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
@@ -237,35 +239,25 @@ def count_steps(args, loader):
         args.training_steps = batches // (args.accumulate or 1)
 
 
-def train(args, model, tokenizer, data, workers):
+def train(run, model, tokenizer, data):
+    args = run.args
     loader, dev = data.train(), data.dev()
     count_steps(args, loader)
     objective = pretraining_objective(model)
 
     def evaluate(guard):
-        return evaluate_pretraining(objective, dev, workers, guard)
+        return evaluate_pretraining(objective, dev, run.workers, guard)
 
-    vocab = tokenizer.vocab
-    config = training_config(
-        args,
-        FREE,
-        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
-    )
+    job = job_of(args, FREE, vocab_file=describe_vocab(tokenizer.vocab))
     for name in ('train_corpus', 'pregenerated_data'):
-        if config[name] is not None:
-            config[name] = describe_files(config[name])
-    run_training(
-        args,
-        model,
-        loader,
-        objective,
-        None if dev is None else evaluate,
-        name='lm',
-        title=f'{os.path.basename(os.path.normpath(args.bert_model))}, pre-trained further',
-        score_name='negative loss',
-        config=config,
-        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
-        workers=workers,
+        if job[name] is not None:
+            job[name] = describe_files(job[name])
+    title = f'{os.path.basename(os.path.normpath(args.bert_model))}, pre-trained further'
+    run.train(
+        Training(title, model, loader, objective),
+        Score('negative loss', None if dev is None else evaluate),
+        Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+        job,
     )
 
 
@@ -273,10 +265,10 @@ def main(argv=None):
     args = parse_arguments(argv)
     check_data_files(args)
     workers = make_workers(args.comm_backend)
-    ctx = start_run(args, 'lm', workers)
-    model, tokenizer = make_model(args, ctx)
-    with Data(args, model, tokenizer, ctx, workers) as data:
-        train(args, model, tokenizer, data, workers)
+    run = Run(args, 'lm', workers=workers)
+    model, tokenizer = make_model(args, run.ctx)
+    with Data(args, model, tokenizer, run.ctx, workers) as data:
+        train(run, model, tokenizer, data)
 
 
 if __name__ == '__main__':

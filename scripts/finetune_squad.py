@@ -22,6 +22,10 @@ from bert import BertForQuestionAnswering
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_comm_backend_argument,
     add_inference_arguments,
     add_training_arguments,
@@ -30,12 +34,9 @@ from model_zoo.app import (
     check_inference_arguments,
     check_training_arguments,
     cli,
+    job_of,
     load_exported,
     make_task_model,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.batching import BucketedLoader
@@ -218,12 +219,11 @@ class Evaluator:
         answers, _ = self.find_answers()
         return write_answers(folder, answers)
 
-    def run_inference(self):
+    def run_inference(self, run):
         """``--only_predict``: evaluate, where there are right answers, and write the answers."""
         answers, speed = self.find_answers()
         has_answers = self._features.squad.questions[0].answers is not None
-        run_inference(
-            self._args,
+        run.infer(
             lambda: evaluate_segments(
                 lambda segment, guard: (self.score(answers), speed),
                 ['dev'] if has_answers else [],
@@ -233,7 +233,8 @@ class Evaluator:
         )
 
 
-def train(args, model, tokenizer, features, loader, evaluator, workers):
+def train(run, model, tokenizer, features, loader, evaluator):
+    args = run.args
     squad = features.squad
     data = f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
 
@@ -241,20 +242,15 @@ def train(args, model, tokenizer, features, loader, evaluator, workers):
         starts, ends = batch.labels[:, 0], batch.labels[:, 1]
         return model(batch.input_ids, batch.token_types, batch.valid_length, starts, ends)
 
-    run_training(
-        args,
-        model,
-        loader,
-        mean_over_examples(loss),
-        evaluator.evaluate,
-        name='bert_squad',
-        title=f'SQuAD, {os.path.basename(os.path.normpath(args.bert_model))}',
-        score_name='f1',
-        config=training_config(args, PLACES, train_file=data),
-        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
-        predict=evaluator.predict,
-        results={'task': 'SQuAD 2.0' if args.version_2 else 'SQuAD 1.1'},
-        workers=workers,
+    def save(folder):
+        model.save_pretrained(folder, tokenizer)
+
+    title = f'SQuAD, {os.path.basename(os.path.normpath(args.bert_model))}'
+    run.train(
+        Training(title, model, loader, mean_over_examples(loss)),
+        Score('f1', evaluator.evaluate),
+        Outcome(save, evaluator.predict, {'task': f'SQuAD {2.0 if args.version_2 else 1.1}'}),
+        job_of(args, PLACES, train_file=data),
     )
 
 
@@ -264,7 +260,8 @@ def main(argv=None):
     args.vocab_file = args.sentencepiece or args.vocab_file
     choice = ModelChoice(args, family='bert')
     workers = make_workers(args.comm_backend)
-    ctx = start_run(args, 'squad', workers)
+    run = Run(args, 'squad', 'bert', workers)
+    ctx = run.ctx
     if args.deploy:
         model, tokenizer = make_deployed(args, ctx), choice.tokenizer(open_tokenizer)
     else:
@@ -279,7 +276,7 @@ def main(argv=None):
     dev = read_features(args, 'dev', tokenizer, workers)
     evaluator = Evaluator(args, dev, BucketedLoader(dev, args.dev_batch_size, **options), model)
     if args.only_inference:
-        evaluator.run_inference()
+        evaluator.run_inference(run)
         return
     if dev.squad.questions[0].answers is None:
         raise InputError(
@@ -290,7 +287,7 @@ def main(argv=None):
     loader = BucketedLoader(
         features, args.batch_size, shuffle=True, seed=args.seed, workers=workers, **options
     )
-    train(args, model, tokenizer, features, loader, evaluator, workers)
+    train(run, model, tokenizer, features, loader, evaluator)
 
 
 if __name__ == '__main__':

@@ -19,21 +19,22 @@ from bert import BertForMultipleChoice
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_comm_backend_argument,
     add_original_arguments,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
     cli,
-    data_checksum,
+    describe,
     divide_train_batch_size,
+    job_of,
     make_task_model,
     name_labels,
-    run_inference,
-    run_training,
     segment_files,
-    start_run,
-    training_config,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
@@ -114,32 +115,25 @@ def make_loader(args, features, tokenizer, ctx, **options):
     )
 
 
-def train(args, model, tokenizer, features, loader, evaluator, workers):
-    checksum = data_checksum(part for each in features for part in (*each.choices, each.label))
-    run_training(
-        args,
-        model,
-        loader,
-        mean_over_examples(
-            lambda batch: model(batch.words, batch.token_types, batch.valid_length, batch.labels)
-        ),
-        evaluator.evaluate,
-        name='bert_swag',
-        title=f'SWAG, {os.path.basename(os.path.normpath(args.bert_model))}',
-        score_name='accuracy',
-        config=training_config(
-            args, FREE, train_file=f'{len(features)} examples with checksum {checksum}'
-        ),
-        save_best=lambda folder: save_model(folder, model, tokenizer),
-        predict=evaluator.predict if args.do_eval else None,
-        results={'choices': len(features[0].choices)},
-        workers=workers,
+def train(run, model, tokenizer, features, loader, evaluator):
+    args = run.args
+    values = (part for each in features for part in (*each.choices, each.label))
+
+    def loss(batch):
+        return model(batch.words, batch.token_types, batch.valid_length, batch.labels)
+
+    def save(folder):
+        name_labels(model, 'swag')
+        model.save_pretrained(folder, tokenizer)
+
+    title = f'SWAG, {os.path.basename(os.path.normpath(args.bert_model))}'
+    predict = evaluator.predict if args.do_eval else None
+    run.train(
+        Training(title, model, loader, mean_over_examples(loss)),
+        Score('accuracy', evaluator.evaluate),
+        Outcome(save, predict, {'choices': len(features[0].choices)}),
+        job_of(args, FREE, train_file=describe(len(features), 'examples', values)),
     )
-
-
-def save_model(folder, model, tokenizer):
-    name_labels(model, 'swag')
-    model.save_pretrained(folder, tokenizer)
 
 
 def main(argv=None):
@@ -147,9 +141,9 @@ def main(argv=None):
     choice = ModelChoice(args, family='bert')
     sets = read_examples(args)
     workers = make_workers(args.comm_backend)
-    ctx = start_run(args, 'swag', workers)
+    run = Run(args, 'swag', 'bert', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, open_tokenizer, ctx, trains=args.do_train
+        args, choice, BertForMultipleChoice, open_tokenizer, run.ctx, trains=args.do_train
     )
     if args.do_lower_case and not tokenizer.do_lower_case:
         raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
@@ -161,7 +155,7 @@ def main(argv=None):
         {
             segment: (
                 sets[segment],
-                make_loader(args, each, tokenizer, ctx, batch_size=args.dev_batch_size),
+                make_loader(args, each, tokenizer, run.ctx, batch_size=args.dev_batch_size),
             )
             for segment, each in features.items()
         },
@@ -169,13 +163,13 @@ def main(argv=None):
         {segment: f'{segment}_predictions.tsv' for segment in features},
     )
     if not args.do_train:
-        run_inference(args, evaluator.evaluate, evaluator.predict)
+        run.infer(evaluator.evaluate, evaluator.predict)
         return
     loader = make_loader(
-        args, train_features, tokenizer, ctx,
+        args, train_features, tokenizer, run.ctx,
         batch_size=args.batch_size, shuffle=True, workers=workers,
     )  # fmt: skip
-    train(args, model, tokenizer, train_features, loader, evaluator, workers)
+    train(run, model, tokenizer, train_features, loader, evaluator)
 
 
 if __name__ == '__main__':

@@ -24,20 +24,21 @@ from bert import BertForTokenClassification
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_comm_backend_argument,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
     cli,
-    data_checksum,
+    describe,
+    job_of,
     labels_of_folder,
     make_task_model,
     name_labels,
-    run_inference,
-    run_training,
     segment_files,
-    start_run,
-    training_config,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import evaluate_segments
@@ -214,7 +215,7 @@ class Evaluator:
         return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
 
     def evaluate(self, guard=None):
-        """Of the dev set, as `run_training` wants it."""
+        """Of the dev set, see `Score`."""
         return evaluate_segments(self._measure, ['dev'], self.metric, guard)
 
     def evaluate_all(self):
@@ -252,9 +253,10 @@ class Evaluator:
         return names
 
 
-def train(args, labels, model, tokenizer, data, evaluator, workers):
+def train(run, labels, model, tokenizer, data, evaluator):
+    args = run.args
     features = data.features
-    checksum = data_checksum(part for each in features for part in (each.input_ids, each.label))
+    values = (part for each in features for part in (each.input_ids, each.label))
     results = {'labels': labels}
 
     def predict(folder):
@@ -262,34 +264,21 @@ def train(args, labels, model, tokenizer, data, evaluator, workers):
         results['best_model'] = evaluator.evaluate_all()[1]
         return evaluator.predict(folder)
 
-    run_training(
-        args,
-        model,
-        data.loader,
-        Objective(
-            lambda batch: [
-                model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)
-            ],
-            lambda batch: (batch.num_words,),
-            unit='words',
-        ),
-        evaluator.evaluate,
-        name='bert_tagging',
-        title=f'tagging, {os.path.basename(os.path.normpath(args.bert_model))}',
-        score_name=evaluator.metric,
-        config=training_config(
-            args, PLACES, train_file=f'{len(features)} samples with checksum {checksum}'
-        ),
-        save_best=lambda folder: save_model(folder, labels, model, tokenizer),
-        predict=predict,
-        results=results,
-        workers=workers,
+    def save(folder):
+        name_labels(model, 'tagging', labels)
+        model.save_pretrained(folder, tokenizer)
+
+    def losses(batch):
+        return [model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)]
+
+    title = f'tagging, {os.path.basename(os.path.normpath(args.bert_model))}'
+    objective = Objective(losses, lambda batch: (batch.num_words,), unit='words')
+    run.train(
+        Training(title, model, data.loader, objective),
+        Score(evaluator.metric, evaluator.evaluate),
+        Outcome(save, predict, results),
+        job_of(args, PLACES, train_file=describe(len(features), 'samples', values)),
     )
-
-
-def save_model(folder, labels, model, tokenizer):
-    name_labels(model, 'tagging', labels)
-    model.save_pretrained(folder, tokenizer)
 
 
 def main(argv=None):
@@ -299,19 +288,19 @@ def main(argv=None):
     sentences = read_files(args, files)
     labels = choose_labels(args, sentences.get('train'))
     workers = make_workers(args.comm_backend)
-    ctx = start_run(args, 'tagging', workers)
+    run = Run(args, 'tagging', 'bert', workers)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
-        args, choice, BertForTokenClassification, open_tokenizer, ctx,
+        args, choice, BertForTokenClassification, open_tokenizer, run.ctx,
         trains=not args.only_inference, num_labels=len(labels), **dropout,
     )  # fmt: skip
-    sets = make_sets(args, files, sentences, labels, tokenizer, ctx, workers)
+    sets = make_sets(args, files, sentences, labels, tokenizer, run.ctx, workers)
     data = sets.pop('train', None)
     evaluator = Evaluator(args, labels, sets, model)
     if args.only_inference:
-        run_inference(args, evaluator.evaluate_all, evaluator.predict)
+        run.infer(evaluator.evaluate_all, evaluator.predict)
     else:
-        train(args, labels, model, tokenizer, data, evaluator, workers)
+        train(run, labels, model, tokenizer, data, evaluator)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ same command goes on from the newest), ``results.json``, ``curves.png``, and at 
 for ``BertForPreTraining.from_pretrained`` and for ``--bert_model`` of the fine-tuning scripts.
 """
 
-import json
 import logging
 import os
 import sys
@@ -22,18 +21,18 @@ from bert import BertForPreTraining
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    RunFolder,
     add_comm_backend_argument,
     check_at_least_one,
     check_files,
     check_length,
     check_rates,
     cli,
-    data_checksum,
+    describe_vocab,
     from_flags,
     is_model_folder,
+    job_of,
     make_updater,
-    training_config,
-    write_results,
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
@@ -51,15 +50,12 @@ from model_zoo.tasks.pretraining.objective import (
     pretraining_objective,
 )
 from model_zoo.training.callbacks import Callback, TensorBoardWriter
-from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.host_trainer import HostTrainer
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
 from model_zoo.training.profiler import Profiler
-from model_zoo.training.seed import seed_all
 from model_zoo.training.workers import make_workers
 from model_zoo.util.devices import check_gpu
-from model_zoo.util.files import make_writable_dir
 
 logger = logging.getLogger('run_pretraining')
 
@@ -339,43 +335,41 @@ def make_text_loader(args, files, batch_size, tokenizer, common, training):
 class Results(Callback):
     """results.json and the curves, after each evaluation."""
 
-    def __init__(self, args):
-        self._args = args
+    def __init__(self, folder):
+        self._folder = folder
 
     def on_epoch(self, loop, record):
         self.write(loop.state)
 
     def write(self, state, **more):
-        folder, args = self._args.ckpt_dir, self._args
-        title = f'pre-training {os.path.basename(os.path.normpath(args.model))}'
-        plot_pretraining(os.path.join(folder, 'curves.png'), state, title)
-        write_results(os.path.join(folder, 'results.json'), vars(args), state, **more)
+        model = os.path.basename(os.path.normpath(self._folder.args.model))
+        plot_pretraining(self._folder.file('curves.png'), state, f'pre-training {model}')
+        self._folder.write('results.json', state, **more)
 
 
-def make_loop(args, model, tokenizer, objective, loaders, contexts, workers):
-    train, evaluation = loaders
+def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
+    args, (train, evaluation) = folder.args, loaders
     evaluate = None
     if evaluation is not None:
 
         def evaluate(guard):
             return evaluate_pretraining(objective, evaluation, workers, guard)
 
-    results = Results(args)
+    results = Results(folder)
     callbacks = [PretrainingLogger(), results]
     if args.tensorboard and workers.rank == 0:
         callbacks.append(TensorBoardWriter(args.tensorboard))
     if args.profile and workers.rank == 0:
         callbacks.append(Profiler(args.profile))
-    vocab = tokenizer.vocab
     # as GluonNLP's: the first update isn't of rate 0, the last one is
     schedule = finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1)
     trainer = HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer
-    config = training_config(
+    job = job_of(
         args,
         FREE,
         data=None if args.synthetic_data else describe_files(args.data),
         gpus=len(contexts),
-        vocab_file=f'{len(vocab)} tokens with checksum {data_checksum(vocab.idx_to_token)}',
+        vocab_file=describe_vocab(tokenizer.vocab),
     )
     loop = TrainingLoop(
         make_updater(args, model, schedule, trainer=trainer),
@@ -383,32 +377,31 @@ def make_loop(args, model, tokenizer, objective, loaders, contexts, workers):
         train,
         Plan(args.num_steps, args.accumulate * len(contexts), args.seed, args.log_interval),
         Evaluation(evaluate, args.eval_interval),
-        Checkpoints(open_store(args, args.phase2), args.ckpt_interval, config),
+        Checkpoints(open_store(folder, args.phase2), args.ckpt_interval, job),
         callbacks,
         workers,
     )
     return loop, results
 
 
-def open_store(args, phase2):
+def open_store(folder, phase2):
     """The checkpoints of a phase, whose steps are counted by themselves."""
-    name = 'checkpoints_phase2' if phase2 else 'checkpoints'
-    return CheckpointStore(os.path.join(args.ckpt_dir, name), args.keep_checkpoints)
+    return folder.checkpoints('checkpoints_phase2' if phase2 else 'checkpoints')
 
 
-def begin(args, loop):
+def begin(folder, loop):
     """Go back to where an earlier run was, if the flags say so."""
-    path = None
+    args, path = folder.args, None
     if args.resume:
         path = loop.resume()
     if path is None and args.phase2:
-        checkpoint = open_store(args, phase2=False).at(args.start_step)
+        checkpoint = open_store(folder, phase2=False).at(args.start_step)
         checkpoint.restore(loop.block, loop.updater.trainer)
         loop.state.step = args.start_step - args.phase1_num_steps
         path = checkpoint.path
     elif path is None and args.start_step:
         path = loop.resume(args.start_step)
-    elif path is None and not args.resume and open_store(args, args.phase2).paths():
+    elif path is None and not args.resume and open_store(folder, args.phase2).paths():
         raise InputError(
             f'--ckpt_dir {args.ckpt_dir!r} has checkpoints of an earlier training, which this one '
             'would replace: add --resume to go on with that one, or choose another folder'
@@ -417,9 +410,10 @@ def begin(args, loop):
         logger.info('going on from %s', path)
 
 
-def train(args, model, tokenizer, objective, loaders, contexts, workers):
-    loop, results = make_loop(args, model, tokenizer, objective, loaders, contexts, workers)
-    begin(args, loop)
+def train(folder, model, tokenizer, objective, loaders, contexts, workers):
+    args = folder.args
+    loop, results = make_loop(folder, model, tokenizer, objective, loaders, contexts, workers)
+    begin(folder, loop)
     parts = args.accumulate * len(contexts) * workers.size
     logger.info(
         'training: %d steps of %d x %d %s, by %d workers with %s',
@@ -434,22 +428,9 @@ def train(args, model, tokenizer, objective, loaders, contexts, workers):
     if workers.rank > 0:
         return
     logger.info('Train cost=%.1fs', state.seconds)
-    folder = os.path.join(args.ckpt_dir, 'model')
-    model.save_pretrained(folder, tokenizer)
+    model.save_pretrained(folder.file('model'), tokenizer)
     results.write(state, model='model')
-    logger.info('the model is in %s', folder)
-
-
-def start(args, workers):
-    """Make the output folder, begin the log, and set the seed."""
-    make_writable_dir(args.ckpt_dir)
-    if workers.rank == 0:
-        name = f'log_phase{2 if args.phase2 else 1}.txt'
-        cli.setup_logging(os.path.join(args.ckpt_dir, name), args.verbose)
-    else:
-        cli.setup_logging(level=logging.WARNING)
-    logger.info('%s', json.dumps(vars(args)))
-    seed_all(args.seed)
+    logger.info('the model is in %s', folder.file('model'))
 
 
 def main(argv=None, comm_backend=None):
@@ -457,7 +438,8 @@ def main(argv=None, comm_backend=None):
     workers = make_workers(args.comm_backend)
     contexts = find_contexts(args, workers)
     set_batch_sizes(args, args.accumulate * len(contexts) * workers.size, workers)
-    start(args, workers)
+    log = f'log_phase{2 if args.phase2 else 1}.txt'
+    folder = RunFolder(args.ckpt_dir, args, log, workers, args.verbose)
     model, tokenizer = make_model(args, contexts)
     loaders = make_loaders(args, model, tokenizer, contexts, workers)
     if args.mirror:
@@ -465,19 +447,19 @@ def main(argv=None, comm_backend=None):
     objective = pretraining_objective(model, accuracies=not args.no_compute_acc)
     try:
         if loaders[0] is not None:
-            train(args, model, tokenizer, objective, loaders, contexts, workers)
+            train(folder, model, tokenizer, objective, loaders, contexts, workers)
         else:
-            evaluate_only(args, objective, loaders[1], workers)
+            evaluate_only(folder, objective, loaders[1], workers)
     finally:
         for loader in loaders:
             if isinstance(loader, RawTextLoader):
                 loader.close()
 
 
-def evaluate_only(args, objective, loader, workers):
+def evaluate_only(folder, objective, loader, workers):
     _, report = evaluate_pretraining(objective, loader, workers)
     if workers.rank == 0:
-        write_results(os.path.join(args.ckpt_dir, 'evaluation.json'), vars(args), **report)
+        folder.write('evaluation.json', **report)
 
 
 if __name__ == '__main__':

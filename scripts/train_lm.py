@@ -24,17 +24,18 @@ from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_training_arguments,
     check_at_least_one,
     check_files,
     check_training_arguments,
     cli,
-    data_checksum,
+    describe,
     family_of,
-    run_inference,
-    run_training,
-    start_run,
-    training_config,
+    job_of,
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
@@ -254,45 +255,42 @@ def build(args, ctx):
     return kind(args, model, tokenizer, ctx), tokenizer
 
 
-def train(args, task, tokenizer, evaluate):
+def train(run, task, tokenizer, evaluate):
+    args = run.args
     loader, _, tokens = task.load(args.train_file, args.batch_size, train=True)
     model = task.model
-    run_training(
-        args,
-        task.block,
-        loader,
-        Objective(
-            lambda batch: [task.mean_loss(batch)], lambda batch: (batch.count,), unit='tokens'
+    objective = Objective(
+        lambda batch: [task.mean_loss(batch)], lambda batch: (batch.count,), unit='tokens'
+    )
+
+    def schedule(num_steps):
+        return get_schedule(args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1)
+
+    title = f'{os.path.basename(args.train_file)}, {args.family}'
+    run.train(
+        Training(title, task.block, loader, objective, args.max_grad_norm, schedule),
+        Score('log-likelihood of a token', evaluate),
+        Outcome(
+            lambda folder: model.save_pretrained(folder, tokenizer),
+            results={'tokens': len(tokens), 'vocab_size': model.config.vocab_size},
         ),
-        evaluate,
-        name='lm',
-        title=f'{os.path.basename(args.train_file)}, {args.family}',
-        score_name='log-likelihood of a token',
-        config=training_config(
-            args, PLACES, train_file=f'{len(tokens)} tokens with checksum {data_checksum([tokens])}'
-        ),
-        save_best=lambda folder: model.save_pretrained(folder, tokenizer),
-        results={'tokens': len(tokens), 'vocab_size': model.config.vocab_size},
-        max_grad_norm=args.max_grad_norm,
-        schedule=lambda num_steps: get_schedule(
-            args.lr_schedule, args.lr, args.warmup_ratio, num_steps, first_step=1
-        ),
+        job_of(args, PLACES, train_file=describe(len(tokens), 'tokens', [tokens])),
     )
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    ctx = start_run(args, 'lm')
-    task, tokenizer = build(args, ctx)
+    run = Run(args, 'lm')
+    task, tokenizer = build(args, run.ctx)
     loader, num_words, _ = task.load(args.eval_file, args.dev_batch_size)
 
     def evaluate(guard=None):
         return evaluate_perplexity(task.loss_sum, loader, num_words, guard=guard)
 
     if args.train_file:
-        train(args, task, tokenizer, evaluate)
+        train(run, task, tokenizer, evaluate)
     else:
-        run_inference(args, evaluate, lambda folder: [])
+        run.infer(evaluate, lambda folder: [])
 
 
 if __name__ == '__main__':

@@ -11,25 +11,29 @@ from .arguments import (
     check_length,
     check_rates,
     check_training_arguments,
-    data_checksum,
     divide_train_batch_size,
     from_flags,
-    model_checksum,
     segment_files,
-    training_config,
 )
 from .exported import load_exported
-from .finetune import make_updater, run_inference, run_training, start_run
+from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .partial import PartialOutput
 from .plot import plot_curves
 from .report import library_versions, write_results
+from .run import Outcome, Run, Score, Training, make_updater
+from .run_folder import RunFolder
 from .task_model import make_task_model
 
 __all__ = [
     'ModelChoice',
+    'Outcome',
     'PartialOutput',
+    'Run',
+    'RunFolder',
+    'Score',
+    'Training',
     'add_comm_backend_argument',
     'add_inference_arguments',
     'add_original_arguments',
@@ -42,23 +46,22 @@ __all__ = [
     'check_rates',
     'check_training_arguments',
     'data_checksum',
+    'describe',
+    'describe_model',
+    'describe_vocab',
     'divide_train_batch_size',
     'family_of',
     'from_flags',
     'is_model_folder',
+    'job_of',
     'labels_of_folder',
     'library_versions',
     'load_exported',
     'make_task_model',
     'make_updater',
-    'model_checksum',
     'name_labels',
     'parse_hparams',
     'plot_curves',
-    'run_inference',
-    'run_training',
     'segment_files',
-    'start_run',
-    'training_config',
     'write_results',
 ]

@@ -1,11 +1,7 @@
-"""The flags that the training scripts have in common, their checks, and what a resume compares."""
+"""The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
-import itertools
 import os
-import zlib
-
-import numpy as np
 
 from ..errors import InputError
 from ..training.workers import BACKENDS
@@ -22,27 +18,10 @@ __all__ = [
     'check_length',
     'check_rates',
     'check_training_arguments',
-    'data_checksum',
     'divide_train_batch_size',
     'from_flags',
-    'model_checksum',
     'segment_files',
-    'training_config',
 ]
-
-# What may differ when a training is resumed: where things are, and what is shown of them.
-NOT_OF_THE_TRAINING = {
-    'deploy',
-    'dev_batch_size',
-    'gpu',
-    'keep_checkpoints',
-    'log_interval',
-    'model_prefix',
-    'only_inference',
-    'output_dir',
-    'resume',
-    'tensorboard',
-}
 
 
 def add_training_arguments(parser, aliases=None):
@@ -237,58 +216,3 @@ def segment_files(args, **names):
             raise InputError(f'--data_dir {args.data_dir!r} has none of {expected}')
         files = {segment: path or found[segment] for segment, path in files.items()}
     return {segment: path for segment, path in files.items() if path}
-
-
-def data_checksum(values):
-    """A checksum of training data, by which a resumed training knows them again.
-
-    Parameters
-    ----------
-    values : iterable
-        NumPy arrays, and whatever else has a ``repr`` that tells its value.
-
-    Returns
-    -------
-    str
-    """
-    checksum = 0
-    for value in values:
-        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
-        checksum = zlib.crc32(content, checksum)
-    return f'{checksum:08x}'
-
-
-def model_checksum(model):
-    """A checksum of a block's configuration and parameters, which don't change in the run.
-
-    Parameters
-    ----------
-    model : ZooBlock
-
-    Returns
-    -------
-    str
-    """
-    parameters = model.collect_params().values()
-    values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
-    return data_checksum(itertools.chain([model.config.to_dict()], values))
-
-
-def training_config(args, free=(), **data):
-    """What must be the same for a training to be resumed.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    free : iterable of str
-        Flags of the script's own that may differ: where its files are, for instance.
-    **data
-        Flag -> what it stands for, such as a `data_checksum` for a file's name.
-
-    Returns
-    -------
-    dict
-        Flag without its dashes -> value: `TrainingLoop`'s `config`.
-    """
-    left_out = {*NOT_OF_THE_TRAINING, *free}
-    return {**{name: value for name, value in vars(args).items() if name not in left_out}, **data}

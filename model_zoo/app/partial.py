@@ -35,7 +35,7 @@ class PartialOutput:
         The output, a file (see `target`).
     job : dict
         Flag without its dashes -> value, plain JSON: what must be the same for a run to go on
-        (`training_config`).
+        (`job_of`).
     resume : bool
         Go on with what an earlier run has left; without it, that is refused.
     results : str, optional

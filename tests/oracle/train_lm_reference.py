@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'scripts'), str(ROOT / 'tests' / 'oracle')
 import train_lm  # noqa: E402
 from make_transfo_xl_fixtures import boolean_masks  # noqa: E402
 
-from model_zoo.app import start_run  # noqa: E402
+from model_zoo.app import Run  # noqa: E402
 
 logger = logging.getLogger('reference')
 
@@ -88,7 +88,7 @@ def evaluate(model, loader, num_words, is_streamed):
 def main(argv=None):
     torch.set_num_threads(int(os.environ.get('OMP_NUM_THREADS', 1)))
     args = train_lm.parse_arguments(argv)
-    ctx = start_run(args, 'reference')
+    ctx = Run(args, 'reference').ctx
     task, tokenizer = train_lm.build(args, ctx)
     folder = os.path.join(args.output_dir, 'initial')
     task.model.save_pretrained(folder, tokenizer, format='huggingface')

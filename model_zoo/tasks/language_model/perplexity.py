@@ -53,7 +53,7 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
 
 
 def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
-    """`measure_perplexity` in the form that `run_training` wants of its `evaluate`.
+    """`measure_perplexity` in the form that `Evaluation` takes.
 
     Returns
     -------

@@ -12,12 +12,15 @@ from bert import BertForMaskedLM, BertForSequenceClassification
 from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
+    Outcome,
+    Run,
+    Score,
+    Training,
     add_training_arguments,
     check_training_arguments,
     cli,
     data_checksum,
-    run_training,
-    training_config,
+    job_of,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import evaluate_segments
@@ -62,7 +65,7 @@ def test_messages_name_flag_and_value(flag, value):
 
 def test_what_a_resume_compares():
     args = parse('--output_dir', 'here', '--lr', '1e-3', '--vocab_file', 'v')
-    config = training_config(args, ['vocab_file'], model='a checksum')
+    config = job_of(args, ['vocab_file'], model='a checksum')
     assert config['lr'] == 1e-3 and config['model'] == 'a checksum'
     assert not {'output_dir', 'resume', 'vocab_file'} & set(config)
 
@@ -163,20 +166,15 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         assert num_steps == 8
         return lambda step: rates.append(step) or 0.1
 
-    state = run_training(
-        args,
-        model,
-        OneBatch(),
-        Objective(lambda batch: [(model(batch) ** 2).mean()], lambda batch: (len(batch),)),
-        evaluate,
-        name='toy',
-        title='toy',
-        score_name='score',
-        config={},
-        save_best=save_best,
-        predict=lambda folder: ['predictions.txt'],
-        results={'task': 'toy'},
-        schedule=schedule,
+    objective = Objective(
+        lambda batch: [(model(batch) ** 2).mean()], lambda batch: (len(batch),)
+    )
+    run = Run(args, 'toy')
+    state = run.train(
+        Training('toy', model, OneBatch(), objective, schedule=schedule),
+        Score('score', evaluate),
+        Outcome(save_best, lambda folder: ['predictions.txt'], {'task': 'toy'}),
+        {},
     )
     assert (state.step, state.best['epoch'], rates) == (8, 2, list(range(1, 9)))
     assert not np.array_equal(at[1], at[3])
@@ -184,6 +182,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         'best_model',
         'checkpoints',
         'curves.png',
+        'log_toy.txt',
         'model_toy_1.params',
         'model_toy_3.params',
         'results.json',

@@ -1,0 +1,80 @@
+"""What a run does, apart from where and how: the same for it and for one that goes on with it."""
+
+import itertools
+import zlib
+
+import numpy as np
+
+__all__ = ['data_checksum', 'describe', 'describe_model', 'describe_vocab', 'job_of']
+
+# What may differ when a run is resumed: where things are, and what is shown of them.
+NOT_OF_THE_JOB = {
+    'deploy',
+    'dev_batch_size',
+    'gpu',
+    'keep_checkpoints',
+    'log_interval',
+    'model_prefix',
+    'only_inference',
+    'output_dir',
+    'resume',
+    'tensorboard',
+}
+
+
+def job_of(args, free=(), **described):
+    """The job of a run, which training checkpoints and the records of other long runs keep.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    free : iterable of str
+        Flags of the command's own that may differ: where its files are, for instance.
+    **described
+        Flag -> what it stands for, such as what `describe` says of a file's content.
+
+    Returns
+    -------
+    dict
+        Flag without its dashes -> value: see `check_same_config`.
+    """
+    left_out = {*NOT_OF_THE_JOB, *free}
+    flags = {name: value for name, value in vars(args).items() if name not in left_out}
+    return {**flags, **described}
+
+
+def data_checksum(values):
+    """A checksum of data, by which another run knows them again.
+
+    Parameters
+    ----------
+    values : iterable
+        NumPy arrays, and whatever else has a ``repr`` that tells its value.
+
+    Returns
+    -------
+    str
+    """
+    checksum = 0
+    for value in values:
+        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        checksum = zlib.crc32(content, checksum)
+    return f'{checksum:08x}'
+
+
+def describe(count, unit, values):
+    """Data in a job: how many there are of a unit, and their `data_checksum`."""
+    return f'{count} {unit} with checksum {data_checksum(values)}'
+
+
+def describe_vocab(vocab):
+    """A vocabulary in a job, whatever file it is from."""
+    return describe(len(vocab), 'tokens', vocab.idx_to_token)
+
+
+def describe_model(model):
+    """A block that the run doesn't change, in a job: its configuration and parameters."""
+    parameters = model.collect_params().values()
+    values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
+    checksum = data_checksum(itertools.chain([model.config.to_dict()], values))
+    return f'parameters with checksum {checksum}'

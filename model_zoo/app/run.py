@@ -1,0 +1,311 @@
+"""A training or an inference from its flags, and all the files that it leaves."""
+
+import dataclasses
+import inspect
+import logging
+import math
+import os
+import re
+from typing import Any, Callable, Optional
+
+import mxnet as mx
+
+from ..errors import InputError, UnknownNameError
+from ..optimizer import disable_weight_decay, finetune_schedule
+from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.loop import TrainingLoop
+from ..training.loss_scale import LossScale
+from ..training.objective import Objective
+from ..training.plan import Checkpoints, Evaluation, Plan
+from ..training.updater import Updater
+from ..training.workers import Workers
+from . import cli
+from .plot import plot_curves
+from .run_folder import RunFolder
+
+__all__ = ['Outcome', 'Run', 'Score', 'Training', 'make_updater']
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class Training:
+    """What is trained, on what.
+
+    Parameters
+    ----------
+    title : str
+        Of the curves.
+    model : mxnet.gluon.Block
+        Initialized.
+    loader : object
+        See `TrainingLoop`; has a length: the batches of an epoch.
+    objective : Objective
+    max_grad_norm : float, optional
+        See `Updater`.
+    schedule : callable, optional
+        Number of updates -> schedule (see `Updater`); default: `finetune_schedule` of ``--lr`` and
+        ``--warmup_ratio``.
+    """
+
+    title: str
+    model: mx.gluon.Block
+    loader: Any
+    objective: Objective
+    max_grad_norm: Optional[float] = 1.0
+    schedule: Optional[Callable] = None
+
+
+@dataclasses.dataclass
+class Score:
+    """By what epochs are compared.
+
+    Parameters
+    ----------
+    name : str
+    evaluate : callable, optional
+        See `Evaluation`. Without one the last epoch counts as the best.
+    """
+
+    name: str
+    evaluate: Optional[Callable] = None
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What is made of the best epoch.
+
+    Parameters
+    ----------
+    save : callable
+        ``save(folder)`` writes the model, once it has the best epoch's parameters.
+    predict : callable, optional
+        ``predict(folder)`` writes predictions of the best model, and returns the files' names.
+    results : dict
+        Further entries of results.json.
+    """
+
+    save: Callable
+    predict: Optional[Callable] = None
+    results: dict = dataclasses.field(default_factory=dict)
+
+
+class Run:
+    """A run of a command with the flags of `add_training_flags`.
+
+    Making one begins the log ``log_NAME.txt`` in ``--output_dir`` and sets the seed.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    name : str
+    family : str
+        Comes before the name in the names of files with parameters, if there is one.
+    workers : Workers, optional
+
+    Attributes
+    ----------
+    ctx : mx.Context
+        That of ``--gpu``; with several workers each has a GPU of its own.
+    folder : RunFolder
+    workers : Workers
+
+    Raises
+    ------
+    InputError
+        If there is no such GPU, or the folder can't be written to.
+    """
+
+    def __init__(self, args, name, family='', workers=None):
+        self.args, self.workers = args, workers or Workers()
+        gpu = args.gpu
+        if self.workers.size > 1 and gpu is not None:
+            gpu = self.workers.local_rank
+        self.ctx = cli.get_ctx(gpu)
+        self.folder = RunFolder(args.output_dir, args, f'log_{name}.txt', self.workers)
+        self._model_name = f'{family}_{name}' if family else name
+
+    def train(self, training, score, outcome, job):
+        """Train as the flags say, and leave all files of a training in the folder.
+
+        These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
+        from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,
+        ``curves.png``, ``results.json``, and ``best_model/``. At the end the model has the best
+        epoch's parameters.
+
+        Parameters
+        ----------
+        training : Training
+        score : Score
+        outcome : Outcome
+        job : dict
+            See `job_of`.
+
+        Returns
+        -------
+        TrainingState
+
+        Raises
+        ------
+        ZooError, Interrupted
+            As `TrainingLoop` does.
+        """
+        args, loader = self.args, training.loader
+        plan = self._plan(len(loader))
+        label = 'updates' if score.evaluate is None else f'dev {score.name}'
+        files = EpochFiles(self.folder, self._model_name, training.title, label, outcome.results)
+        callbacks = [ProgressLogger(), files]
+        if args.tensorboard:
+            callbacks.append(TensorBoardWriter(args.tensorboard))
+        loop = TrainingLoop(
+            self._updater(training, plan),
+            training.objective,
+            loader,
+            plan,
+            Evaluation(score.evaluate, early_stop=args.early_stop),
+            Checkpoints(self._checkpoints(), config=job),
+            callbacks,
+            self.workers,
+        )
+        if args.resume:
+            path = loop.resume()
+            if path is not None:
+                logger.info('resuming from %s', path)
+        size = args.batch_size * plan.accumulate * self.workers.size
+        logger.info(
+            'training: %d steps of %d examples, %d batches an epoch',
+            plan.num_steps,
+            size,
+            len(loader),
+        )
+        state = loop.run()
+        if self.workers.rank > 0:
+            return state
+        best = state.best
+        logger.info(
+            '%s epoch: %d of %d%s; %.0f s of training',
+            'last' if score.evaluate is None else 'best',
+            best['epoch'],
+            len(state.epochs),
+            '' if score.evaluate is None else f', {score.name} {best["score"]:.4f}',
+            state.seconds,
+        )
+        training.model.load_parameters(files.path(best['epoch']))
+        outcome.save(self.folder.file('best_model'))
+        more = {}
+        if outcome.predict is not None:
+            more['predictions'] = outcome.predict(self.folder.path)
+        files.write(state, **more)
+        return state
+
+    def _plan(self, batches):
+        args, accumulate = self.args, self.args.accumulate or 1
+        # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
+        # size, by which GluonNLP counts the steps and so ends within the last epoch.
+        num_steps = args.training_steps or args.epochs * math.ceil(batches / accumulate)
+        return Plan(num_steps, accumulate, args.seed, args.log_interval)
+
+    def _updater(self, training, plan):
+        if training.schedule is None:
+            schedule = finetune_schedule(self.args.lr, plan.num_steps, self.args.warmup_ratio)
+        else:
+            schedule = training.schedule(plan.num_steps)
+        return make_updater(self.args, training.model, schedule, training.max_grad_norm)
+
+    def _checkpoints(self):
+        store = self.folder.checkpoints()
+        if store.paths() and not self.args.resume and self.workers.rank == 0:
+            logger.warning(
+                '%s has checkpoints of an earlier training, which this one replaces at its first: '
+                'stop now and add --resume to go on with that one',
+                self.folder.path,
+            )
+        return store
+
+    def infer(self, evaluate, predict):
+        """``--only_inference``: evaluate, predict, and write ``inference.json``.
+
+        Parameters
+        ----------
+        evaluate : callable
+            ``evaluate() -> (score, report)``.
+        predict : callable
+            ``predict(folder)`` writes predictions, and returns the files' names.
+
+        Raises
+        ------
+        InputError
+            If there was nothing to evaluate and nothing to predict.
+        """
+        _, report = evaluate()
+        names = predict(self.folder.path)
+        if not report and not names:
+            raise InputError('--only_inference: there is neither a dev set nor a test set')
+        self.folder.write('inference.json', dev=report, predictions=names)
+
+
+def make_updater(args, model, schedule, max_grad_norm=1.0, trainer=mx.gluon.Trainer):
+    """The Updater of ``--optimizer``, ``--wd``, ``--epsilon`` and ``--dtype``.
+
+    Biases and layer norms don't decay. The learning rate is that of the schedule alone.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    model : mxnet.gluon.Block
+    schedule, max_grad_norm
+        See `Updater`.
+    trainer : type
+        `HostTrainer`, for instance.
+
+    Returns
+    -------
+    Updater
+
+    Raises
+    ------
+    UnknownNameError
+        If MXNet has no such optimizer.
+    """
+    registry = mx.optimizer.Optimizer.opt_registry
+    if args.optimizer.lower() not in registry:
+        raise UnknownNameError.of('optimizer', args.optimizer, registry)
+    options = {'wd': args.wd}
+    if 'epsilon' in inspect.signature(registry[args.optimizer.lower()].__init__).parameters:
+        options['epsilon'] = args.epsilon
+    if args.dtype == 'float16':
+        options['multi_precision'] = True  # the weights follow copies in float32
+    disable_weight_decay(model)
+    trainer = trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
+    loss_scale = LossScale() if args.dtype == 'float16' else None
+    return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
+
+
+class EpochFiles(Callback):
+    """After each epoch: its parameters, the curves, and results so far."""
+
+    def __init__(self, folder, name, title, score_label, results):
+        self._folder, self._name = folder, name
+        self._title, self._score_label, self._results = title, score_label, results
+        self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
+
+    def path(self, epoch):
+        """The file of an epoch, which a record counts from 1 and the name of the file from 0."""
+        return self._folder.file(f'model_{self._name}_{epoch - 1}.params')
+
+    def on_epoch(self, loop, record):
+        state, epoch = loop.state, record['epoch']
+        loop.block.save_parameters(self.path(epoch))
+        last = range(epoch + 1 - self._folder.args.keep_checkpoints, epoch + 1)
+        kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
+        for name in os.listdir(self._folder.path):
+            if self._pattern.fullmatch(name) and name not in kept:
+                os.remove(self._folder.file(name))
+        self.write(state)
+
+    def write(self, state, **more):
+        epoch = state.best['epoch']
+        plot_curves(self._folder.file('curves.png'), state, self._title, self._score_label)
+        parameters = os.path.basename(self.path(epoch))
+        best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
+        self._folder.write('results.json', state, **{**self._results, 'best': best, **more})

@@ -1,0 +1,60 @@
+"""The folder of a run: its log, its checkpoints, and what it has found."""
+
+import json
+import logging
+import os
+
+from ..training.checkpoint import CheckpointStore
+from ..training.seed import seed_all
+from ..training.workers import Workers
+from ..util.files import make_writable_dir
+from . import cli
+from .report import write_results
+
+__all__ = ['RunFolder']
+
+logger = logging.getLogger(__name__)
+
+
+class RunFolder:
+    """The folder of a run. Making one begins the log, with the flags, and sets the seed.
+
+    Parameters
+    ----------
+    path : str
+        Made where it is missing.
+    args : argparse.Namespace
+        Goes to each of the run's JSON files; ``args.seed`` seeds the random numbers.
+    log : str
+        Name of the log's file.
+    workers : Workers, optional
+        All but number 0 log errors only, and to standard error.
+    verbose : bool
+        Whether the log has details.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be written to.
+    """
+
+    def __init__(self, path, args, log, workers=None, verbose=False):
+        self.path, self.args = make_writable_dir(path), args
+        if (workers or Workers()).rank == 0:
+            cli.setup_logging(self.file(log), verbose)
+        else:
+            cli.setup_logging(level=logging.ERROR)
+        logger.info('%s', json.dumps(vars(args)))
+        seed_all(args.seed)
+
+    def file(self, name):
+        """The path of a file in the folder."""
+        return os.path.join(self.path, name)
+
+    def checkpoints(self, name='checkpoints'):
+        """The checkpoints in a folder of this one, of which ``args.keep_checkpoints`` stay."""
+        return CheckpointStore(self.file(name), self.args.keep_checkpoints)
+
+    def write(self, name, state=None, **more):
+        """Write a JSON file: see `write_results`."""
+        write_results(self.file(name), vars(self.args), state, **more)
