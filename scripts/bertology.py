@@ -48,6 +48,7 @@ from model_zoo.app import (
     ModelChoice,
     PartialOutput,
     RunFolder,
+    add_originals,
     check_at_least_one,
     check_files,
     check_labels,
@@ -131,7 +132,7 @@ def parse_arguments(argv=None):
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must stay')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off a step')
     add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two')
-    ModelChoice.add_arguments(parser, None, aliases=('model_name_or_path', 'bert_model'))
+    ModelChoice.add_arguments(parser, None)
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
     parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
     parser.add_argument('--output_dir', default='./output_dir')
@@ -139,6 +140,7 @@ def parse_arguments(argv=None):
         '--resume', action='store_true', help='go on with what an interrupted run has measured'
     )
     parser.set_defaults(dtype='float32')
+    add_originals(parser, 'bertology')
     args = parser.parse_args(argv)
     check_arguments(args)
     return args

@@ -30,6 +30,7 @@ from model_zoo.app import (
     Training,
     add_comm_backend_argument,
     add_inference_arguments,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -78,10 +79,7 @@ def parse_arguments(argv=None):
     add('--labels', nargs='+', help='custom task: default: those of the training file, sorted')
     add('--header', action='store_true', help='files with numbered columns have a first line')
     add('--regression', action='store_true', help='custom task: the labels are numbers')
-    add(
-        '--max_len', '--max_seq_length', type=int, default=128,
-        help='of the tokens, the special ones counted',
-    )  # fmt: skip
+    add('--max_len', type=int, default=128, help='of the tokens, the special ones counted')
     add('--round_to', type=int, help='pad batches to multiples of this length')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     add_training_arguments(parser)
@@ -96,6 +94,7 @@ def parse_arguments(argv=None):
         help='--only_inference on the test set alone, with test_results.tsv: a line a sample, a '
         'column a class',
     )
+    add_originals(parser, 'finetune_classifier')
     args = parser.parse_args(argv)
     args.only_inference |= args.do_predict
     check_arguments(args)
@@ -136,7 +135,7 @@ def make_task(args):
     return task if task.labels or not args.train_file else infer_labels(task)
 
 
-def make_deployed(args, task, run.ctx):
+def make_deployed(args, task, ctx):
     """An exported model as a function like the classifier."""
     block = load_exported(args.model_prefix, args.max_len, ctx)
 

@@ -26,6 +26,7 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -62,22 +63,13 @@ def parse_arguments(argv=None):
     add('--lm_coef', type=float, default=0.9, help="weight of the language model's loss")
     add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
     add('--lr_schedule', default='warmup_linear', choices=list(SCHEDULES))
-    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt', aliases=('model_name',))
-    add_training_arguments(
-        parser,
-        aliases={
-            'epochs': ('num_train_epochs',),
-            'batch_size': ('train_batch_size',),
-            'dev_batch_size': ('eval_batch_size',),
-            'lr': ('learning_rate',),
-            'wd': ('weight_decay',),
-            'warmup_ratio': ('warmup_proportion',),
-        },
-    )
+    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt')
+    add_training_arguments(parser)
     parser.set_defaults(
         optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
         warmup_ratio=0.002, seed=42,
     )  # fmt: skip
+    add_originals(parser, 'finetune_gpt')
     args = parser.parse_args(argv)
     check_arguments(args)
     return args

@@ -32,13 +32,13 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
-    add_original_arguments,
+    add_originals,
     add_training_arguments,
     check_length,
     check_training_arguments,
     cli,
+    convert_originals,
     describe_vocab,
-    divide_train_batch_size,
     from_flags,
     job_of,
 )
@@ -56,33 +56,18 @@ from model_zoo.training.workers import make_workers
 
 # What may differ when a training is resumed: where the files are, and how they are read.
 FREE = ('comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file')
-WITHOUT_EFFECT = ('do_train', 'no_cuda', 'on_memory')
 
 
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add_data_arguments(parser)
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
-    add_training_arguments(
-        parser,
-        aliases={
-            'epochs': ('num_train_epochs',),
-            'dev_batch_size': ('eval_batch_size',),
-            'accumulate': ('gradient_accumulation_steps',),
-            'lr': ('learning_rate',),
-            'wd': ('weight_decay',),
-            'warmup_ratio': ('warmup_proportion',),
-        },
-    )
-    add_original_arguments(parser)
+    add_training_arguments(parser)
     add_comm_backend_argument(parser)
     parser.set_defaults(dev_batch_size=32, seed=42)
-    add = parser.add_argument_group('accepted, without effect').add_argument
-    for name in WITHOUT_EFFECT:
-        add(f'--{name}', action='store_true', help="the originals'")
+    add_originals(parser, 'finetune_lm')
     args = parser.parse_args(argv)
-    for name in WITHOUT_EFFECT:
-        delattr(args, name)
+    convert_originals(args, 'finetune_lm')
     check_arguments(args)
     return args
 
@@ -99,17 +84,13 @@ def add_data_arguments(parser):
         help='of --pregenerated_data: unpack the samples to --output_dir for the training, and map '
         'them into memory, all mixed; --train_corpus is read in small parts anyhow',
     )
-    add('--max_seq_length', '--max_seq_len', type=int, default=128, help='of a text: tokens')
+    add('--max_seq_length', type=int, default=128, help='of a text: tokens')
     add('--max_predictions_per_seq', type=int, default=20, help='of a text: masks of a sample')
     add('--masked_lm_prob', type=float, default=0.15, help='of a text: part that is masked')
     add('--short_seq_prob', type=float, default=0.1, help='of a text: part of the documents that '
         'is cut into shorter samples')  # fmt: skip
-    add(
-        '--whole_word_mask',
-        '--do_whole_word_mask',
-        action='store_true',
-        help='of a text: mask all pieces of a word, or none',
-    )
+    add('--whole_word_mask', action='store_true', help='of a text: mask all pieces of a word, or '
+        'none')  # fmt: skip
     add(
         '--do_lower_case', type=cli.boolean, nargs='?', const=True,
         help='whether to lower-case the text; default: what the vocabulary is for',
@@ -120,7 +101,6 @@ def add_data_arguments(parser):
 
 def check_arguments(args):
     check_training_arguments(args)
-    divide_train_batch_size(args)
     if bool(args.train_corpus) == bool(args.pregenerated_data):
         raise InputError('give --train_corpus, a text, or --pregenerated_data, samples')
     if args.dev_corpus and args.dev_data:

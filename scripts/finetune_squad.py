@@ -28,6 +28,7 @@ from model_zoo.app import (
     Training,
     add_comm_backend_argument,
     add_inference_arguments,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -89,13 +90,11 @@ def parse_arguments(argv=None):
     parser.add_argument(
         '--uncased', action='store_true', help='check that the vocabulary is for lower case'
     )
-    add_training_arguments(parser, aliases={'dev_batch_size': ('test_batch_size',)})
+    add_training_arguments(parser)
     parser.set_defaults(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
-    parser.add_argument(
-        '--only_predict', dest='only_inference', action='store_true', help='do not train'
-    )
+    add_originals(parser, 'finetune_squad')
     args = parser.parse_args(argv)
     if args.epsilon is None:
         args.epsilon = EPSILONS.get(args.optimizer.lower(), 1e-6)

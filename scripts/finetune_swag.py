@@ -24,13 +24,13 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
-    add_original_arguments,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
     cli,
+    convert_originals,
     describe,
-    divide_train_batch_size,
     job_of,
     make_task_model,
     name_labels,
@@ -60,20 +60,12 @@ def parse_arguments(argv=None):
     add('--round_to', type=int, help='pad batches to multiples of this length')
     add('--do_lower_case', action='store_true', help='check that the vocabulary is for lower case')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
-    add_training_arguments(
-        parser,
-        aliases={
-            'accumulate': ('gradient_accumulation_steps',),
-            'dev_batch_size': ('eval_batch_size',),
-            'epochs': ('num_train_epochs',),
-            'lr': ('learning_rate',),
-            'warmup_ratio': ('warmup_proportion',),
-        },
-    )
+    add_training_arguments(parser)
     parser.set_defaults(lr=5e-5, seed=42)
-    add_original_arguments(parser)
     add_comm_backend_argument(parser)
+    add_originals(parser, 'finetune_swag')
     args = parser.parse_args(argv)
+    convert_originals(args, 'finetune_swag')
     check_arguments(args)
     return args
 
@@ -81,7 +73,6 @@ def parse_arguments(argv=None):
 def check_arguments(args):
     check_training_arguments(args)
     check_at_least_one(args, 'round_to')
-    divide_train_batch_size(args)
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give --do_train, --do_eval or both')
     if args.resume and not args.do_train:

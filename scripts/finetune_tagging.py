@@ -29,6 +29,7 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_training_arguments,
@@ -66,40 +67,29 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('task').add_argument
     add('--data_dir', help='folder with train.txt, valid.txt or dev.txt, and perhaps test.txt')
-    add('--train_file', '--train-path', help='instead of that in --data_dir')
-    add('--dev_file', '--dev-path', help='likewise')
-    add('--test_file', '--test-path', help='likewise')
+    add('--train_file', help='instead of that in --data_dir')
+    add('--dev_file', help='likewise')
+    add('--test_file', help='likewise')
     add('--word_column', type=int, default=0, help='from 0; negative: counted from the end')
     add('--label_column', type=int, default=-1, help='likewise')
     add('--no_test_labels', action='store_true', help='the test file has no column of labels')
     add('--labels', nargs='+', help="default: the model's, or those of the training file")
-    add(
-        '--max_seq_length', '--seq-len', type=int, default=180,
-        help='of the tokens, the special ones counted; longer sentences are seen in windows',
-    )  # fmt: skip
+    add('--max_seq_length', type=int, default=180, help='of the tokens, the special ones counted; '
+        'longer sentences are seen in windows')  # fmt: skip
     add('--round_to', type=int, help='pad batches to multiples of this length')
-    add('--dropout_prob', '--dropout-prob', type=float, help="of the last layer; default: BERT's")
-    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert', aliases=('bert-model',))
+    add('--dropout_prob', type=float, help="of the last layer; default: BERT's")
+    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     parser.add_argument(
         '--cased', type=cli.boolean, nargs='?', const=True,
         help='whether to take the weights of cased English, or those of uncased',
     )  # fmt: skip
-    add_training_arguments(
-        parser,
-        aliases={
-            'epochs': ('num-epochs', 'num_train_epochs'),
-            'batch_size': ('batch-size', 'train_batch_size'),
-            'dev_batch_size': ('eval_batch_size',),
-            'lr': ('learning-rate', 'learning_rate'),
-            'warmup_ratio': ('warmup-ratio', 'warmup_proportion'),
-            'output_dir': ('save-checkpoint-prefix',),
-        },
-    )
+    add_training_arguments(parser)
     parser.set_defaults(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
     add_comm_backend_argument(parser)
     parser.add_argument(
         '--only_inference', action='store_true', help='evaluate and predict, without training'
     )
+    add_originals(parser, 'finetune_tagging')
     args = parser.parse_args(argv)
     check_arguments(args)
     return args

@@ -23,11 +23,13 @@ from model_zoo.app import (
     ModelChoice,
     RunFolder,
     add_comm_backend_argument,
+    add_originals,
     check_at_least_one,
     check_files,
     check_length,
     check_rates,
     cli,
+    convert_originals,
     describe_vocab,
     from_flags,
     is_model_folder,
@@ -77,14 +79,11 @@ FREE = (
     'total_batch_size_eval',
     'verbose',
 )
-# GluonNLP's, of how it reads its data, which is done in other ways here
-WITHOUT_EFFECT = ('num_batch_workers', 'repeat', 'num_max_dataset_cached', 'kvstore')
 
 
 def parse_arguments(argv=None, comm_backend=None):
     parser = cli.parser(__doc__.split('\n')[0])
     ModelChoice.add_arguments(parser, 'bert_12_768_12')
-    parser.add_argument('--dataset_name', dest='dataset', help="GluonNLP's name of --dataset")
     parser.add_argument(
         '--pretrained', action='store_true', help='begin from the pretrained weights of --model'
     )
@@ -93,13 +92,9 @@ def parse_arguments(argv=None, comm_backend=None):
     add_comm_backend_argument(parser)
     parser.set_defaults(comm_backend=comm_backend)
     add_output_arguments(parser)
-    add = parser.add_argument_group('accepted, without effect').add_argument
-    for name in WITHOUT_EFFECT:
-        add(f'--{name}', help="of GluonNLP's way to read data")
-    add('--dataset_cached', action='store_true', help="of GluonNLP's way to read data")
+    add_originals(parser, 'run_pretraining')
     args = parser.parse_args(argv)
-    for name in (*WITHOUT_EFFECT, 'dataset_cached'):
-        delattr(args, name)
+    convert_originals(args, 'run_pretraining')
     check_arguments(args)
     return args
 
@@ -126,13 +121,7 @@ def add_data_arguments(parser):
     add('--whole_word_mask', action='store_true', help='of --raw')
     add('--cased', action='store_true', help='of --raw: keep upper case, whatever the vocabulary')
     add('--sentencepiece', help='SentencePiece model, for --vocab_file')
-    add(
-        '--num_dataset_workers',
-        '--num_data_workers',
-        type=int,
-        default=4,
-        help='of --raw: processes that make samples',
-    )
+    add('--num_dataset_workers', type=int, default=4, help='of --raw: processes that make samples')
 
 
 def add_training_arguments(parser):

@@ -28,6 +28,7 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_originals,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -96,11 +97,12 @@ def parse_arguments(argv=None):
     add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
     add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
     add('--family', choices=list(FAMILIES), help='default: that of --model')
-    ModelChoice.add_arguments(parser, None, aliases=('model_name',))
+    ModelChoice.add_arguments(parser, None)
     add_training_arguments(parser)
     parser.set_defaults(
         optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01
     )
+    add_originals(parser, 'train_lm')
     args = parser.parse_args(argv)
     check_arguments(args)
     return args

@@ -3,7 +3,6 @@
 from .arguments import (
     add_comm_backend_argument,
     add_inference_arguments,
-    add_original_arguments,
     add_training_arguments,
     check_at_least_one,
     check_files,
@@ -11,7 +10,6 @@ from .arguments import (
     check_length,
     check_rates,
     check_training_arguments,
-    divide_train_batch_size,
     from_flags,
     segment_files,
 )
@@ -19,6 +17,7 @@ from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
+from .originals import add_originals, convert_originals
 from .partial import PartialOutput
 from .plot import plot_curves
 from .report import library_versions, write_results
@@ -36,7 +35,7 @@ __all__ = [
     'Training',
     'add_comm_backend_argument',
     'add_inference_arguments',
-    'add_original_arguments',
+    'add_originals',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -45,11 +44,11 @@ __all__ = [
     'check_length',
     'check_rates',
     'check_training_arguments',
+    'convert_originals',
     'data_checksum',
     'describe',
     'describe_model',
     'describe_vocab',
-    'divide_train_batch_size',
     'family_of',
     'from_flags',
     'is_model_folder',

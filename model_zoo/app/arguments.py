@@ -10,7 +10,6 @@ from . import cli
 __all__ = [
     'add_comm_backend_argument',
     'add_inference_arguments',
-    'add_original_arguments',
     'add_training_arguments',
     'check_at_least_one',
     'check_files',
@@ -18,13 +17,12 @@ __all__ = [
     'check_length',
     'check_rates',
     'check_training_arguments',
-    'divide_train_batch_size',
     'from_flags',
     'segment_files',
 ]
 
 
-def add_training_arguments(parser, aliases=None):
+def add_training_arguments(parser):
     """Add the flags of a training, with the defaults of GluonNLP's classifier script.
 
     A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
@@ -32,70 +30,29 @@ def add_training_arguments(parser, aliases=None):
     Parameters
     ----------
     parser : argparse.ArgumentParser
-    aliases : dict, optional
-        Flag -> tuple of further names of it, without dashes: ``{'lr': ('learning_rate',)}``.
     """
-    aliases = aliases or {}
-    group = parser.add_argument_group('training')
+    add = parser.add_argument_group('training').add_argument
+    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    add('--gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
+    add('--optimizer', default='bertadam')
+    add('--epochs', type=cli.whole_number, default=3)
+    add('--training_steps', type=int, help='number of updates; --epochs is ignored then')
+    add('--batch_size', type=int, default=32)
+    add('--dev_batch_size', type=int, default=8, help='for dev and test sets')
+    add('--accumulate', type=int, help='number of batches whose gradients make one update')
+    add('--lr', type=float, default=3e-5, help='highest learning rate')
+    add('--epsilon', type=float, default=1e-6, help='of the optimizer')
+    add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
+    add('--warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
+    add('--seed', type=int, default=2)
+    add('--early_stop', type=int, help='stop after so many epochs without a better one')
 
-    def add(name, **options):
-        flags = [f'--{flag}' for flag in (name, *aliases.get(name, ()))]
-        group.add_argument(*flags, **options)
-
-    add('dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
-    add('gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
-    add('optimizer', default='bertadam')
-    add('epochs', type=cli.whole_number, default=3)
-    add('training_steps', type=int, help='number of updates; --epochs is ignored then')
-    add('batch_size', type=int, default=32)
-    add('dev_batch_size', type=int, default=8, help='for dev and test sets')
-    add('accumulate', type=int, help='number of batches whose gradients make one update')
-    add('lr', type=float, default=3e-5, help='highest learning rate')
-    add('epsilon', type=float, default=1e-6, help='of the optimizer')
-    add('wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
-    add('warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
-    add('seed', type=int, default=2)
-    add('early_stop', type=int, help='stop after so many epochs without a better one')
-
-    group = parser.add_argument_group('output')
-    add('output_dir', default='./output_dir')
-    add('log_interval', type=int, default=10, help='in updates')
-    add('tensorboard', metavar='DIR', help="write TensorBoard's event files")
-    add('keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
-    add('resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
-
-
-def add_original_arguments(parser):
-    """Add pytorch-pretrained-bert's ``--fp16`` and ``--train_batch_size``.
-
-    They set ``dtype`` and, by `divide_train_batch_size`, ``batch_size``.
-    """
-    add = parser.add_argument_group("pytorch-pretrained-bert's").add_argument
-    add('--fp16', dest='dtype', action='store_const', const='float16', help='--dtype float16')
-    add(
-        '--train_batch_size', type=int,
-        help='examples of an update: --batch_size times --gradient_accumulation_steps',
-    )  # fmt: skip
-
-
-def divide_train_batch_size(args):
-    """Set ``batch_size`` where ``--train_batch_size`` was given.
-
-    Raises
-    ------
-    InputError
-        If that can't be divided into so many batches as are accumulated.
-    """
-    check_at_least_one(args, 'train_batch_size')
-    if args.train_batch_size:
-        parts = args.accumulate or 1
-        if args.train_batch_size % parts:
-            raise InputError(
-                f'--train_batch_size {args.train_batch_size} cannot be divided into '
-                f'--gradient_accumulation_steps {parts}'
-            )
-        args.batch_size = args.train_batch_size // parts
-    del args.train_batch_size  # else a resumed training could say it the other way only
+    add = parser.add_argument_group('output').add_argument
+    add('--output_dir', default='./output_dir')
+    add('--log_interval', type=int, default=10, help='in updates')
+    add('--tensorboard', metavar='DIR', help="write TensorBoard's event files")
+    add('--keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
+    add('--resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
 
 
 def add_comm_backend_argument(parser):

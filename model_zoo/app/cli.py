@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import logging
 import re
 import sys
@@ -37,6 +38,21 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         _Parser.used = self
         return super().parse_known_args(args, namespace)
+
+    def add_alias(self, flag, ours):
+        """Let `flag` be another name of a flag that is there; both without dashes."""
+        action = self._option_string_actions[f'--{ours}']
+        action.option_strings.append(f'--{flag}')
+        self._option_string_actions[f'--{flag}'] = action
+
+    def error(self, message):
+        """End the command; flags that don't exist are told with the one that may be meant."""
+        if message.startswith('unrecognized arguments'):
+            unknown = [word.split('=')[0] for word in message.split() if word.startswith('--')]
+            for flag in unknown:
+                for close in difflib.get_close_matches(flag, self._option_string_actions, 1):
+                    message += f'; did you mean {close}?'
+        super().error(message)
 
     def flag_of(self, field):
         """The flag that sets a field; None if none does."""

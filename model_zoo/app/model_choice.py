@@ -45,7 +45,7 @@ class ModelChoice:
     """
 
     @classmethod
-    def add_arguments(cls, parser, model, family=None, aliases=()):
+    def add_arguments(cls, parser, model, family=None):
         """Add the flags; `model` is the default one.
 
         Parameters
@@ -53,13 +53,10 @@ class ModelChoice:
         parser : argparse.ArgumentParser
         model : str
         family : str, optional
-        aliases : tuple of str
-            Further names of the model's flag, without dashes.
         """
         model_flag, dataset_flag, parameters_flag = cls._flags(family)
         add = parser.add_argument_group('model').add_argument
-        flags = [f'--{flag}' for flag in (model_flag, *aliases)]
-        add(*flags, default=model, help='name, or a folder of save_pretrained')
+        add(f'--{model_flag}', default=model, help='name, or a folder of save_pretrained')
         add(
             f'--{dataset_flag}',
             help="the data set it was pretrained on; default: the model's usual one",

@@ -16,28 +16,55 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_originals,
     add_training_arguments,
     check_training_arguments,
     cli,
     data_checksum,
     job_of,
+    originals,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import evaluate_segments
 from model_zoo.training.objective import Objective
 
 
-def parse(*words, aliases=None, family=None):
+def parse(*words, command=None, family=None):
     parser = cli.parser('A training.')
     ModelChoice.add_arguments(parser, 'bert_6_384_12', family)
-    add_training_arguments(parser, aliases)
+    add_training_arguments(parser)
+    if command is not None:
+        add_originals(parser, command)
     return parser.parse_args(list(map(str, words)))
 
 
-def test_flags_can_have_other_names_and_defaults():
-    args = parse('--learning_rate', '0.5', aliases={'lr': ('learning_rate',)})
+def test_flags_can_have_other_names_and_defaults(monkeypatch):
+    monkeypatch.setitem(originals.TABLE, 'toy', {'learning_rate': 'lr', 'model_name': 'model'})
+    args = parse('--learning_rate', '0.5', '--model_name', 'gpt', command='toy')
     assert (args.lr, args.epochs, args.optimizer) == (0.5, 3, 'bertadam')
-    assert not hasattr(args, 'learning_rate')
+    assert not hasattr(args, 'learning_rate') and args.model == 'gpt'
+
+
+def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
+    table = {
+        'train_batch_size': originals.TABLE['finetune_swag']['train_batch_size'],
+        'gradient_accumulation_steps': 'accumulate',
+        'fp16': originals.TABLE['finetune_swag']['fp16'],
+        'no_cuda': originals.Original('of theirs'),
+        'repeat': originals.Original('of theirs', takes_value=True),
+    }
+    monkeypatch.setitem(originals.TABLE, 'toy', table)
+    own = vars(parse())
+    words = '--train_batch_size 6 --gradient_accumulation_steps 3 --fp16 --no_cuda --repeat 1'
+    args = parse(*words.split(), command='toy')
+    originals.convert_originals(args, 'toy')
+    assert vars(args) == {**own, 'batch_size': 2, 'accumulate': 3, 'dtype': 'float16'}
+    args = parse('--train_batch_size', 7, '--accumulate', 3, command='toy')
+    with pytest.raises(InputError, match='--train_batch_size 7 cannot be divided into'):
+        originals.convert_originals(args, 'toy')
+    with pytest.raises(SystemExit):
+        parse('--no_cud', '--epoch_s=3', '--foo', command='toy')
+    assert 'did you mean --epochs?' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
