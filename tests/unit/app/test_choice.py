@@ -21,8 +21,9 @@ def vocab_file(tmp_path):
 
 def build(task_block, words, **options):
     parser = cli.parser('A training.')
-    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt', aliases=('model_name',))
+    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt')
     add_training_arguments(parser)
+    parser.add_alias('model_name', 'gpt_model')
     args = parser.parse_args(list(map(str, words)))
     assert not hasattr(args, 'model_name')
 
