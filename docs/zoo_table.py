@@ -1,4 +1,4 @@
-"""Write the tables of pretrained weights in docs/model_zoo.rst anew from the catalogue.
+"""Rewrite the tables of pretrained weights in docs/model_zoo.rst from the catalogue.
 
     python docs/zoo_table.py
 
@@ -32,8 +32,8 @@ def row(entry):
     others = [f'``{name}``' for name in (*entry.dataset_aliases, *entry.names) if '/' not in name]
     return (
         name,
-        ', '.join(others) or '-',
-        ', '.join(entry.lacks) or '-',
+        ', '.join(others) or 'none',
+        ', '.join(entry.lacks) or 'nothing',
         ', '.join(places) or 'files that you supply',
     )
 
@@ -52,7 +52,7 @@ def table():
 
 
 def updated(text):
-    """`text` of the page with the tables of today."""
+    """The page's `text` with the current tables."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return before + BEGIN + table() + END + after
