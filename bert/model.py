@@ -15,7 +15,6 @@ from model_zoo.util.checks import check_ids, check_range, check_shape
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
-from .tokenizer import open_tokenizer
 
 __all__ = ['BertBlock', 'BertModel']
 
@@ -118,9 +117,9 @@ class BertBlock(AttentionBlock):
         (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
 
-    def own_tokenizer(self):
-        file = self.base.vocab_file
-        return None if file is None else open_tokenizer(file)
+    @classmethod
+    def name_maps(cls, config):
+        return bert_mappings()
 
     def mappings(self):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
@@ -252,7 +251,6 @@ class BertModel(BertBlock):
         self.has_pooler = use_pooler
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier
-        self.vocab_file = None  # of the pretrained weights that it began with
         initializer = mx.init.Normal(config.initializer_range)
         units = config.hidden_size
         with self.name_scope():

@@ -1,93 +1,92 @@
-"""The models that BERT adds to the zoo."""
+"""The family BERT, and the models that it adds to the zoo."""
 
-from model_zoo.builder import Builder
-from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import CheckpointError
+from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
-from model_zoo.registry import register_model
+from model_zoo.registry import Family, register_family, register_model
 
 from .catalogue import PRETRAINED
+from .heads import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 from .model import BertModel
+from .tokenizer import open_tokenizer
 
-__all__ = ['bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
+__all__ = ['BERT', 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
 
 register_pretrained(*PRETRAINED)
 
-# GluonNLP's names of hyper-parameters -> fields of BertConfig
-_HPARAMS = {
-    'num_layers': ('num_hidden_layers',),
-    'units': ('hidden_size',),
-    'embed_size': ('hidden_size',),
-    'hidden_size': ('intermediate_size',),
-    'num_heads': ('num_attention_heads',),
-    'max_length': ('max_position_embeddings',),
-    'token_type_vocab_size': ('type_vocab_size',),
-    'activation': ('hidden_act',),
-    'layer_norm_eps': ('layer_norm_eps',),
-    'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
-}
-_OPTIONS = (
-    'output_attention',
-    'output_all_encodings',
-    'keep_multihead_output',
-    'use_pooler',
-    'use_decoder',
-    'use_classifier',
-    'pretrained_allow_missing',
-    'ignore_extra',
+#: what ``open_model`` knows of BERT
+BERT = register_family(
+    Family(
+        'bert',
+        BertModel,
+        {
+            'classification': BertForSequenceClassification,
+            'tagging': BertForTokenClassification,
+            'multiple_choice': BertForMultipleChoice,
+            'question_answering': BertForQuestionAnswering,
+            'masked_lm': BertForMaskedLM,
+            'next_sentence': BertForNextSentencePrediction,
+            'pretraining': BertForPreTraining,
+        },
+        open_tokenizer,
+        vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece'),
+        hparams={
+            'num_layers': ('num_hidden_layers',),
+            'units': ('hidden_size',),
+            'embed_size': ('hidden_size',),
+            'hidden_size': ('intermediate_size',),
+            'num_heads': ('num_attention_heads',),
+            'max_length': ('max_position_embeddings',),
+            'token_type_vocab_size': ('type_vocab_size',),
+            'activation': ('hidden_act',),
+            'layer_norm_eps': ('layer_norm_eps',),
+            'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
+        },
+        release_names=('bert_config.json',),
+    )
 )
 
 
-def _lacking_parts(path, config):
-    """Which of decoder and classifier the file of weights at `path` doesn't have."""
-    tensors, metadata = read_tensors(path)
-    try:
-        names, _ = BertModel(config).translate(tensors, metadata)
-    except CheckpointError as error:
-        raise CheckpointError(f'{path}: {error}') from error
-    return [
-        part
-        for part in ('decoder', 'classifier')
-        if not any(name.startswith(f'{part}.') for name in names)
-    ]
-
-
-def _make(
-    config,
-    found,
-    lacks,
-    use_pooler=True,
-    use_decoder=None,
-    use_classifier=None,
-    pretrained_allow_missing=False,
-    ignore_extra=None,  # GluonNLP's; what the block has no place for is always passed over
-    output_attention=False,
-    **outputs,
+def _build(
+    model,
+    use_pooler,
+    use_decoder,
+    use_classifier,
+    pretrained_allow_missing,
+    ignore_extra,  # GluonNLP's; what the block has no place for is always passed over
+    output_attention,
+    output_all_encodings,
+    keep_multihead_output,
+    **arguments,
 ):
-    if found is None:
-        lacks = ()
-    elif lacks is None and None in (use_decoder, use_classifier):
-        lacks = _lacking_parts(found.weights, config)
-    if use_decoder is None:
-        use_decoder = 'decoder' not in lacks
-    if use_classifier is None:
-        use_classifier = use_pooler and 'classifier' not in lacks
-    block = BertModel(
-        config,
-        use_pooler=use_pooler,
-        use_decoder=use_decoder,
-        use_classifier=use_classifier,
-        output_attentions=output_attention,
-        **outputs,
-    )
-    return block, ('decoder', 'classifier') if pretrained_allow_missing else ()
-
-
-_build = Builder(BertModel, _HPARAMS, _make, _OPTIONS)
+    options = {
+        'use_pooler': use_pooler,
+        'use_decoder': use_decoder,
+        'use_classifier': use_classifier if use_pooler else bool(use_classifier),
+        'output_attentions': output_attention,
+        'output_all_encodings': output_all_encodings,
+        'keep_multihead_output': keep_multihead_output,
+    }
+    may_lack = ('decoder', 'classifier') if pretrained_allow_missing else ()
+    return build_model(BERT, model, options=options, may_lack=may_lack, **arguments)
 
 
 @register_model
-def bert_12_768_12(**kwargs):
+def bert_12_768_12(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, token_type_vocab_size=None,
+    activation=None, layer_norm_eps=None, dropout=None, use_pooler=True, use_decoder=None,
+    use_classifier=None, pretrained_allow_missing=False, ignore_extra=None,
+    output_attention=False, output_all_encodings=False, keep_multihead_output=False,
+):  # fmt: skip
     """BERT base: 12 layers, 768 units, 12 heads (Devlin et al., section 3).
 
     Parameters
@@ -126,19 +125,33 @@ def bert_12_768_12(**kwargs):
     ------
     UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
-    return _build('bert_12_768_12', **kwargs)
+    return _build('bert_12_768_12', **locals())
 
 
 @register_model
-def bert_24_1024_16(**kwargs):
+def bert_24_1024_16(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, token_type_vocab_size=None,
+    activation=None, layer_norm_eps=None, dropout=None, use_pooler=True, use_decoder=None,
+    use_classifier=None, pretrained_allow_missing=False, ignore_extra=None,
+    output_attention=False, output_all_encodings=False, keep_multihead_output=False,
+):  # fmt: skip
     """BERT large: 24 layers, 1024 units, 16 heads; the arguments are `bert_12_768_12`'s."""
-    return _build('bert_24_1024_16', **kwargs)
+    return _build('bert_24_1024_16', **locals())
 
 
 @register_model
-def bert_6_384_12(**kwargs):
+def bert_6_384_12(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, token_type_vocab_size=None,
+    activation=None, layer_norm_eps=None, dropout=None, use_pooler=True, use_decoder=None,
+    use_classifier=None, pretrained_allow_missing=False, ignore_extra=None,
+    output_attention=False, output_all_encodings=False, keep_multihead_output=False,
+):  # fmt: skip
     """MiniLM's size: 6 layers, 384 units, 12 heads; the arguments are `bert_12_768_12`'s.
 
     The default data set is 'all_minilm_l6_v2' (sentence-transformers).
     """
-    return _build('bert_6_384_12', **kwargs)
+    return _build('bert_6_384_12', **locals())

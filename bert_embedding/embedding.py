@@ -14,14 +14,12 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-import model_zoo
 from bert.model import BertModel
-from bert.tokenizer import BertSPTokenizer, open_tokenizer
+from bert.tokenizer import BertSPTokenizer
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
-from model_zoo.pretrained import resolve
+from model_zoo.opening import open_model
 from model_zoo.tasks.windows import Window, even_windows
-from model_zoo.tokenization.vocab_file import find_vocab_file
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -434,38 +432,24 @@ def _put(whole, window, states, count):
 
 def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
     """The encoder and its tokenizer."""
-    own = BertSPTokenizer(sentencepiece) if sentencepiece else None
-    if os.path.isdir(model):
-        if dataset_name or params_path:
-            raise InputError(
-                f'model is the directory {model!r}, which has its own weights and vocabulary: '
-                'leave dataset_name and params_path out'
-            )
-        bert = BertModel.from_pretrained(model, ctx=ctx, use_pooler=False)
-        tokenizer = own or open_tokenizer(find_vocab_file(None, path=model))
-        if len(tokenizer.vocab) > bert.config.vocab_size:
-            raise InputError(
-                f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the '
-                f'weights in {model!r} have {bert.config.vocab_size}'
-            )
-        return bert, tokenizer
-    if sentencepiece and params_path is None:
+    if os.path.isdir(model) and (dataset_name or params_path):
+        raise InputError(
+            f'model is the directory {model!r}, which has its own weights and vocabulary: '
+            'leave dataset_name and params_path out'
+        )
+    if sentencepiece and params_path is None and not os.path.isdir(model):
         raise InputError(
             f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
             'weights do not have: name the weights that belong to it in params_path'
         )
-    model, dataset_name = resolve(model, dataset_name)
-    bert, vocab = model_zoo.get_model(
+    bert, tokenizer, _ = open_model(
         model,
+        BertModel,
         dataset_name=dataset_name,
-        vocab=own.vocab if own else None,
-        pretrained=params_path or True,
+        weights=params_path or True,
+        tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,
         ctx=ctx,
         root=root,
         use_pooler=False,
-        use_decoder=False,
-        use_classifier=False,
     )
-    if own:
-        return bert, own
-    return bert, open_tokenizer(find_vocab_file(model, dataset_name, root, params_path), vocab)
+    return bert, tokenizer

@@ -33,9 +33,9 @@ from bert.catalogue import ARCHITECTURES  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import ZooBlock  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
-from model_zoo.checkpoint.readers import read_tensors  # noqa: E402
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
+from model_zoo.opening import read_weights  # noqa: E402
 from model_zoo.pretrained import files_in_folder, resolve  # noqa: E402
 from model_zoo.tokenization.vocab_file import find_vocab_file  # noqa: E402
 from model_zoo.util.files import make_writable_dir  # noqa: E402
@@ -325,7 +325,8 @@ def build_block(args):
     weights, fields = _find_model(args)
     outputs, options = None, {}
     if weights:
-        tensors = _read(block_class, fields, weights)
+        any_size = BertConfig.from_dict({'vocab_size': 1, **fields})
+        tensors = read_weights(block_class, weights, any_size).tensors
         if f'^{head}.weight' not in tensors:
             raise CheckpointError(
                 f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '
@@ -367,16 +368,6 @@ def _find_model(args):
         return args.model_parameters or files.weights, {**fields, **given}
     args.model_name, args.dataset_name = resolve(args.model_name, args.dataset_name)
     return args.model_parameters, {**ARCHITECTURES[args.model_name], **given}
-
-
-def _read(block_class, fields, path):
-    """The tensors of the file at `path` by our names; those of the head begin with ``^``."""
-    tensors, metadata = read_tensors(path)
-    any_size = block_class(BertConfig.from_dict({'vocab_size': 1, **fields}))
-    try:
-        return any_size.translate(tensors, metadata)[0]
-    except CheckpointError as error:
-        raise CheckpointError(f'{path!r}: {error}') from error
 
 
 def _vocab_size(args):

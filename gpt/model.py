@@ -5,7 +5,6 @@ from model_zoo.blocks.decoder.model import DecoderModel
 from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
-from .tokenizer import OpenAIGPTTokenizer
 
 __all__ = ['OpenAIGPTBlock', 'OpenAIGPTModel']
 
@@ -15,10 +14,9 @@ class OpenAIGPTBlock:
 
     config_class = OpenAIGPTConfig
     architectures = ARCHITECTURES
-    tokenizer_class = OpenAIGPTTokenizer
 
-    def mappings(self):
-        """Name of a format -> `Mapping`."""
+    @classmethod
+    def name_maps(cls, config):
         return MAPPINGS
 
 

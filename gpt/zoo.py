@@ -1,21 +1,58 @@
-"""The model that OpenAI GPT adds to the zoo."""
+"""The family OpenAI GPT, and the model that it adds to the zoo."""
 
-from model_zoo.blocks.decoder.zoo import decoder_builder
+from model_zoo.blocks.decoder.zoo import HPARAMS
+from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
-from model_zoo.registry import register_model
+from model_zoo.registry import Family, register_family, register_model
 
 from .catalogue import PRETRAINED
-from .heads import OpenAIGPTLMHeadModel
+from .heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
+from .model import OpenAIGPTModel
+from .tokenizer import open_tokenizer
 
-__all__ = ['gpt_12_768_12']
+__all__ = ['GPT', 'gpt_12_768_12']
 
 register_pretrained(*PRETRAINED)
 
-_build = decoder_builder(OpenAIGPTLMHeadModel, activation=('afn',))
+#: what ``open_model`` knows of OpenAI GPT
+GPT = register_family(
+    Family(
+        'gpt',
+        OpenAIGPTModel,
+        {'language_model': OpenAIGPTLMHeadModel, 'multiple_choice': OpenAIGPTDoubleHeadsModel},
+        open_tokenizer,
+        vocab_kinds=('bpe',),
+        hparams={**HPARAMS, 'activation': ('afn',)},
+        zoo_task='language_model',
+        release_names=('params_shapes.json',),
+    )
+)
+
+
+def _build(
+    model,
+    output_attention,
+    output_all_encodings,
+    keep_multihead_output,
+    predict_special_tokens,
+    **arguments,
+):
+    options = {
+        'output_attentions': output_attention,
+        'output_all_encodings': output_all_encodings,
+        'keep_multihead_output': keep_multihead_output,
+        'predict_special_tokens': predict_special_tokens,
+    }
+    return build_model(GPT, model, options=options, **arguments)
 
 
 @register_model
-def gpt_12_768_12(**kwargs):
+def gpt_12_768_12(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None, num_heads=None,
+    max_length=None, activation=None, layer_norm_eps=None, dropout=None, output_attention=False,
+    output_all_encodings=False, keep_multihead_output=False, predict_special_tokens=True,
+):  # fmt: skip
     """OpenAI GPT: 12 layers, 768 units, 12 heads (Radford et al. 2018, section 4.1).
 
     Parameters
@@ -46,4 +83,4 @@ def gpt_12_768_12(**kwargs):
     ------
     UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
-    return _build('gpt_12_768_12', **kwargs)
+    return _build('gpt_12_768_12', **locals())

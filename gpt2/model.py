@@ -5,7 +5,6 @@ from model_zoo.blocks.decoder.model import DecoderModel
 from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
-from .tokenizer import GPT2Tokenizer
 
 __all__ = ['GPT2Block', 'GPT2Model']
 
@@ -15,10 +14,9 @@ class GPT2Block:
 
     config_class = GPT2Config
     architectures = ARCHITECTURES
-    tokenizer_class = GPT2Tokenizer
 
-    def mappings(self):
-        """Name of a format -> `Mapping`."""
+    @classmethod
+    def name_maps(cls, config):
         return MAPPINGS
 
 

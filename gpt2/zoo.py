@@ -1,23 +1,59 @@
-"""The models that GPT-2 adds to the zoo."""
+"""The family GPT-2, and the models that it adds to the zoo."""
 
-from model_zoo.blocks.decoder.zoo import decoder_builder
+from model_zoo.blocks.decoder.zoo import HPARAMS
+from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
-from model_zoo.registry import register_model
+from model_zoo.registry import Family, register_family, register_model
 
 from .catalogue import PRETRAINED
-from .heads import GPT2LMHeadModel
+from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel
+from .model import GPT2Model
+from .tokenizer import open_tokenizer
 
-__all__ = ['gpt2_117m', 'gpt2_12_768_12', 'gpt2_24_1024_16', 'gpt2_345m']
+__all__ = ['GPT2', 'gpt2_117m', 'gpt2_12_768_12', 'gpt2_24_1024_16', 'gpt2_345m']
 
 register_pretrained(*PRETRAINED)
 
-_build = decoder_builder(
-    GPT2LMHeadModel, hidden_size=('n_inner',), activation=('activation_function',)
+#: what ``open_model`` knows of GPT-2
+GPT2 = register_family(
+    Family(
+        'gpt2',
+        GPT2Model,
+        {'language_model': GPT2LMHeadModel, 'multiple_choice': GPT2DoubleHeadsModel},
+        open_tokenizer,
+        vocab_kinds=('bpe',),
+        hparams={**HPARAMS, 'hidden_size': ('n_inner',), 'activation': ('activation_function',)},
+        zoo_task='language_model',
+        release_names=('hparams.json',),
+    )
 )
 
 
+def _build(
+    model,
+    output_attention,
+    output_all_encodings,
+    keep_multihead_output,
+    predict_special_tokens,
+    **arguments,
+):
+    options = {
+        'output_attentions': output_attention,
+        'output_all_encodings': output_all_encodings,
+        'keep_multihead_output': keep_multihead_output,
+        'predict_special_tokens': predict_special_tokens,
+    }
+    return build_model(GPT2, model, options=options, **arguments)
+
+
 @register_model
-def gpt2_12_768_12(**kwargs):
+def gpt2_12_768_12(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
+    dropout=None, output_attention=False, output_all_encodings=False,
+    keep_multihead_output=False, predict_special_tokens=True,
+):  # fmt: skip
     """GPT-2 small: 12 layers, 768 units, 12 heads (Radford et al. 2019, table 2).
 
     Parameters
@@ -48,22 +84,21 @@ def gpt2_12_768_12(**kwargs):
     ------
     UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
-    return _build('gpt2_12_768_12', **kwargs)
+    return _build('gpt2_12_768_12', **locals())
 
 
 @register_model
-def gpt2_24_1024_16(**kwargs):
+def gpt2_24_1024_16(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
+    dropout=None, output_attention=False, output_all_encodings=False,
+    keep_multihead_output=False, predict_special_tokens=True,
+):  # fmt: skip
     """GPT-2 medium: 24 layers, 1024 units, 16 heads; the arguments are `gpt2_12_768_12`'s."""
-    return _build('gpt2_24_1024_16', **kwargs)
+    return _build('gpt2_24_1024_16', **locals())
 
 
-@register_model
-def gpt2_117m(**kwargs):
-    """GluonNLP's name of `gpt2_12_768_12`."""
-    return gpt2_12_768_12(**kwargs)
-
-
-@register_model
-def gpt2_345m(**kwargs):
-    """GluonNLP's name of `gpt2_24_1024_16`."""
-    return gpt2_24_1024_16(**kwargs)
+# GluonNLP's names
+gpt2_117m = register_model(gpt2_12_768_12, 'gpt2_117m')
+gpt2_345m = register_model(gpt2_24_1024_16, 'gpt2_345m')

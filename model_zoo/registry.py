@@ -1,6 +1,9 @@
-"""Models by name, joined with GluonNLP's own."""
+"""Families and models by name, joined with GluonNLP's own models."""
 
+import dataclasses
 import fnmatch
+import inspect
+from typing import Callable, Dict, Tuple
 
 import gluonnlp
 
@@ -8,27 +11,197 @@ from .errors import InputError, UnknownNameError
 from .families import load_families
 from .pretrained import list_pretrained
 
-__all__ = ['get_model', 'gluonnlp_get_model', 'join_gluonnlp', 'list_models', 'register_model']
+__all__ = [
+    'Family',
+    'family_of_class',
+    'get_family',
+    'get_model',
+    'gluonnlp_get_model',
+    'join_gluonnlp',
+    'list_families',
+    'list_models',
+    'register_family',
+    'register_model',
+]
 
+_FAMILIES = {}  # name -> Family
 _BUILDERS = {}
 #: GluonNLP's own, before `join_gluonnlp`
 gluonnlp_get_model = gluonnlp.model.get_model
 
 
-def register_model(builder):
-    """Register `builder` under its function's name.
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """What `open_model` has to know about a family; its ``zoo.py`` registers it.
+
+    Parameters
+    ----------
+    name : str
+        As the catalogue's entries call it.
+    base : type
+        The backbone's `ZooBlock`; its class attributes are the family's configuration class,
+        architectures and optional parts.
+    tasks : dict of str to type
+        Task -> class of its block.
+    open_tokenizer : callable
+        ``open_tokenizer(file)``, of a `model_zoo.tokenization.vocab_file.VocabFile`.
+    vocab_kinds : tuple of str
+        The kinds of vocabulary files (`VocabFile.kind`) that it takes.
+    hparams : dict of str to tuple of str
+        GluonNLP's names of hyper-parameters -> fields of the configuration.
+    always_allowed : tuple of str
+        Hyper-parameters that don't change the architecture.
+    zoo_task : str, optional
+        Task of the zoo's models; by default they are the backbone.
+    release_names : tuple of str
+        Names of files by which a release that names no family is recognised.
+    adapt : callable, optional
+        ``adapt(fields) -> fields``: what the vocabulary's size changes in a new model.
+    """
+
+    name: str
+    base: type
+    tasks: Dict[str, type]
+    open_tokenizer: Callable
+    vocab_kinds: Tuple[str, ...]
+    hparams: Dict[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    always_allowed: Tuple[str, ...] = ('dropout',)
+    zoo_task: str = None
+    release_names: Tuple[str, ...] = ()
+    adapt: Callable = None
+
+    @property
+    def config_class(self):
+        return self.base.config_class
+
+    @property
+    def architectures(self):
+        return self.base.architectures
+
+    @property
+    def blocks(self):
+        """All classes of blocks, the backbone's first."""
+        return [self.base, *self.tasks.values()]
+
+    @property
+    def zoo_block(self):
+        """Class of the blocks that ``get_model`` builds."""
+        return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
+
+    def block_class(self, task):
+        """The class for a task, a class's name here or on the Hugging Face hub, or a class.
+
+        Raises
+        ------
+        UnknownNameError
+            If the family has none.
+        """
+        if isinstance(task, type):
+            return task
+        if task in self.tasks:
+            return self.tasks[task]
+        for each in self.blocks:
+            if task in (each.__name__, each.huggingface_name):
+                return each
+        names = [each.__name__ for each in self.blocks]
+        raise UnknownNameError.of(f'task or block of {self.name}', task, [*self.tasks, *names])
+
+    def fields_of(self, model, hparams, allowed=True):
+        """Fields of the configuration for GluonNLP's hyper-parameters.
+
+        Parameters
+        ----------
+        model : str
+            For the messages.
+        hparams : dict of str
+        allowed : bool
+            Whether they may change the architecture.
+
+        Returns
+        -------
+        dict of str
+
+        Raises
+        ------
+        InputError
+            If one isn't known or not allowed, or two contradict each other.
+        """
+        fields, names = {}, {}
+        for name, value in hparams.items():
+            if name not in self.hparams:
+                raise _no_option(model, name, self.hparams)
+            if not allowed and name not in self.always_allowed:
+                raise InputError(
+                    f'{name}={value!r} would change the architecture of {model}; '
+                    'pass hparam_allow_override=True if that is meant'
+                )
+            for field in self.hparams[name]:
+                if fields.setdefault(field, value) != value:
+                    raise InputError(f'{name} must equal {names[field]}')
+                names.setdefault(field, name)
+        return fields
+
+
+def _no_option(model, name, known):
+    return InputError(f'{model} has no option {name!r}; known: {", ".join(known)}')
+
+
+def register_family(family):
+    """Make a `Family` known; returns it.
+
+    Raises
+    ------
+    ValueError
+        If another one has the name.
+    """
+    other = _FAMILIES.setdefault(family.name, family)
+    if other.base.__module__ != family.base.__module__:
+        raise ValueError(f'the family {family.name} is registered twice')
+    _FAMILIES[family.name] = family
+    return family
+
+
+def list_families():
+    """The registered families (:class:`Family`)."""
+    load_families()
+    return list(_FAMILIES.values())
+
+
+def get_family(name):
+    """The family of this name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none.
+    """
+    load_families()
+    if name not in _FAMILIES:
+        raise UnknownNameError.of('family', name, _FAMILIES)
+    return _FAMILIES[name]
+
+
+def family_of_class(block_class):
+    """The family that a class of blocks belongs to, by its configuration; or None."""
+    families = list_families()
+    return next((each for each in families if each.config_class is block_class.config_class), None)
+
+
+def register_model(builder, name=None):
+    """Register `builder` under its function's name, or another one.
 
     Parameters
     ----------
     builder : callable
         Takes the arguments of `get_model` but the name, returns (block, vocab).
+    name : str, optional
 
     Returns
     -------
     callable
         The builder, so that this can be used as a decorator.
     """
-    name = builder.__name__
+    name = name or builder.__name__
     if name in _BUILDERS and _BUILDERS[name].__module__ != builder.__module__:
         raise ValueError(f'the model {name} is registered twice')
     _BUILDERS[name] = builder
@@ -60,8 +233,19 @@ def list_models(pattern=None, pretrained=None):
     )
 
 
-def get_model(name, **kwargs):
+def get_model(
+    name,
+    dataset_name=...,
+    vocab=...,
+    pretrained=...,
+    ctx=...,
+    root=...,
+    hparam_allow_override=...,
+    **kwargs,
+):
     """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
+
+    What isn't given is left to the model's own function.
 
     Parameters
     ----------
@@ -71,13 +255,13 @@ def get_model(name, **kwargs):
         What the weights were trained on. The default is the model's usual one.
     vocab : gluonnlp.Vocab, optional
         For a model that isn't pretrained, or whose weights come from a path.
-    pretrained : bool or str
+    pretrained : bool or str, default True
         True: from the catalogue (see `model_zoo.pretrained`); a string: the file or directory
         that has them; False: the parameters are left to be initialized.
-    ctx : mx.Context or list of mx.Context
-    root : str
+    ctx : mx.Context or list of mx.Context, default CPU
+    root : str, optional
         Cache of weights, by default ``$MXNET_HOME/models``.
-    hparam_allow_override : bool
+    hparam_allow_override : bool, default False
         Whether further keyword arguments may change the architecture (``num_layers=2``).
     **kwargs
         See the model's own function, such as ``bert.zoo.bert_12_768_12``.
@@ -97,18 +281,39 @@ def get_model(name, **kwargs):
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
+    common = {
+        'dataset_name': dataset_name,
+        'vocab': vocab,
+        'pretrained': pretrained,
+        'ctx': ctx,
+        'root': root,
+        'hparam_allow_override': hparam_allow_override,
+    }
+    given = {key: value for key, value in common.items() if value is not ...}
     load_families()
     builder = _BUILDERS.get(name.lower())
     if builder is not None:
-        return builder(**kwargs)
+        _check_options(builder, kwargs, common)
+        return builder(**given, **kwargs)
     try:
-        return gluonnlp_get_model(name, **kwargs)
+        return gluonnlp_get_model(name, **given, **kwargs)
     except ValueError as error:
         if 'is not supported' not in str(error):
             raise
         theirs = [word for word in str(error).split() if '_' in word and word != name]
         known = sorted(set(_BUILDERS).union(theirs))
         raise UnknownNameError.of('model', name, known) from error
+
+
+def _check_options(builder, kwargs, common):
+    """Raise InputError for an option that the model's function doesn't have."""
+    parameters = inspect.signature(builder).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    for name in kwargs:
+        if name not in parameters:
+            known = [each for each in parameters if each not in common]
+            raise _no_option(builder.__name__, name, known)
 
 
 def join_gluonnlp():

@@ -29,7 +29,6 @@ import mxnet as mx
 import numpy as np
 
 from bert import BertForSequenceClassification
-from bert.tokenizer import open_tokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
@@ -190,7 +189,7 @@ class Classification:
         choice = ModelChoice(args)
         check_labels(task, args.model)
         self.model, self.tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, open_tokenizer, ctx, trains=False,
+            args, choice, BertForSequenceClassification, ctx, trains=False,
             num_labels=task.num_labels,
         )  # fmt: skip
         self.metric = args.metric_name or task.primary_metric
@@ -251,11 +250,7 @@ class LanguageModel:
     def __init__(self, args, ctx):
         self._ctx, family = ctx, LANGUAGE_MODELS[args.family]
         self.name = os.path.basename(args.eval_file)
-
-        def open_own(file, vocab=None):
-            return family.tokenizer.from_vocab_file(file)
-
-        self.model, self.tokenizer = ModelChoice(args).build(family.head, open_own, ctx)
+        self.model, self.tokenizer = ModelChoice(args).build(family.head, ctx)
         longest = self.model.context_length
         if args.block_size is None:
             args.block_size = min(128, longest)

@@ -34,9 +34,9 @@ import numpy as np
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.fit import fit_block
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.families import FAMILIES
+from model_zoo.opening import open_block, open_tokenizer
 from model_zoo.pretrained import files_in_folder
 from model_zoo.util.figures import new_figure, save_figure
 from model_zoo.util.files import make_writable_dir, write_json
@@ -121,12 +121,7 @@ def make_inputs(args, block):
 
 def read_inputs(args, block, length):
     """Ids of the first lines of the file; of BERT some words are masked."""
-    tokenizer = importlib.import_module(args.family)
-    tokenizer = next(
-        getattr(tokenizer, name)
-        for name in sorted(tokenizer.__all__, key=len)
-        if name.endswith('Tokenizer') and name not in ('BasicTokenizer', 'WordpieceTokenizer')
-    ).from_pretrained(args.checkpoint)
+    tokenizer = open_tokenizer(args.checkpoint, family=args.family)
     try:
         with open(args.input_file, encoding='utf-8') as file:
             lines = [line.strip() for line in file if line.strip()][: args.num_examples]
@@ -158,22 +153,10 @@ def read_inputs(args, block, length):
 
 def open_ours(args):
     """Our block with all that the checkpoint has, and the folder that it is read from."""
+    options = {'hidden_act': args.hidden_act} if args.hidden_act else {}
     folder = args.converted or args.checkpoint
-    files = files_in_folder(folder)
-    if files.weights is None or files.config is None:
-        what = 'weights' if files.weights is None else 'configuration'
-        raise InputError(f'no {what} in {folder!r}')
-    family = importlib.import_module(args.family)
-    config_class = next(
-        each.config_class for each in vars(family).values() if hasattr(each, 'config_class')
-    )
-    config = config_class.from_json_file(files.config)
-    if args.hidden_act:
-        config = config_class.from_dict({**config.to_dict(), 'hidden_act': args.hidden_act})
-    block, _, unused = fit_block(family, files.weights, config)
-    if unused:
-        log.warning('our %s leaves out: %s', type(block).__name__, ', '.join(unused))
-    return block, family
+    block, _ = open_block(folder, family=args.family, exact=True, **options)
+    return block, importlib.import_module(args.family)
 
 
 def run_ours(block, family, inputs):

@@ -16,7 +16,6 @@ IN is a directory, or a file of weights beside its configuration. A vocabulary b
 goes along. What has been written is read again and compared with what was read.
 """
 
-import importlib
 import logging
 import os
 import sys
@@ -24,12 +23,11 @@ import sys
 import numpy as np
 
 from model_zoo.app import cli
-from model_zoo.checkpoint.fit import fit_block
 from model_zoo.checkpoint.layouts import FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.families import FAMILIES
-from model_zoo.pretrained import files_in_folder
-from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.opening import open_block, read_weights
+from model_zoo.pretrained import files_at
 
 log = logging.getLogger('convert_checkpoint')
 
@@ -52,45 +50,23 @@ def parse(argv):
     return parser.parse_args(argv)
 
 
-def find_input(path, source):
-    """Paths of the weights and of the configuration or None, and the folder of both."""
-    if not os.path.exists(path) and os.path.isfile(path + '.index'):
-        path += '.index'
-    folder = path if os.path.isdir(path) else os.path.dirname(path) or '.'
-    if not os.path.exists(path):
-        raise InputError(f'no such file or directory: {path!r}')
-    format = {'auto': None, 'gluonnlp': 'native'}.get(source, source)
-    files = files_in_folder(folder, format)
-    weights = files.weights if path == folder else path
-    if weights is None:
-        raise InputError(f'no weights in {path!r}' + (f' in the format {format}' * bool(format)))
-    return weights, files.config, folder
-
-
-def read(args, family):
-    """The block with the weights of IN, and the arguments that it was made with."""
-    weights, config_path, folder = find_input(args.input, args.source)
-    config_path = args.config or config_path
-    config_class = next(
-        each.config_class for each in vars(family).values() if hasattr(each, 'config_class')
+def read(args):
+    """The block with all parameters of IN, and a place for each."""
+    format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
+    options = {} if args.num_labels is None else {'num_labels': args.num_labels}
+    files_at(args.input)  # a folder or a file, not a name of the zoo's
+    block, files = open_block(
+        args.input,
+        args.model,
+        config=args.config,
+        family=args.family,
+        format=format,
+        exact=True,
+        **options,
     )
-    if config_path is not None:
-        config = config_class.from_json_file(config_path)
-    elif os.path.basename(weights) == 'params_shapes.json':
-        config = config_class()  # OpenAI published one size, without a file for it
-    else:
-        raise InputError(f'{folder!r} has no configuration: name it with --config')
-    if args.num_labels is not None:
-        config = config_class.from_dict({**config.to_dict(), 'num_labels': args.num_labels})
-    block, options, unused = fit_block(family, weights, config, args.model)
-    if unused:
-        log.warning('left out: %s', ', '.join(name.lstrip('^') for name in unused))
-    if files_in_folder(folder).vocab:
-        base = block.base
-        base.vocab_file = find_vocab_file(None, path=folder)
     count = sum(array.size for array in block._own_tensors().values())
-    log.info('%s: %s, %.1f million parameters', weights, type(block).__name__, count / 1e6)
-    return block, options
+    log.info('%s: %s, %.1f million parameters', files.weights, type(block).__name__, count / 1e6)
+    return block
 
 
 def write(block, output, target):
@@ -113,12 +89,10 @@ def write(block, output, target):
     return path
 
 
-def verify(block, options, path):
+def verify(block, path):
     """Raise CheckpointError unless the weights at `path` are those of the block."""
-    again = type(block)(block.config, **options)
-    again.load_parameters(path)
-    ours, theirs = block._own_tensors(), again._own_tensors()
-    wrong = [name for name in ours if not np.array_equal(ours[name], theirs[name])]
+    ours, theirs = block._own_tensors(), read_weights(type(block), path, block.config).tensors
+    wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')
 
@@ -126,10 +100,9 @@ def verify(block, options, path):
 def main(argv=None):
     args = parse(argv)
     cli.setup_logging()
-    family = importlib.import_module(args.family)
-    block, options = read(args, family)
+    block = read(args)
     path = write(block, args.output, args.target)
-    verify(block, options, path)
+    verify(block, path)
     log.info('%s: written as %s, read again, equal', path, args.target)
 
 

@@ -24,7 +24,6 @@ there.
 
 import argparse
 import array
-import functools
 import itertools
 import json
 import logging
@@ -38,8 +37,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 import numpy as np
 
-from bert import BertConfig, BertModel
-from bert.tokenizer import open_tokenizer
+from bert import BertModel
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
@@ -53,7 +51,7 @@ from model_zoo.app import (
     write_results,
 )
 from model_zoo.errors import InputError
-from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.opening import open_model
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.files import atomic_write
 from model_zoo.util.lines import read_lines
@@ -131,27 +129,23 @@ def layer_numbers(text):
 
 def make_model(args, ctx):
     """BERT with the outputs of all layers, and its tokenizer."""
-    open_asked = functools.partial(open_tokenizer, do_lower_case=args.do_lower_case)
-    options = {'use_pooler': False, 'output_all_encodings': True}
+    options = {
+        'do_lower_case': args.do_lower_case,
+        'use_pooler': False,
+        'output_all_encodings': True,
+    }
     if not args.init_checkpoint:
-        return ModelChoice(args, family='bert').build(
-            BertModel,
-            open_asked,
-            ctx,
-            {'use_decoder': False, 'use_classifier': False, **options},
-            **options,
-        )
-    model = BertModel(BertConfig.from_json_file(args.bert_config_file), **options)
-    model.load_pretrained(args.init_checkpoint, ctx, BertModel.optional_parts)
-    if args.dtype != 'float32':
-        model.cast(args.dtype)
+        return ModelChoice(args, family='bert').build(BertModel, ctx, **options)
+    model, tokenizer, _ = open_model(
+        args.init_checkpoint,
+        BertModel,
+        config=args.bert_config_file,
+        vocab_file=args.vocab_file,
+        ctx=ctx,
+        dtype=args.dtype,
+        **options,
+    )
     model.hybridize(static_alloc=True)
-    tokenizer = open_asked(find_vocab_file(None, path=args.vocab_file))
-    if len(tokenizer.vocab) > model.config.vocab_size:
-        raise InputError(
-            f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the model '
-            f'{model.config.vocab_size}'
-        )
     return model, tokenizer
 
 

@@ -21,7 +21,6 @@ import os
 import sys
 
 from bert import BertForSequenceClassification
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -193,12 +192,13 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, task.name, 'bert', workers)
     if args.deploy:
-        model, tokenizer = make_deployed(args, task, run.ctx), choice.tokenizer(open_tokenizer)
+        model = make_deployed(args, task, run.ctx)
+        tokenizer = choice.tokenizer(BertForSequenceClassification)
     else:
         if args.only_inference:
             check_labels(task, args.bert_model)
         model, tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, open_tokenizer, run.ctx,
+            args, choice, BertForSequenceClassification, run.ctx,
             trains=not args.only_inference, length_flag='max_len', num_labels=task.num_labels,
         )  # fmt: skip
     sets = TaskSets(

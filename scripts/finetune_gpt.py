@@ -19,7 +19,6 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from gpt import OpenAIGPTDoubleHeadsModel
-from gpt.tokenizer import OpenAIGPTTokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -118,12 +117,7 @@ def make_model(choice, ctx):
         tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
         model.set_num_special_tokens(len(SPECIAL_TOKENS))
 
-    return choice.build(
-        OpenAIGPTDoubleHeadsModel,
-        lambda file, vocab=None: OpenAIGPTTokenizer.from_vocab_file(file),
-        ctx,
-        prepare=add_special_tokens,
-    )
+    return choice.build(OpenAIGPTDoubleHeadsModel, ctx, prepare=add_special_tokens)
 
 
 def batch_loss(model, batch, lm_coef):

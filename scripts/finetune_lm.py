@@ -17,14 +17,12 @@ finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` r
 ``--dev_corpus`` or ``--dev_data``, or of the last one.
 """
 
-import functools
 import os
 import shutil
 import socket
 import sys
 
 from bert import BertForPreTraining
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -129,17 +127,8 @@ def has_text(args):
 
 def make_model(args, ctx):
     """The model, initialized, and its tokenizer."""
-    model, tokenizer = ModelChoice(args, family='bert').build(
-        BertForPreTraining,
-        functools.partial(open_tokenizer, do_lower_case=args.do_lower_case),
-        ctx,
-        {
-            'use_pooler': True,
-            'use_decoder': True,
-            'use_classifier': True,
-            'pretrained_allow_missing': True,  # heads that weights may lack
-        },
-    )
+    choice = ModelChoice(args, family='bert')
+    model, tokenizer = choice.build(BertForPreTraining, ctx, do_lower_case=args.do_lower_case)
     if has_text(args):
         check_length(args, 'max_seq_length', model)
     return model, tokenizer

@@ -19,7 +19,6 @@ import time
 import numpy as np
 
 from bert import BertForQuestionAnswering
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -262,10 +261,10 @@ def main(argv=None):
     run = Run(args, 'squad', 'bert', workers)
     ctx = run.ctx
     if args.deploy:
-        model, tokenizer = make_deployed(args, ctx), choice.tokenizer(open_tokenizer)
+        model, tokenizer = make_deployed(args, ctx), choice.tokenizer(BertForQuestionAnswering)
     else:
         model, tokenizer = make_task_model(
-            args, choice, BertForQuestionAnswering, open_tokenizer, ctx,
+            args, choice, BertForQuestionAnswering, ctx,
             trains=not args.only_inference,
         )  # fmt: skip
     if args.uncased and not tokenizer.do_lower_case:

@@ -16,7 +16,6 @@ import os
 import sys
 
 from bert import BertForMultipleChoice
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -134,7 +133,7 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, 'swag', 'bert', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, open_tokenizer, run.ctx, trains=args.do_train
+        args, choice, BertForMultipleChoice, run.ctx, trains=args.do_train
     )
     if args.do_lower_case and not tokenizer.do_lower_case:
         raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bert import BertForTokenClassification
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -281,7 +280,7 @@ def main(argv=None):
     run = Run(args, 'tagging', 'bert', workers)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
-        args, choice, BertForTokenClassification, open_tokenizer, run.ctx,
+        args, choice, BertForTokenClassification, run.ctx,
         trains=not args.only_inference, num_labels=len(labels), **dropout,
     )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, run.ctx, workers)

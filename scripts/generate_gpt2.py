@@ -10,28 +10,19 @@ format that ``from_pretrained`` reads. The flags of pytorch-pretrained-bert's ru
 defaults are kept, but for ``--batch_size``, which only says how many samples run at once.
 """
 
-import json
 import os
 import sys
 
 import numpy as np
 from tqdm import tqdm
 
-from gpt import OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
-from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.app import cli
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import generate, stream
-from model_zoo.pretrained import is_alias, resolve_alias
+from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 from model_zoo.util.lines import read_lines
-from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
-MODELS = (
-    (GPT2LMHeadModel, GPT2Tokenizer),
-    (OpenAIGPTLMHeadModel, OpenAIGPTTokenizer),
-    (TransfoXLLMHeadModel, TransfoXLTokenizer),
-)
 #: tokens that stand between texts in the families' training
 TEXT_ENDS = ('<|endoftext|>', '<eos>')
 #: new tokens where neither --length nor the model's context limits them
@@ -111,34 +102,6 @@ def check_arguments(args):
         make_writable_dir(os.path.dirname(args.output) or '.')
 
 
-def classes_for(name_or_path):
-    """The block's and the tokenizer's class for a folder, a file in one, or a name of the zoo."""
-    folder = name_or_path
-    if os.path.isfile(name_or_path):
-        folder = os.path.dirname(name_or_path) or '.'
-    for name in ('config.json', 'hparams.json'):
-        try:
-            with open(os.path.join(folder, name), encoding='utf-8') as file:
-                fields = json.load(file)
-        except (OSError, ValueError):
-            continue
-        if isinstance(fields, dict):
-            return max(MODELS, key=lambda pair: _likeness(pair[0].config_class, fields))
-    if is_alias(name_or_path):
-        model, _ = resolve_alias(name_or_path)
-        for pair in MODELS:
-            if model in pair[0].architectures:
-                return pair
-        raise InputError(f'--model_name_or_path {name_or_path}: this is no language model')
-    return MODELS[0]  # it says what is missing
-
-
-def _likeness(config_class, fields):
-    """How well a file's fields fit a configuration: our own files don't name the family."""
-    names = set(config_class.__dataclass_fields__)
-    return fields.get('model_type') == config_class.model_type, len(names & set(fields))
-
-
 class Generator:
     """Model, tokenizer and flags: from prompts to texts.
 
@@ -149,12 +112,13 @@ class Generator:
 
     def __init__(self, args):
         self._args = args
-        block_class, tokenizer_class = classes_for(args.model_name_or_path)
-        self._block = block_class.from_pretrained(
-            args.model_name_or_path, ctx=cli.get_ctx(args.gpu)
+        name = args.model_name_or_path
+        if 'language_model' not in find_family(name).tasks:
+            raise InputError(f'--model_name_or_path {name}: this is no language model')
+        self._block, self._tokenizer, _ = open_model(
+            name, 'language_model', ctx=cli.get_ctx(args.gpu)
         )
         self._block.hybridize(static_alloc=True, static_shape=True)
-        self._tokenizer = tokenizer_class.from_pretrained(args.model_name_or_path)
         self._runs = 0
         stop_tokens = [self._stop_token(text) for text in args.stop]
         self._options = {'stop_tokens': stop_tokens, 'overflow': args.overflow}

@@ -18,7 +18,6 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from bert import BertForPreTraining
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     RunFolder,
@@ -263,20 +262,8 @@ def make_model(args, contexts):
     given = args.pretrained_parameters or args.model_parameters or is_model_folder(args.model)
     args.from_scratch = not (args.pretrained or given)
 
-    def open_vocabulary(file, vocab=None):
-        return open_tokenizer(file.lowered(False) if args.cased else file, vocab)
-
-    return ModelChoice(args).build(
-        BertForPreTraining,
-        open_vocabulary,
-        contexts,
-        {
-            'use_pooler': True,
-            'use_decoder': True,
-            'use_classifier': True,
-            'pretrained_allow_missing': not args.from_scratch,  # heads that weights may lack
-        },
-    )
+    lowers = False if args.cased else None
+    return ModelChoice(args).build(BertForPreTraining, contexts, do_lower_case=lowers)
 
 
 def make_loaders(args, model, tokenizer, contexts, workers):

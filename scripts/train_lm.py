@@ -235,17 +235,13 @@ class StreamModel:
 def make_model(args, ctx):
     """The model, initialized, and its tokenizer."""
     family = FAMILIES[args.family]
-
-    def open_tokenizer(file, vocab=None):
-        return family.tokenizer.from_vocab_file(file)
-
     choice = ModelChoice(args)
     options = {}
     if args.family == 'transfo_xl' and args.from_scratch:
         options['cutoffs'] = args.cutoffs
         if args.cutoffs is None:
-            options['cutoffs'] = choice.tokenizer(open_tokenizer).cutoffs()
-    return choice.build(family.head, open_tokenizer, ctx, options)
+            options['cutoffs'] = choice.tokenizer(family.head).cutoffs()
+    return choice.build(family.head, ctx, **options)
 
 
 def build(args, ctx):

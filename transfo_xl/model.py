@@ -15,7 +15,6 @@ from .catalogue import ARCHITECTURES
 from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
 from .relative_attention import RelativeCell, sinusoids
-from .tokenizer import TransfoXLTokenizer
 
 __all__ = ['TransfoXLBlock', 'TransfoXLModel']
 
@@ -72,13 +71,9 @@ class TransfoXLBlock(ZooBlock):
             ],
         }
 
-    def mappings(self):
-        """Name of a format -> `Mapping`."""
-        return transfo_xl_mappings(self.config)
-
-    def own_tokenizer(self):
-        file = self.base.vocab_file
-        return None if file is None else TransfoXLTokenizer.from_vocab_file(file)
+    @classmethod
+    def name_maps(cls, config):
+        return transfo_xl_mappings(config)
 
     def reset_length(self, tgt_len, ext_len, mem_len):
         """Change the lengths, for instance to evaluate with a longer memory than in training.
@@ -209,7 +204,6 @@ class TransfoXLModel(TransfoXLBlock):
         super().__init__(config, prefix=prefix, params=params)
         config = self.config
         self.tgt_len, self.ext_len, self.mem_len = config.tgt_len, config.ext_len, config.mem_len
-        self.vocab_file = None  # of the pretrained weights that it began with
         weights, projections = initializers(config)
         count = 1 if config.div_val == 1 else len(config.sizes)
         with self.name_scope():

@@ -1,37 +1,22 @@
-"""The models that Transformer-XL adds to the zoo."""
+"""The family Transformer-XL, and the model that it adds to the zoo."""
 
-from model_zoo.builder import Builder
+from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
-from model_zoo.registry import register_model
+from model_zoo.registry import Family, register_family, register_model
 
 from .catalogue import PRETRAINED
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel
+from .model import TransfoXLModel
+from .tokenizer import open_tokenizer
 
-__all__ = ['transfo_xl_18_1024_16']
+__all__ = ['TRANSFO_XL', 'transfo_xl_18_1024_16']
 
 register_pretrained(*PRETRAINED)
 
-# names of hyper-parameters, GluonNLP's and the originals' -> fields of TransfoXLConfig
+# names of GluonNLP's and the originals' that are those of TransfoXLConfig
 _LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
-_HPARAMS = {
-    'num_layers': ('n_layer',),
-    'units': ('d_model',),
-    'embed_size': ('d_embed',),
-    'hidden_size': ('d_inner',),
-    'num_heads': ('n_head',),
-    'head_size': ('d_head',),
-    'layer_norm_eps': ('layer_norm_epsilon',),
-    'dropout': ('dropout',),
-    'attention_dropout': ('dropatt',),
-    **{
-        name: (name,)
-        for name in (
-            'cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm',
-            *_LENGTHS,
-        )
-    },
-}  # fmt: skip
+_OWN = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
 
 
 def _adapt(fields):
@@ -40,16 +25,42 @@ def _adapt(fields):
     return {**fields, 'cutoffs': [cut for cut in TransfoXLConfig().cutoffs if cut < size]}
 
 
-_build = Builder(
-    TransfoXLLMHeadModel,
-    _HPARAMS,
-    always_allowed=('dropout', 'attention_dropout', *_LENGTHS),
-    adapt=_adapt,
+#: what ``open_model`` knows of Transformer-XL
+TRANSFO_XL = register_family(
+    Family(
+        'transfo_xl',
+        TransfoXLModel,
+        {'language_model': TransfoXLLMHeadModel},
+        open_tokenizer,
+        vocab_kinds=('words',),
+        hparams={
+            'num_layers': ('n_layer',),
+            'units': ('d_model',),
+            'embed_size': ('d_embed',),
+            'hidden_size': ('d_inner',),
+            'num_heads': ('n_head',),
+            'head_size': ('d_head',),
+            'layer_norm_eps': ('layer_norm_epsilon',),
+            'dropout': ('dropout',),
+            'attention_dropout': ('dropatt',),
+            **{name: (name,) for name in (*_OWN, *_LENGTHS)},
+        },
+        always_allowed=('dropout', 'attention_dropout', *_LENGTHS),
+        zoo_task='language_model',
+        adapt=_adapt,
+    )
 )
 
 
 @register_model
-def transfo_xl_18_1024_16(**kwargs):
+def transfo_xl_18_1024_16(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, head_size=None, layer_norm_eps=None, cutoffs=None,
+    div_val=None, tie_weight=None, proj_share_all_but_first=None, untie_r=None, pre_lnorm=None,
+    dropout=None, attention_dropout=None, tgt_len=None, ext_len=None, mem_len=None,
+    clamp_len=None, same_length=None,
+):  # fmt: skip
     """Transformer-XL large: 18 layers, 1024 units, 16 heads (Dai et al. 2019, section 4.1).
 
     Parameters
@@ -80,4 +91,4 @@ def transfo_xl_18_1024_16(**kwargs):
     ------
     UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
-    return _build('transfo_xl_18_1024_16', **kwargs)
+    return build_model(TRANSFO_XL, 'transfo_xl_18_1024_16', **locals())

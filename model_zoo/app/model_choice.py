@@ -5,9 +5,9 @@ import logging
 import os
 
 from ..errors import InputError
-from ..pretrained import files_in_folder, get_entry, is_alias, resolve
-from ..registry import get_model
-from ..tokenization.vocab_file import find_vocab_file
+from ..opening import check_vocab, open_model, open_tokenizer
+from ..pretrained import get_entry, names_files, resolve
+from ..registry import get_family
 from .arguments import check_files
 from .labels import config_of_folder
 
@@ -98,42 +98,32 @@ class ModelChoice:
         """Whether the weights that were named are those of a model trained for a task."""
         return self.is_folder or self._parameters is not None
 
-    def tokenizer(self, open_tokenizer, vocab=None):
-        """The tokenizer that belongs to the model.
+    def tokenizer(self, task_block, do_lower_case=None):
+        """The tokenizer that belongs to the model; see `build`."""
+        return open_tokenizer(
+            self.model,
+            task_block,
+            dataset_name=self._dataset,
+            weights=self._pretrained,
+            vocab_file=self._vocab_file,
+            do_lower_case=do_lower_case,
+        )
 
-        Parameters
-        ----------
-        open_tokenizer : callable
-            The family's: ``open_tokenizer(file, vocab)``, `file` as ``find_vocab_file`` returns it.
-        vocab : gluonnlp.Vocab, optional
-            Its vocabulary, where that is loaded already.
-        """
-        if self.is_folder:
-            model, dataset, path = None, None, self._vocab_file or self.model
-        else:
-            model, dataset = resolve(self.model, self._dataset)
-            path = self._vocab_file or self._pretrained
-        return open_tokenizer(find_vocab_file(model, dataset, path=path), vocab)
-
-    def build(
-        self, task_block, open_tokenizer, ctx, zoo_options=None, prepare=None, **task_options
-    ):
+    def build(self, task_block, ctx, do_lower_case=None, prepare=None, **options):
         """The task's block with its parameters, and its tokenizer.
 
         Parameters
         ----------
         task_block : type
-            Subclass of ZooBlock: ``task_block(backbone, **task_options)``.
-        open_tokenizer : callable
-            See `tokenizer`.
-        ctx : mx.Context
-        zoo_options : dict, optional
-            For ``get_model``, such as ``{'use_decoder': False}``.
+            Subclass of ZooBlock.
+        ctx : mx.Context or list of mx.Context
+        do_lower_case : bool, optional
+            Whether texts are lowered; by default what the vocabulary is for.
         prepare : callable, optional
             ``prepare(block, tokenizer)`` changes both, such as by special tokens, before the
             parameters of ``--model_parameters`` are loaded.
-        **task_options
-            Such as ``num_labels=2``.
+        **options
+            Of the block or its configuration, such as ``num_labels=2``.
 
         Returns
         -------
@@ -145,25 +135,32 @@ class ModelChoice:
         ZooError
             If there is no such model, or its files can't be found or don't fit one another.
         """
+        weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
-            block = task_block.from_pretrained(self.model, ctx=ctx, **task_options)
-            tokenizer = self.tokenizer(open_tokenizer)
+            weights = True
         else:
-            block, tokenizer = self._from_zoo(open_tokenizer, ctx, zoo_options or {})
-            if not isinstance(block, task_block):
-                # the zoo's block may have a head of its own
-                base = block.base
-                block = task_block(base, **task_options)
-            _initialize_rest(block, ctx)
+            model, _ = resolve(self.model, self._dataset)
+            family = get_family(get_entry(model).family)
+            options = {**family.fields_of(model, self._hparams), **options}
+            if self._vocab_file and weights is True:
+                raise InputError(
+                    f'--vocab_file {self._vocab_file!r}: pretrained weights have their own '
+                    'vocabulary; it goes with --from_scratch, --model_parameters or '
+                    f'--{self._parameters_flag}'
+                )
+        block, tokenizer, _ = open_model(
+            self.model,
+            task_block,
+            dataset_name=self._dataset,
+            weights=weights,
+            vocab_file=self._vocab_file,
+            do_lower_case=do_lower_case,
+            ctx=ctx,
+            **options,
+        )
         if prepare is not None:
             prepare(block, tokenizer)
-        # decoders have special tokens besides
-        rows = getattr(block.config, 'total_tokens_embeddings', block.config.vocab_size)
-        if len(tokenizer.vocab) > rows:
-            raise InputError(
-                f'the vocabulary does not fit: it has {len(tokenizer.vocab)} tokens, and the model '
-                f'{rows}'
-            )
+            check_vocab(len(tokenizer.vocab), block.config)
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)
@@ -173,37 +170,10 @@ class ModelChoice:
         block.hybridize(static_alloc=True)
         return block, tokenizer
 
-    def _from_zoo(self, open_tokenizer, ctx, options):
-        name, dataset = resolve(self.model, self._dataset)
-        pretrained = self._pretrained or True
-        if self._from_scratch or self._parameters:
-            pretrained = False
-        if self._vocab_file and pretrained is True:
-            raise InputError(
-                f'--vocab_file {self._vocab_file!r}: pretrained weights have their own vocabulary; '
-                'it goes with --from_scratch, --model_parameters or '
-                f'--{self._parameters_flag}'
-            )
-        vocab = None if pretrained is True else self.tokenizer(open_tokenizer).vocab
-        backbone, vocab = get_model(
-            name,
-            dataset_name=dataset,
-            vocab=vocab,
-            pretrained=pretrained,
-            ctx=ctx,
-            hparam_allow_override=bool(self._hparams) or self._from_scratch,
-            **options,
-            **self._hparams,
-        )
-        return backbone, self.tokenizer(open_tokenizer, vocab)
-
 
 def is_model_folder(name):
-    """Whether a model's name is that of a folder.
-
-    One without weights may only happen to be called as a model is, such as this project's gpt2.
-    """
-    return os.path.isdir(name) and not (is_alias(name) and files_in_folder(name).weights is None)
+    """Whether a model's name is that of a folder; see `model_zoo.pretrained.names_files`."""
+    return os.path.isdir(name) and names_files(name)
 
 
 def family_of(model, dataset, config_classes):
@@ -237,15 +207,6 @@ def family_of(model, dataset, config_classes):
         if fields.get('model_type') == config_class.model_type or own <= set(fields):
             return family
     return fields.get('model_type')
-
-
-def _initialize_rest(block, ctx):
-    """Initialize the parameters that have no values yet."""
-    for parameter in block.collect_params().values():
-        try:
-            parameter.list_ctx()
-        except RuntimeError:
-            parameter.initialize(ctx=ctx)
 
 
 def parse_hparams(words):

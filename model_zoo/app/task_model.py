@@ -10,14 +10,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_task_model(
-    args,
-    choice,
-    task_block,
-    open_tokenizer,
-    ctx,
-    trains,
-    length_flag='max_seq_length',
-    **task_options,
+    args, choice, task_block, ctx, trains, length_flag='max_seq_length', **task_options
 ):
     """A task's model with its parameters, and its tokenizer.
 
@@ -27,8 +20,6 @@ def make_task_model(
     choice : ModelChoice
     task_block : type
         Subclass of `bert.BertTask`.
-    open_tokenizer : callable
-        See `ModelChoice.tokenizer`.
     ctx : mxnet.Context
     trains : bool
         Whether the run trains the model: else a head that begins at random is worth a warning.
@@ -53,12 +44,6 @@ def make_task_model(
             'neither a folder of a trained model nor --model_parameters is given: the predictions '
             'are those of a random head'
         )
-    model, tokenizer = choice.build(
-        task_block,
-        open_tokenizer,
-        ctx,
-        {'use_pooler': False, 'use_decoder': False, 'use_classifier': False, **task_block.parts},
-        **task_options,
-    )
+    model, tokenizer = choice.build(task_block, ctx, **task_options)
     check_length(args, length_flag, model)
     return model, tokenizer

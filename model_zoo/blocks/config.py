@@ -89,6 +89,11 @@ class Config:
         except ZooError as error:
             raise InputError(f'the configuration {str(path)!r}: {error}') from error
 
+    @property
+    def embedding_rows(self):
+        """How many tokens the model knows."""
+        return self.vocab_size
+
     def copy(self):
         """A configuration of its own with the same values."""
         return type(self).from_dict(self.to_dict())

@@ -11,10 +11,8 @@ from ..checkpoint.layouts import LAYOUTS
 from ..checkpoint.params import write_params
 from ..checkpoint.readers import read_tensors
 from ..errors import CheckpointError, InputError, UnknownNameError
-from ..layers.precision import precision_name
-from ..pretrained import files_in_folder, find_files, is_alias, resolve_alias
-from ..tokenization.vocab_file import VocabFile
-from ..util.devices import check_gpu
+from ..opening import open_block
+from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
 __all__ = ['BlockFiles']
@@ -34,19 +32,20 @@ def _set(parameter, value, ctx):
     parameter.set_data(mx.nd.array(value, dtype=parameter.dtype))
 
 
-def _check_ctx(ctx):
-    """Raise InputError for a GPU that MXNet can't use."""
-    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
-        if one.device_type == 'gpu':
-            check_gpu(one.device_id, f'ctx is {one}')
-
-
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes files."""
 
-    def mappings(self):
+    #: VocabFile of the pretrained weights that the block, a backbone, began with
+    vocab_file = None
+
+    @classmethod
+    def name_maps(cls, config):
         """Name of a format -> `Mapping`, for the formats of other programs."""
         return {}
+
+    def mappings(self):
+        """`name_maps` for this block."""
+        return self.name_maps(self.config)
 
     def _own_parameters(self):
         """Canonical name -> Parameter, each parameter once.
@@ -69,39 +68,55 @@ class BlockFiles:
             result[name] = parameter
         return result
 
-    def translate(self, tensors, metadata):
-        """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
+    @classmethod
+    def translate(cls, tensors, metadata, config):
+        """A file's tensors -> (tensors by our canonical names, names that mean nothing here).
+
+        Parameters
+        ----------
+        tensors, metadata : dict
+            Of `model_zoo.checkpoint.read_tensors`.
+        config : Config
+
+        Raises
+        ------
+        CheckpointError
+            If the file is of another family.
+        """
         if metadata.get('format') == 'native':
-            return self._translate_native(tensors, metadata)
-        best = max(self.mappings().values(), key=lambda mapping: mapping.matches(tensors))
-        if not best.matches(tensors):
+            return cls._translate_native(tensors, metadata, config)
+        maps = cls.name_maps(config).values()
+        best = max(maps, key=lambda each: each.matches(tensors), default=None)
+        if best is None or not best.matches(tensors):
             some = ', '.join(list(tensors)[:4])
             raise CheckpointError(
-                f'none of its names belongs to a {type(self).__name__} ({some}, ...); is it '
+                f'none of its names belongs to a {cls.__name__} ({some}, ...); is it '
                 'a checkpoint of another family?'
             )
-        return best.load(tensors, self.config)
+        return best.load(tensors, config)
 
-    def _translate_native(self, tensors, metadata):
-        own = self.config_class.model_type if self.config_class else None
+    @classmethod
+    def _translate_native(cls, tensors, metadata, config):
+        own = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', own)
         if family != own:
             raise CheckpointError(f'a checkpoint of another family, {family}: {own} is wanted')
         backbone = metadata.get('backbone')
-        result, unknown = {}, []
+        result = {}
         for name, value in tensors.items():
             if backbone and name.startswith(backbone + '.'):
                 name = name[len(backbone) + 1 :]
             elif backbone:
                 name = '^' + name
-            convert = self._conversion(name)
-            result[name] = convert.load([value], self.config) if convert else value
-        return result, unknown
+            convert = cls._conversion(name)
+            result[name] = convert.load([value], config) if convert else value
+        return result, []
 
-    def _conversion(self, name):
+    @classmethod
+    def _conversion(cls, name):
         """How a native file's tensor becomes the parameter `name`; None if they are the same."""
         conversions = (
-            convert for expression, convert in self.stored_as if re.match(expression, name)
+            convert for expression, convert in cls.stored_as if re.match(expression, name)
         )
         return next(conversions, None)
 
@@ -138,19 +153,18 @@ class BlockFiles:
             names that are missing, left over, or of the wrong shape.
         """
         tensors, metadata = read_tensors(filename)
-        self._load(tensors, metadata, filename, ctx, allow_missing, ignore_extra, cast_dtype,
-                   dtype_source)  # fmt: skip
-
-    def _load(self, tensors, metadata, source, ctx=None, allow_missing=False, ignore_extra=False,
-              cast_dtype=False, dtype_source='current'):  # fmt: skip
-        """`load_parameters` from tensors in memory; returns the names missing, and left over."""
         try:
-            found, unknown = self.translate(tensors, metadata)
+            found, unknown = self.translate(tensors, metadata, self.config)
         except CheckpointError as error:
-            raise CheckpointError(f'{source}: {error}') from error
+            raise CheckpointError(f'{filename}: {error}') from error
+        self._assign(found, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype,
+                     dtype_source)  # fmt: skip
+
+    def _assign(self, found, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
+                cast_dtype=False, dtype_source='current'):  # fmt: skip
+        """Set the parameters; returns the names missing, and left over."""
         own = self._own_parameters()
-        missing = [name for name in own if name not in found]
-        unknown += [name for name in found if name not in own]
+        missing, unknown = self._differences(found, unknown)
         problems = []
         if missing and not allow_missing:
             problems.append('missing: ' + self._list_names(missing))
@@ -185,6 +199,24 @@ class BlockFiles:
             if name in found:
                 _set(parameter, found[name], ctx)
         return missing, unknown
+
+    def _differences(self, found, unknown):
+        own = self._own_parameters()
+        missing = [name for name in own if name not in found]
+        return missing, [*unknown, *(name for name in found if name not in own)]
+
+    def compare(self, weights):
+        """The names of parameters that `weights` lack, and of those that the block lacks.
+
+        Parameters
+        ----------
+        weights : model_zoo.opening.Weights
+
+        Returns
+        -------
+        (list of str, list of str)
+        """
+        return self._differences(weights.tensors, weights.unknown)
 
     @staticmethod
     def _list_names(names):
@@ -353,106 +385,57 @@ class BlockFiles:
         InputError
             If the directory lacks weights or a configuration.
         """
-        weights, config, vocab_file = cls._find(name_or_dir, root, from_tf)
-        fields = config.to_dict()
-        fields.update({name: kwargs.pop(name) for name in list(kwargs) if name in fields})
-        block = cls(cls.config_class.from_dict(fields), **kwargs)
-        block.load_pretrained(weights, ctx or mx.cpu(), cls.optional_parts)
-        backbone = block.base
-        backbone.vocab_file = vocab_file
-        if precision_name(dtype) != 'float32':
-            block.cast(dtype)
-        return block
+        format = 'tensorflow' if from_tf else None
+        return open_block(
+            name_or_dir, cls, ctx=ctx, root=root, format=format, dtype=dtype, **kwargs
+        )[0]
 
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block began with, or None."""
+        file, family = self.base.vocab_file, family_of_class(type(self))
+        if file is None or family is None or file.kind not in family.vocab_kinds:
+            return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
+        return family.open_tokenizer(file)
 
-    @classmethod
-    def _find(cls, name_or_dir, root, from_tf):
-        """Path of the weights, their configuration, and their VocabFile or None."""
-        path = os.fspath(name_or_dir)
-        if not os.path.exists(path) and os.path.isfile(path + '.index'):
-            path += '.index'  # a TensorFlow checkpoint by the name of the group
-        is_dir = os.path.isdir(path)
-        folder = path if is_dir else os.path.dirname(path) or '.'
-        files = files_in_folder(folder, 'tensorflow' if from_tf else None)
-        weights = files.weights if is_dir else path
-        # a folder may happen to be called as a model is, such as this project's gpt2
-        if os.path.exists(path) and not (weights is None and is_alias(path)):
-            if weights is None:
-                what = 'TensorFlow checkpoint' if from_tf else 'weights'
-                raise InputError(
-                    f'the directory {path!r} has no {what}: neither model.params, '
-                    'model.safetensors, pytorch_model.bin, params_shapes.json nor one TensorFlow '
-                    'checkpoint (*.index); name the file itself if it is called otherwise'
-                )
-            if files.config is not None:
-                config = cls.config_class.from_json_file(files.config)
-            elif os.path.basename(weights) == 'params_shapes.json':
-                config = cls.config_class()  # OpenAI published one size, without a file for it
-            else:
-                raise InputError(
-                    f'the directory {folder!r} has no configuration: put config.json (or '
-                    'bert_config.json, hparams.json) beside the weights'
-                )
-            return weights, config, VocabFile.of(files)
-        model, dataset = resolve_alias(name_or_dir)
-        files = find_files(model, dataset, root)
-        file = VocabFile.of(files)
-        vocab_size = None if files.config else len(file.load())
-        return files.weights, cls.config_of(model, files, vocab_size), file
+    def load_weights(self, weights, ctx=None, may_lack=()):
+        """Set the parameters to weights that `model_zoo.opening.read_weights` has read.
 
-    @classmethod
-    def config_of(cls, model, files, vocab_size=None):
-        """The configuration of the zoo's `model`, whose files are `files`.
+        They may hold more than this block, and are converted to its precision.
 
         Parameters
         ----------
-        model : str
-        files : model_zoo.pretrained.Files
-        vocab_size : int, optional
-            Needed where there is no configuration among the files.
+        weights : model_zoo.opening.Weights
+        ctx : mx.Context or list of mx.Context, optional
+        may_lack : tuple of str
+            How the names of parameters begin that are initialized at random, with a warning, if
+            the weights lack them; ``^`` stands for a task's head.
 
-        Returns
-        -------
-        Config
+        Raises
+        ------
+        CheckpointError
+            If they lack others, or don't fit.
         """
-        if files.config is not None:
-            return cls.config_class.from_json_file(files.config)
-        return cls.config_class.from_dict(
-            {**cls.architectures[model], 'vocab_size': vocab_size}
-        )
-
-    def load_pretrained(self, path, ctx, allow_missing=()):
-        """Load weights that may lack a task's head or hold more than this block.
-
-        Weights of another precision, such as float16, are converted to the block's.
-
-        Parameters
-        ----------
-        path : str
-        ctx : mx.Context or list of mx.Context
-        allow_missing : tuple of str
-            Prefixes of names that may be missing besides the task's head.
-        """
-        _check_ctx(ctx)
-        tensors, metadata = read_tensors(path)
-        missing, unused = self._load(
-            tensors, metadata, path, ctx, allow_missing=True, ignore_extra=True, cast_dtype=True
-        )
-        fatal = [name for name in missing if not name.startswith(('^', *allow_missing))]
+        missing, unused = self._assign(
+            weights.tensors, weights.unknown, weights.path, ctx,
+            allow_missing=True, ignore_extra=True, cast_dtype=True,
+        )  # fmt: skip
+        fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             hint = ''
             if len(fatal) > len(self._own_parameters()) // 2:
                 hint = '; is it a checkpoint of another family?'
-            raise CheckpointError(f'{path} lacks parameters: {self._list_names(fatal)}{hint}')
+            raise CheckpointError(
+                f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
+            )
         unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
         if unused:
-            _log.warning('%s holds more than is used: %s', path, self._list_names(unused))
+            _log.warning(
+                '%s holds more than is used: %s', weights.path, self._list_names(unused)
+            )
         if missing:
             _log.warning(
                 '%s has no %s: initialized at random, to be trained',
-                path,
+                weights.path,
                 self._list_names(missing),
             )
             own = self._own_parameters()

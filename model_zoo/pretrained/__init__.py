@@ -17,7 +17,7 @@ from .catalogue import (
 )
 from .download import Checksum, DownloadError
 from .files import Files, files_at, files_in_folder
-from .find import find_files
+from .find import find_files, names_files
 from .sources import Source, SourceError, default_root
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     'get_entry',
     'is_alias',
     'list_pretrained',
+    'names_files',
     'register_pretrained',
     'resolve',
     'resolve_alias',

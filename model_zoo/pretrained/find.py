@@ -4,10 +4,10 @@ import dataclasses
 import logging
 import os
 
-from ..checkpoint.layouts import WEIGHTS_NAMES
+from ..checkpoint.layouts import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
-from .catalogue import get_entry
-from .files import VOCAB_NAMES, files_at
+from .catalogue import get_entry, is_alias
+from .files import VOCAB_NAMES, Files, files_at
 from .sources import (
     CacheSource,
     PackageSource,
@@ -17,7 +17,7 @@ from .sources import (
     special_tokens_of,
 )
 
-__all__ = ['find_files', 'find_sources']
+__all__ = ['find_files', 'find_sources', 'names_files']
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +32,18 @@ def find_sources():
     from .hub import HubSource  # huggingface_hub takes a while to import
 
     return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
+
+
+def names_files(name):
+    """Whether a model's name is that of a folder or a file.
+
+    A folder without weights may only happen to be called as a model is, such as this project's
+    gpt2.
+    """
+    path = os.path.expanduser(os.fspath(name))
+    if os.path.isdir(path):
+        return weights_in_folder(path) is not None or not is_alias(name)
+    return os.path.isfile(path) or os.path.isfile(path + '.index')
 
 
 def find_files(
@@ -69,6 +81,8 @@ def find_files(
     InputError
         If `path` doesn't hold what it should.
     """
+    if path is None and not (weights or vocab):
+        return Files()
     if path is None:
         entry, root = get_entry(model, dataset), _folder(root)
         sources = find_sources()
@@ -81,16 +95,23 @@ def find_files(
         return files
     files = files_at(path, format)
     if weights and files.weights is None:
-        wanted = 'TensorFlow checkpoint' if format == 'tensorflow' else 'weights'
         raise InputError(
-            f'{os.fspath(path)!r} has no {wanted}: neither {", ".join(WEIGHTS_NAMES)} nor one '
-            'TensorFlow checkpoint (*.index); name the file itself if it is called otherwise'
+            f'the directory {os.fspath(path)!r} has no {_wanted(format)}; name the file itself if '
+            'it is called otherwise'
         )
     if files.do_lower_case is None and model is not None and dataset is not None:
         files = dataclasses.replace(files, do_lower_case=_lowers(model, dataset))
     if vocab and files.vocab is None:
         return _with_vocab_of(model, dataset, root, path, files)
     return files
+
+
+def _wanted(format):
+    """What a folder without weights should have."""
+    tensorflow = 'TensorFlow checkpoint (*.index)'
+    if format is None:
+        return f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {tensorflow}'
+    return tensorflow if format == 'tensorflow' else f'weights in the format {format!r}'
 
 
 def _folder(root):

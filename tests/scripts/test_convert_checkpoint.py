@@ -81,7 +81,7 @@ def test_parts_are_left_out_with_a_warning(convert, capsys):
 @pytest.mark.parametrize(
     'argv, message',
     [
-        (('bert', 'native', 'gone', 'out'), 'no such file or directory'),
+        (('bert', 'native', 'gone', 'out'), 'no such file or folder'),
         (('bert', 'native', 'gpt_numpy', 'out'), 'checkpoint of another family'),
         (('gpt2', 'native', 'gpt_transformers', 'out'), "another family, 'openai-gpt'"),
         (('bert', 'numpy', 'bert_transformers', 'out'), 'unknown format of BertForPreTraining'),
@@ -109,7 +109,8 @@ def test_without_a_configuration(convert, fixtures, tmp_path, capsys):
     assert convert('gpt2', 'huggingface', 'gpt2_transformers', 'hf') == 0
     os.rename(tmp_path / 'hf' / 'config.json', tmp_path / 'config.json')
     assert convert('gpt2', 'native', 'hf', 'own') == 1
-    assert 'has no configuration: name it with --config' in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert 'has no configuration: put config.json' in said and 'name its --config' in said
     assert convert('gpt2', 'native', 'hf', 'own', '--config', str(tmp_path / 'config.json')) == 0
 
 

@@ -18,6 +18,7 @@ from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from gpt2.tokenizer import bytes_to_unicode
 from model_zoo.app import cli
 from model_zoo.generation import generate
+from model_zoo.opening import find_family
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -217,9 +218,9 @@ def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, mo
     """A name isn't taken for a file in the working directory."""
     (tmp_path / 'config.json').write_text('{"model_type": "transfo-xl"}')
     monkeypatch.chdir(tmp_path)
-    assert script.classes_for('gpt2')[0] is GPT2LMHeadModel
-    assert script.classes_for('openai-gpt')[0] is OpenAIGPTLMHeadModel
-    assert script.classes_for('transfo-xl-wt103')[0] is TransfoXLLMHeadModel
+    assert find_family('gpt2').tasks['language_model'] is GPT2LMHeadModel
+    assert find_family('openai-gpt').tasks['language_model'] is OpenAIGPTLMHeadModel
+    assert find_family('transfo-xl-wt103').tasks['language_model'] is TransfoXLLMHeadModel
 
 
 def test_the_command(folder, tmp_path):

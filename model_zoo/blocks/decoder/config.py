@@ -85,6 +85,10 @@ class DecoderConfig(AttentionConfig):
         return self.vocab_size + self.n_special
 
     @property
+    def embedding_rows(self):
+        return self.total_tokens_embeddings
+
+    @property
     def num_layers(self):
         """Number of layers."""
         return self.n_layer

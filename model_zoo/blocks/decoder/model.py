@@ -25,8 +25,6 @@ class DecoderBlock(AttentionBlock):
         (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
         (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
-    #: the family's `BPETokenizer`
-    tokenizer_class = None
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
@@ -45,12 +43,6 @@ class DecoderBlock(AttentionBlock):
         if num_special_tokens is not None:
             block.set_num_special_tokens(num_special_tokens)
         return block
-
-    def own_tokenizer(self):
-        file = self.base.vocab_file
-        # GluonNLP's vocabularies come without merges
-        has_merges = file is not None and file.kind == 'bpe'
-        return self.tokenizer_class.from_vocab_file(file) if has_merges else None
 
     def example_makers(self, batch_size, length, random):
         config = self.config
@@ -206,7 +198,6 @@ class DecoderModel(DecoderBlock):
         self.output_attentions = output_attentions
         self.output_all_encodings = output_all_encodings
         self.keep_multihead_output = keep_multihead_output
-        self.vocab_file = None  # of the pretrained weights that it began with
         initializer = mx.init.Normal(config.initializer_range)
         self._make_embedding()
         with self.name_scope():

@@ -6,7 +6,6 @@ import mxnet as mx
 import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
-from gpt.tokenizer import OpenAIGPTTokenizer
 from model_zoo.app import ModelChoice, add_training_arguments, cli, is_model_folder
 from model_zoo.errors import InputError
 
@@ -27,10 +26,7 @@ def build(task_block, words, **options):
     args = parser.parse_args(list(map(str, words)))
     assert not hasattr(args, 'model_name')
 
-    def open_tokenizer(file, vocab=None):
-        return OpenAIGPTTokenizer.from_vocab_file(file)
-
-    return ModelChoice(args, 'gpt').build(task_block, open_tokenizer, mx.cpu(), **options)
+    return ModelChoice(args, 'gpt').build(task_block, mx.cpu(), **options)
 
 
 SIZE = ['--from_scratch', '--hparams', 'num_layers=1,units=8,num_heads=2,max_length=12']

@@ -9,7 +9,6 @@ import pytest
 from mxnet.gluon import nn
 
 from bert import BertForMaskedLM, BertForSequenceClassification
-from bert.tokenizer import open_tokenizer
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -122,9 +121,8 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     choice = ModelChoice(parse(*words, family=family), family)
     assert not choice.has_task
     first, tokenizer = choice.build(
-        BertForSequenceClassification, open_tokenizer, mx.cpu(), {'use_decoder': False},
-        num_labels=3,
-    )  # fmt: skip
+        BertForSequenceClassification, mx.cpu(), num_labels=3
+    )
     assert (first.num_labels, len(tokenizer.vocab)) == (3, 7)
     inputs = mx.nd.array([[2, 5, 6, 3]]), None, mx.nd.array([4])
     scores = first(*inputs).asnumpy()
@@ -132,7 +130,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     first.save_pretrained(str(tmp_path / 'saved'), tokenizer)
     choice = ModelChoice(parse(flag, tmp_path / 'saved', family=family), family)
     assert choice.is_folder and choice.has_task
-    second, tokenizer = choice.build(BertForSequenceClassification, open_tokenizer, mx.cpu())
+    second, tokenizer = choice.build(BertForSequenceClassification, mx.cpu())
     np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
     assert tokenizer.tokenize('a b') == ['a', 'b']
     with pytest.raises(InputError, match=f'^{flag} .*saved.* is a folder'):
@@ -141,9 +139,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
 
 def test_a_head_that_shares_its_weights(vocab_file):
     words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
-    block, _ = ModelChoice(parse(*words)).build(
-        BertForMaskedLM, open_tokenizer, mx.cpu(), {'use_pooler': False, 'use_decoder': True}
-    )
+    block, _ = ModelChoice(parse(*words)).build(BertForMaskedLM, mx.cpu())
     assert block(mx.nd.array([[2, 5, 3]])).shape == (1, 3, 7)
 
 

@@ -13,6 +13,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import Config
 from model_zoo.checkpoint import Mapping, Rule, read_tensors
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.opening import read_weights
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 
@@ -47,7 +48,8 @@ class Tiny(ZooBlock):
             result = [result * part for part in z]
         return result
 
-    def mappings(self):
+    @classmethod
+    def name_maps(cls, config):
         rules = [
             Rule('dense.weight', 'd.w'),
             Rule('dense.bias', 'd.b'),
@@ -254,7 +256,7 @@ def test_pretrained_folder(tmp_path, caplog):
     assert 0 < np.abs(task.head.weight.data().asnumpy()).max() < 0.1
     path = str(tmp_path / 'a' / 'b' / 'model.params')
     with pytest.raises(CheckpointError, match='lacks parameters: extra.weight, extra.bias'):
-        make(with_extra=True).load_pretrained(path, mx.cpu())
+        make(with_extra=True).load_weights(read_weights(Tiny, path, block.config))
 
 
 def test_optional_parts_may_be_left_out_silently(tmp_path, caplog):
@@ -289,8 +291,10 @@ def test_parameters_that_files_hold_in_another_shape(tmp_path):
         def save(self, array, config):
             return [array[:2]]
 
-    block, other = make(TinyTask), make(TinyTask)
-    block.stored_as = other.stored_as = ((r'dense\.weight$', Half()),)
+    class HalfTask(TinyTask):
+        stored_as = ((r'dense\.weight$', Half()),)
+
+    block, other = make(HalfTask), make(HalfTask)
     block.save_parameters(str(tmp_path / 'file'))
     assert read_tensors(tmp_path / 'file')[0]['body.dense.weight'].shape == (2, 3)
     other.load_parameters(str(tmp_path / 'file'))

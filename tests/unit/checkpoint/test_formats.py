@@ -106,7 +106,7 @@ def test_numpy_of_the_published_size(data_dir):
     shapes = json.loads(path.read_text())
     tensors = {str(i): np.zeros(shape, 'float16') for i, shape in enumerate(shapes)}
     model = OpenAIGPTModel(OpenAIGPTConfig())
-    found, unknown = model.translate(tensors, {})
+    found, unknown = model.translate(tensors, {}, model.config)
     own = {name: parameter.shape for name, parameter in model._own_parameters().items()}
     assert unknown == [] and {name: array.shape for name, array in found.items()} == own
 

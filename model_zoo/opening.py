@@ -1,0 +1,535 @@
+"""From the name of a model, a folder, or a file to a block and its tokenizer: the only way in.
+
+The files are looked for once, the weights are read once, and their names are translated once. What
+a family is like comes from its `Family` record: neither blocks nor families are imported here.
+"""
+
+import dataclasses
+import json
+import logging
+import os
+import warnings
+from typing import Any, NamedTuple
+
+import mxnet as mx
+
+from .checkpoint.readers import read_tensors
+from .errors import CheckpointError, InputError, UnknownNameError
+from .pretrained import Files, files_at, find_files, get_entry, names_files, resolve
+from .registry import Family, family_of_class, get_family, list_families
+from .tokenization.vocab_file import VocabFile
+from .util.devices import check_gpu
+
+__all__ = [
+    'Opened',
+    'Weights',
+    'build_model',
+    'check_vocab',
+    'find_family',
+    'open_block',
+    'open_model',
+    'open_tokenizer',
+    'read_weights',
+]
+
+_log = logging.getLogger(__name__)
+
+
+class Opened(NamedTuple):
+    """What `open_model` gives.
+
+    Attributes
+    ----------
+    block : ZooBlock
+    tokenizer : Tokenizer
+        The family's, with the vocabulary that belongs to the weights.
+    files : model_zoo.pretrained.Files
+        Where weights, configuration and vocabulary are.
+    """
+
+    block: Any
+    tokenizer: Any
+    files: Files
+
+
+class Weights(NamedTuple):
+    """A file of weights, by our canonical names.
+
+    Attributes
+    ----------
+    path : str
+    tensors : dict of str to numpy.ndarray
+    unknown : list of str
+        The file's names that mean nothing in the family.
+    class_name : str or None
+        Class of the block that the file says it was saved from.
+    """
+
+    path: str
+    tensors: dict
+    unknown: list
+    class_name: str = None
+
+    def has(self, part):
+        """Whether there are parameters of a part, such as 'pooler'."""
+        return any(name.startswith(f'{part}.') for name in self.tensors)
+
+
+def read_weights(block_class, path, config):
+    """Read a file of weights and translate its names.
+
+    Parameters
+    ----------
+    block_class : type
+        A class of blocks of the family.
+    path : str
+    config : Config
+
+    Returns
+    -------
+    Weights
+
+    Raises
+    ------
+    CheckpointError
+        If the file can't be read, or is of another family.
+    """
+    tensors, metadata = read_tensors(path)
+    try:
+        found, unknown = block_class.translate(tensors, metadata, config)
+    except CheckpointError as error:
+        raise CheckpointError(f'{path}: {error}') from error
+    return Weights(path, found, unknown, metadata.get('class'))
+
+
+def check_vocab(size, config, name='the model'):
+    """Raise InputError if a vocabulary of `size` tokens is larger than the embedding."""
+    rows = config.embedding_rows
+    if size > rows:
+        raise InputError(
+            f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}'
+        )
+
+
+def open_model(
+    name_or_folder,
+    task=None,
+    *,
+    dataset_name=None,
+    weights=True,
+    config=None,
+    vocab_file=None,
+    tokenizer=None,
+    do_lower_case=None,
+    family=None,
+    format=None,
+    ctx=None,
+    root=None,
+    dtype='float32',
+    **options,
+):
+    """Open a model and its tokenizer.
+
+    The family is that of the name, or the one that a folder's configuration names. The format of
+    the weights is recognised by the files: our own, Hugging Face's (safetensors or ``.bin``, in
+    one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
+
+    Parameters
+    ----------
+    name_or_folder : str
+        A name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; a folder with weights,
+        vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``);
+        or a file of weights beside them.
+    task : str or type, optional
+        What the block is for, such as ``'classification'``, ``'question_answering'`` or
+        ``'language_model'``; or the block's class, or its name. By default a named model is what
+        ``get_model`` builds, and a folder's is the one that its files name, or that fits them.
+    dataset_name : str, optional
+        What the weights of a named model were trained on; by default the model's usual one.
+    weights : bool or str
+        A path is taken in the place of the weights that belong to the name. False: a new model
+        with random parameters.
+    config : str, optional
+        Path of the configuration, if there is none beside the weights.
+    vocab_file : str, optional
+        Path of a vocabulary, in the place of the one that belongs to the weights.
+    tokenizer : Tokenizer, optional
+        In the place of the one that belongs to the weights.
+    do_lower_case : bool, optional
+        Whether the tokenizer lowers texts; by default what the vocabulary is for.
+    family : str, optional
+        Name of the family, if a folder's files don't tell it.
+    format : str, optional
+        One of `model_zoo.checkpoint.layouts.FORMATS`, such as ``'tensorflow'``, if a folder has
+        weights in several.
+    ctx : mx.Context or list of mx.Context, optional
+        Default: the CPU.
+    root : str, optional
+        The cache of weights, by default ``$MXNET_HOME/models``.
+    dtype : str, type or numpy.dtype
+        See `ZooBlock.cast`; whatever the weights are.
+    **options
+        Fields of the configuration to set (``num_labels=3``); others go to the block's class.
+
+    Returns
+    -------
+    Opened
+        With a `task`, parameters that the weights lack are initialized at random, and a warning
+        names them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such model, data set or task.
+    PretrainedNotFoundError
+        If the files are in none of the places where they are looked for.
+    CheckpointError
+        If the weights are damaged, of another family, or don't fit.
+    MissingExtraError
+        If their format needs torch or TensorFlow, and it isn't installed.
+    InputError
+        If a folder lacks a file, or the vocabulary doesn't fit.
+
+    Examples
+    --------
+    >>> block, tokenizer, files = open_model('all-MiniLM-L6-v2', 'classification', num_labels=3)
+    >>> batch = tokenizer.encode_batch(['A cat.', 'A dog barks.'])
+    >>> block.num_labels, files.source
+    (3, 'Python package')
+    """
+    model, files = _search(
+        name_or_folder, dataset_name, root, weights, config, vocab_file, tokenizer is None, format
+    )
+    family = _family(name_or_folder, task, family, model, files)
+    file = None
+    if tokenizer is None:
+        file = VocabFile.of(files).lowered(do_lower_case)
+        tokenizer = family.open_tokenizer(file)
+    block = _open(family, task, model, files, tokenizer, ctx, dtype, options)
+    block.base.vocab_file = file
+    return Opened(block, tokenizer, files)
+
+
+def open_block(
+    name_or_folder,
+    task=None,
+    *,
+    config=None,
+    family=None,
+    format=None,
+    exact=False,
+    ctx=None,
+    root=None,
+    dtype='float32',
+    **options,
+):
+    """The block alone, and its files: as `open_model`, but a folder needs no vocabulary.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether the weights must have all parameters of the block, the task's head included. A
+        backbone has the parts that they have.
+    name_or_folder, task, config, family, format, ctx, root, dtype, **options
+        See `open_model`.
+
+    Returns
+    -------
+    (ZooBlock, model_zoo.pretrained.Files)
+    """
+    model, files = _search(name_or_folder, None, root, True, config, None, False, format)
+    family = _family(name_or_folder, task, family, model, files)
+    block = _open(family, task, model, files, None, ctx, dtype, options, exact)
+    block.base.vocab_file = VocabFile.of(files)
+    return block, files
+
+
+def open_tokenizer(
+    name_or_folder,
+    task=None,
+    *,
+    dataset_name=None,
+    weights=None,
+    vocab_file=None,
+    do_lower_case=None,
+    family=None,
+    root=None,
+):
+    """The tokenizer alone.
+
+    Parameters
+    ----------
+    name_or_folder, task, dataset_name, weights, vocab_file, do_lower_case, family, root
+        See `open_model`.
+
+    Returns
+    -------
+    Tokenizer
+    """
+    path = vocab_file or weights
+    if names_files(name_or_folder):
+        model, own = None, files_at(name_or_folder)
+        files = find_files(path=path or name_or_folder, weights=False)
+    else:
+        model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
+        own = files = find_files(model, dataset, root, path, weights=False)
+    family = _family(name_or_folder, task, family, model, own)
+    return family.open_tokenizer(VocabFile.of(files).lowered(do_lower_case))
+
+
+def find_family(name_or_folder, dataset_name=None):
+    """The `Family` of a model.
+
+    Parameters
+    ----------
+    name_or_folder, dataset_name
+        See `open_model`.
+
+    Returns
+    -------
+    Family
+    """
+    if names_files(name_or_folder):
+        files = find_files(path=name_or_folder, vocab=False)
+        return _family(name_or_folder, None, None, None, files)
+    model, _ = resolve(os.fspath(name_or_folder), dataset_name)
+    return _family(name_or_folder, None, None, model, None)
+
+
+def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, format):
+    """The model's name, or None for a path, and its files."""
+    path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
+    looks = needs_vocab and vocab_file is None
+    if names_files(name):
+        model = dataset = None
+        files = find_files(path=name, weights=weights is True, vocab=looks, format=format)
+        if path is not None:
+            files = dataclasses.replace(files, weights=files_at(path).weights)
+    else:
+        model, dataset = resolve(os.fspath(name), dataset_name)
+        files = find_files(model, dataset, root, path, bool(weights), looks, format)
+    if config is not None:
+        files = dataclasses.replace(files, config=os.fspath(config))
+    if vocab_file is None:
+        return model, files
+    own = find_files(model, dataset, path=vocab_file, weights=False)
+    return model, dataclasses.replace(
+        files, vocab=own.vocab, do_lower_case=own.do_lower_case, special_tokens=own.special_tokens
+    )
+
+
+def _family(name, task, family, model, files):
+    """The `Family` that a class, a name, a model, or files belong to."""
+    if isinstance(task, type):
+        # a class of the user's own needs no registered names
+        found = family_of_class(task) or Family(task.__name__, task, {}, None, ())
+    elif family is not None:
+        found = get_family(family)
+    elif model is not None:
+        found = get_family(get_entry(model).family)
+    else:
+        return _family_of_files(files)
+    if model is not None and model not in found.architectures:
+        raise InputError(f'{os.fspath(name)!r} is no model of the family {found.name}')
+    return found
+
+
+def _family_of_files(files):
+    """The family that a configuration names, or whose fields it has; or that of a release."""
+    families = list_families()
+    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
+    released = [each for each in families if names.intersection(each.release_names)]
+    if released:
+        return released[0]
+    if files.config is None:
+        raise _no_configuration(files)
+    try:
+        with open(files.config, encoding='utf-8') as file:
+            fields = json.load(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f'cannot read the configuration {files.config!r}: {error}') from error
+    if not isinstance(fields, dict):
+        raise InputError(f'the configuration {files.config!r} is not a JSON object')
+    model_type = fields.get('model_type')
+    for each in families:
+        if each.config_class.model_type == model_type:
+            return each
+    if model_type is not None:
+        known = [each.config_class.model_type for each in families]
+        raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
+
+    def likeness(family):
+        return len({field.name for field in dataclasses.fields(family.config_class)} & set(fields))
+
+    return max(families, key=likeness)
+
+
+def _no_configuration(files):
+    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
+    return InputError(
+        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
+        'hparams.json) beside the weights, or name its `config`'
+    )
+
+
+def _open(family, task, model, files, tokenizer, ctx, dtype, options, exact=False):
+    """The block of the files."""
+    ctx = ctx or mx.cpu()
+    _check_ctx(ctx)
+    fields = _configure(
+        family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).load()
+    )
+    known = {*fields, *(field.name for field in dataclasses.fields(family.config_class))}
+    fields.update({each: options.pop(each) for each in list(options) if each in known})
+    config = family.config_class.from_dict(fields)
+    if tokenizer is not None:
+        check_vocab(len(tokenizer.vocab), config)
+    if files.weights is None:
+        block = (family.zoo_block if task is None else family.block_class(task))(config, **options)
+        for parameter in block.collect_params().values():
+            parameter.initialize(ctx=ctx)
+    else:
+        block_class = family.base if task is None else family.block_class(task)
+        weights = read_weights(block_class, files.weights, config)
+        if task is not None and not exact:
+            block = block_class(config, **options)
+            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
+        else:
+            classes = [block_class]
+            if task is None:
+                classes = [family.zoo_block] if model else _classes_of(family, weights, config)
+            block = _fit(classes, config, weights, options, ctx)
+    if dtype != 'float32':
+        block.cast(dtype)
+    return block
+
+
+def _configure(family, model, files, vocab):
+    """Fields of the configuration beside the weights, or of the architecture.
+
+    `vocab()` gives the vocabulary, where its size is needed.
+    """
+    architecture = {} if model is None else family.architectures[model]
+    if files.config is not None:
+        own = family.config_class.from_json_file(files.config).to_dict()
+        other = [name for name, value in architecture.items() if own[name] != value]
+        if other:
+            _log.warning(
+                '%s makes this another size than %s: %s',
+                files.config,
+                model,
+                ', '.join(f'{name} {own[name]}' for name in other),
+            )
+        return own
+    if model is None:
+        if os.path.basename(files.weights) in family.release_names:
+            return {}  # the usual one: OpenAI published one size, without a file for it
+        raise _no_configuration(files)
+    fields = {**architecture, 'vocab_size': len(vocab())}
+    if files.weights is None and family.adapt is not None:
+        fields = family.adapt(fields)
+    return fields
+
+
+def _classes_of(family, weights, config):
+    """The classes of blocks that the files name, or all."""
+    named = [weights.class_name, *config.extras.get('architectures', ())]
+    return [each for each in family.blocks if each.__name__ in named] or family.blocks
+
+
+def _fit(classes, config, weights, options, ctx):
+    """The block, of one of the classes, that the weights fit best; they must have all of it."""
+    blocks = (each(config, **_parts(each, weights, options)) for each in classes)
+    block = min(blocks, key=lambda each: [len(names) for names in each.compare(weights)])
+    missing, unused = block.compare(weights)
+    if missing:
+        names = ', '.join(name.lstrip('^') for name in missing[:20])
+        raise CheckpointError(
+            f'{weights.path} lacks parameters of a {type(block).__name__}: {names}'
+        )
+    if unused:
+        names = ', '.join(name.lstrip('^') for name in unused)
+        _log.warning('%s: left out: %s', weights.path, names)
+    used = {name: array for name, array in weights.tensors.items() if name not in unused}
+    block.load_weights(weights._replace(tensors=used, unknown=[]), ctx)
+    return block
+
+
+def _parts(block_class, weights, options):
+    """`options` with the optional parts of a backbone that are open: those that there are."""
+    if block_class.backbone is not None:
+        return options
+    wanted = {f'use_{part}': part for part in block_class.optional_parts}
+    open_parts = {name: part for name, part in wanted.items() if options.get(name) is None}
+    return {**options, **{name: weights.has(part) for name, part in open_parts.items()}}
+
+
+def _check_ctx(ctx):
+    """Raise InputError for a GPU that MXNet can't use."""
+    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
+        if one.device_type == 'gpu':
+            check_gpu(one.device_id, f'ctx is {one}')
+
+
+def build_model(
+    family,
+    model,
+    dataset_name=None,
+    vocab=None,
+    pretrained=True,
+    ctx=None,
+    root=None,
+    hparam_allow_override=False,
+    may_lack=(),
+    options=None,
+    **hparams,
+):
+    """Build a model of the zoo as `model_zoo.get_model` promises.
+
+    Parameters
+    ----------
+    family : Family
+    model : str
+    dataset_name, vocab, pretrained, ctx, root, hparam_allow_override
+        See `model_zoo.get_model`.
+    may_lack : tuple of str
+        Parts that may be initialized at random if the weights lack them.
+    options : dict, optional
+        For the block's class; of ``use_...``, None stands for what the weights have.
+    **hparams
+        GluonNLP's names of hyper-parameters; None stands for the model's own.
+
+    Returns
+    -------
+    (block, vocab)
+    """
+    ctx = ctx or mx.cpu()
+    _check_ctx(ctx)
+    hparams = {name: value for name, value in hparams.items() if value is not None}
+    fields = family.fields_of(model, hparams, hparam_allow_override)
+    path = os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else None
+    if pretrained is True and vocab is not None:
+        if dataset_name is None:
+            raise InputError(
+                f'{model}: pretrained weights and their vocabulary belong together; name the '
+                'dataset_name of the weights, or pass pretrained=False'
+            )
+        # GluonNLP's rule
+        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=4)
+        vocab = None
+    files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
+    file = VocabFile.of(files) if vocab is None else None
+    vocab = vocab or file.load()
+    own = _configure(family, model, files, lambda: vocab)
+    config = family.config_class.from_dict({**own, **fields})
+    check_vocab(len(vocab), config, f'the weights of {model}')
+    block_class, options = family.zoo_block, options or {}
+    if files.weights is None:
+        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
+        given = {name: value for name, value in options.items() if value is not None}
+        return block_class(config, **{**parts, **given}), vocab
+    weights = read_weights(block_class, files.weights, config)
+    block = block_class(config, **_parts(block_class, weights, options))
+    block.load_weights(weights, ctx, ('^', *may_lack))
+    block.base.vocab_file = file
+    return block, vocab

@@ -1,0 +1,222 @@
+"""The only way in: names, folders and files to a block, its tokenizer and its files."""
+
+import inspect
+import json
+import os
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt2
+import model_zoo
+from bert import BertConfig, BertForSequenceClassification, BertModel
+from model_zoo import opening, registry
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.opening import find_family, open_block, open_model, open_tokenizer
+from model_zoo.registry import Family
+
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'cat']
+SIZE = {
+    'vocab_size': len(TOKENS),
+    'hidden_size': 8,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 16,
+    'max_position_embeddings': 12,
+}
+WORDS = mx.nd.array([[2, 5, 6, 3]])
+
+
+@pytest.fixture
+def saved():
+    block = BertForSequenceClassification(BertConfig(**SIZE, num_labels=3))
+    block.initialize(mx.init.Normal(0.5))
+    return block
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """What the block's save_pretrained and a vocabulary fill."""
+    saved.save_pretrained(str(tmp_path / 'saved'))
+    (tmp_path / 'saved' / 'vocab.txt').write_text('\n'.join(TOKENS) + '\n')
+    return tmp_path / 'saved'
+
+
+def change_config(folder, **changes):
+    """Fields set in config.json; None takes them away."""
+    path = folder / 'config.json'
+    fields = {**json.loads(path.read_text()), **changes}
+    kept = {name: value for name, value in fields.items() if value is not None}
+    path.write_text(json.dumps(kept))
+
+
+def test_a_folder_names_its_block(folder, saved):
+    block, tokenizer, files = model_zoo.open_model(str(folder))
+    assert type(block) is BertForSequenceClassification and block.num_labels == 3
+    np.testing.assert_array_equal(block(WORDS).asnumpy(), saved(WORDS).asnumpy())
+    assert tokenizer.tokenize('A cat') == ['a', 'cat'] and tokenizer.do_lower_case
+    names = ('model.params', 'config.json', 'vocab.txt')
+    assert [files.weights, files.config, files.vocab] == [str(folder / name) for name in names]
+    assert files.source == 'path'
+    assert block.own_tokenizer().tokenize('A cat') == ['a', 'cat']
+
+
+@pytest.mark.parametrize(
+    'task, kind',
+    [
+        ('classification', 'BertForSequenceClassification'),
+        ('tagging', 'BertForTokenClassification'),
+        ('question_answering', 'BertForQuestionAnswering'),
+        ('BertForMaskedLM', 'BertForMaskedLM'),
+        (BertModel, 'BertModel'),
+    ],
+)
+def test_tasks(folder, task, kind):
+    block = open_model(folder, task, hidden_dropout_prob=0.25).block
+    assert type(block).__name__ == kind
+    assert block.config.hidden_dropout_prob == 0.25
+
+
+def test_a_task_that_the_family_lacks(folder):
+    with pytest.raises(UnknownNameError, match="task or block of bert 'poetry'; known: .*tagging"):
+        open_model(folder, 'poetry')
+    with pytest.raises(InputError, match='is no model of the family bert'):
+        open_model('gpt2', BertModel, weights=False, vocab_file=folder / 'vocab.txt')
+
+
+def test_each_file_is_found_and_read_once(folder, monkeypatch):
+    counts = {}
+
+    def count(owner, name):
+        function = getattr(owner, name)
+
+        def counting(*args, **kwargs):
+            counts[name] = counts.get(name, 0) + 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    count(opening, 'find_files')
+    count(opening, 'read_tensors')
+    count(BertModel, '__init__')
+    for open_one in (
+        lambda: open_model(folder),
+        lambda: BertForSequenceClassification.from_pretrained(folder),
+        lambda: model_zoo.get_model('bert_12_768_12', pretrained=str(folder)),
+    ):
+        counts.clear()
+        open_one()
+        assert set(counts.values()) == {1} and {'find_files', 'read_tensors'} < set(counts)
+
+
+def test_the_configuration_names_the_family(folder):
+    assert find_family(folder).name == 'bert'
+    change_config(folder, model_type=None)
+    assert find_family(folder).name == 'bert'  # by its fields
+    change_config(folder, model_type='t5')
+    with pytest.raises(UnknownNameError, match="model_type .*'t5'; known: .*bert"):
+        open_model(folder)
+    os.rename(folder / 'config.json', folder / 'bert_config.json')
+    assert find_family(folder).name == 'bert'  # as Google's release calls it
+
+
+def test_families_of_names():
+    assert find_family('bert-base-uncased').name == 'bert'
+    assert find_family('gpt2').tasks['language_model'] is gpt2.GPT2LMHeadModel
+    with pytest.raises(UnknownNameError, match='bert-colossal'):
+        find_family('bert-colossal')
+
+
+def test_a_family_of_ones_own(monkeypatch, folder):
+    """config.json of another family is opened as soon as the family is registered."""
+
+    class OtherConfig(BertConfig):
+        model_type = 'other'
+
+    class OtherModel(BertModel):
+        config_class = OtherConfig
+
+    monkeypatch.setattr(registry, '_FAMILIES', dict(registry._FAMILIES))
+    registry.register_family(
+        Family('other', OtherModel, {}, bert.zoo.open_tokenizer, ('wordpiece',))
+    )
+    block = OtherModel(OtherConfig(**SIZE))
+    block.initialize()
+    block.save_pretrained(str(folder))
+    opened = open_model(folder)
+    assert type(opened.block) is OtherModel and opened.tokenizer.tokenize('a') == ['a']
+    with pytest.raises(ValueError, match='the family bert is registered twice'):
+        registry.register_family(Family('bert', OtherModel, {}, None, ()))
+
+
+def test_a_vocabulary_that_does_not_fit(folder):
+    (folder / 'vocab.txt').write_text('\n'.join([*TOKENS, 'dog']) + '\n')
+    with pytest.raises(InputError, match='vocabulary does not fit: it has 8 tokens, and the .*7'):
+        open_model(folder)
+    BertModel.from_pretrained(folder)  # which needs none
+
+
+def test_a_folder_without_a_vocabulary(folder):
+    (folder / 'vocab.txt').unlink()
+    with pytest.raises(InputError, match='no vocabulary belongs to .*; put vocab.txt or'):
+        open_model(folder)
+    block, files = open_block(folder)
+    assert files.vocab is None and block.own_tokenizer() is None
+
+
+def test_vocabulary_and_lowering_of_ones_own(folder, tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('\n'.join([*TOKENS[:-1], 'dog']) + '\n')
+    opened = open_model(folder, vocab_file=path, do_lower_case=False)
+    assert opened.tokenizer.vocab.idx_to_token[-1] == 'dog'
+    assert not opened.tokenizer.do_lower_case
+    assert open_model(folder, tokenizer=opened.tokenizer).tokenizer is opened.tokenizer
+    assert open_tokenizer(folder, vocab_file=path).vocab['dog'] == 6
+    assert open_tokenizer(folder).vocab['cat'] == 6
+
+
+def test_other_weights_and_none(folder, saved, tmp_path):
+    saved.classifier.bias.set_data(mx.nd.array([1, 2, 3]))
+    saved.save_parameters(str(tmp_path / 'other.params'))
+    block = open_model(folder, weights=tmp_path / 'other.params').block
+    assert block.classifier.bias.data().asnumpy().tolist() == [1, 2, 3]
+    vocab_file = folder / 'vocab.txt'
+    block = open_model(
+        'bert_6_384_12', 'classification', weights=False, vocab_file=vocab_file, **{
+            **SIZE, 'vocab_size': 7
+        }
+    ).block
+    assert block(WORDS).shape == (1, 2)
+
+
+def test_exact_weights(folder, tmp_path):
+    with pytest.raises(CheckpointError, match='lacks parameters of a BertForQuestionAnswering: sp'):
+        open_block(folder, 'question_answering', exact=True)
+    block, _ = open_block(folder, 'BertModel', exact=True)
+    assert block.has_pooler and not block.has_decoder
+
+
+def test_a_configuration_elsewhere(folder, tmp_path):
+    os.rename(folder / 'config.json', tmp_path / 'other.json')
+    with pytest.raises(InputError, match='has no configuration: put config.json'):
+        open_model(folder)
+    assert open_model(folder, config=tmp_path / 'other.json', family='bert').block.num_labels == 3
+    assert open_model(folder, BertModel, config=tmp_path / 'other.json').block.has_pooler
+
+
+def test_signatures_that_an_editor_shows():
+    for name in model_zoo.list_models():
+        parameters = inspect.signature(registry._BUILDERS[name]).parameters
+        assert {'dataset_name', 'vocab', 'pretrained', 'ctx', 'num_layers'} <= set(parameters)
+        assert not any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    assert {'dataset_name', 'pretrained'} <= set(inspect.signature(model_zoo.get_model).parameters)
+
+
+@pytest.mark.weights
+def test_a_name(minilm_dir):
+    block, tokenizer, files = open_model('all-MiniLM-L6-v2')
+    assert type(block) is BertModel and block.has_pooler and not block.has_decoder
+    assert len(tokenizer.vocab) == 30522
+    assert (files.source, os.path.dirname(files.weights)) == ('Python package', str(minilm_dir))
