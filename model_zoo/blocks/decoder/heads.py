@@ -16,17 +16,7 @@ __all__ = ['DecoderDoubleHeads', 'DecoderLM']
 
 
 class DecoderTask(TaskMixin, DecoderBlock):
-    """A `DecoderModel` with a language model's head, and perhaps another one.
-
-    Parameters
-    ----------
-    transformer : DecoderModel or its configuration
-        A model is used as it is and shared; a configuration makes a new one.
-    predict_special_tokens : bool
-        Whether the language model's scores include the special tokens behind the vocabulary.
-    **options
-        For the new model, such as ``output_attentions=True``.
-    """
+    """A `DecoderModel` with a language model's head, and perhaps another one."""
 
     backbone = 'transformer'
 
@@ -76,7 +66,30 @@ class DecoderTask(TaskMixin, DecoderBlock):
 
 
 class DecoderLM(DecoderTask):
-    """A decoder with a language model's head; see the family's class."""
+    """A decoder with a language model's head: the product with the word embedding.
+
+    Parameters
+    ----------
+    transformer : DecoderModel or its configuration
+        A model is used as it is and shared; a configuration makes a new one.
+    predict_special_tokens : bool
+        Whether the scores include the special tokens behind the vocabulary.
+    **options
+        For the new model, such as ``output_attentions=True``.
+
+    Inputs
+    ------
+    words, token_types, valid_length, position_ids, past, head_mask
+        See `DecoderModel`.
+    lm_labels : (..., length), optional
+        Token ids, mostly `words` themselves: the score of place i is compared with the label of
+        place i + 1. -1 is left out, and so is what is behind the valid length.
+
+    Outputs
+    -------
+    With labels the loss, (1,). Without, the scores (..., length, tokens), and the presents if the
+    family's model has them. With `output_attentions` the attentions follow. Several are a list.
+    """
 
     _steps = None
 
@@ -184,9 +197,32 @@ class DecoderLM(DecoderTask):
 
 
 class DecoderDoubleHeads(DecoderTask):
-    """A decoder with a language model's and a multiple choice head; see the family's class.
+    """A decoder with a language model's and a multiple choice head.
 
     The multiple choice head is a dense layer on the hidden state of one token of each choice.
+
+    Parameters
+    ----------
+    transformer, predict_special_tokens, **options
+        See `DecoderLM`.
+
+    Inputs
+    ------
+    words : (batch, choices, length)
+    mc_token_ids : (batch, choices)
+        Place of the token of each choice that the multiple choice head looks at, mostly that of a
+        special token at the end.
+    token_types, valid_length, position_ids, lm_labels, past, head_mask
+        See `DecoderLM`.
+    mc_labels : (batch,), optional
+        The right choices; -1 is left out.
+
+    Outputs
+    -------
+    With labels the losses, (1,) each: the language model's, the multiple choice's, or both.
+    Without, the scores (batch, choices, length, tokens), the choices' (batch, choices), and the
+    presents if the family's model has them. With `output_attentions` the attentions follow.
+    Several are a list.
     """
 
     text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')

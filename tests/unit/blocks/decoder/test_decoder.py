@@ -21,6 +21,7 @@ from gpt_compare import (
     run,
 )
 
+from model_zoo.blocks.decoder.model import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
 
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
@@ -264,7 +265,9 @@ def test_symbols(name):
 @pytest.mark.parametrize('name', BLOCKS)
 def test_documented(name):
     block = getattr(PACKAGES[family_of(name)], name)
-    doc = block.__doc__ + (block.__mro__[2].__doc__ if name in MODELS.values() else '')
+    doc = ''.join(  # a parameter is documented once, on the family's class or its base
+        each.__doc__ or '' for each in block.__mro__ if issubclass(each, DecoderBlock)
+    )
     names = set(inspect.signature(block.__call__).parameters) - {'self'}
     if family_of(name) == 'gpt':
         names.remove('past')
