@@ -3,12 +3,12 @@
     .. public-names:: model_zoo.optimizer
        :recursive:
 
-shows the module's docstring, a table of its public names, and each name's documentation; and
-with ``:recursive:`` the same for each module in the package, under a heading. Names that a package
-above has in its own ``__all__`` are shown there alone, for that is where users import them from.
+shows the module's docstring, a table of its public names, and each name's documentation. With
+``:recursive:`` it does so for each module in the package, under a heading. A name that is in the
+``__all__`` of a package above is shown only there, since users import it from there.
 
-A name in single backticks is a link where there is one such name, and plain text elsewhere: it may
-be a parameter. References by an explicit role, such as ``:class:``, must lead somewhere.
+A name in single backticks becomes a link if there is exactly one such name. Otherwise it stays plain
+text: it may be a parameter. References by an explicit role, such as ``:class:``, must be valid.
 """
 
 import importlib
@@ -28,13 +28,13 @@ from sphinx.util.nodes import make_refnode
 from model_zoo.families import FAMILIES
 
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
-# a class shows what it inherits up to these, which are of other libraries
+# a class shows what it inherits, except from these classes of other libraries
 _FOREIGN_BASES = (
     'HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,dict,Exception'
 )
 _ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
 _SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')
-# whose docstring may begin with a type in Napoleon's view; here none does
+# Napoleon takes the beginning of their docstrings for a type; here it never is
 _INLINE = ('attribute', 'data', 'property')
 _TERM = re.compile(r'\w[\w, ]* : ')
 
@@ -86,7 +86,7 @@ def names_of(module):
 
 
 def own_names(module):
-    """The names of ``__all__`` that no package above `module` has in its own."""
+    """The names of ``__all__`` that aren't in the ``__all__`` of a package above `module`."""
     parents = []
     package = module.__name__.rpartition('.')[0]
     while package:
@@ -136,10 +136,10 @@ def comment_of(module, name):
 
 
 def give_definitions(app, what, name, obj, options, lines):
-    """Turn the terms of a block's inputs and outputs into definitions, if only empty ones.
+    """Make each term of a block's inputs and outputs a definition, even if it is empty.
 
-    Napoleon leaves these sections as they are, and reStructuredText makes a term of a line only
-    where an indented one follows.
+    Napoleon leaves these sections as they are, and in reStructuredText a line is a term only if an
+    indented line follows.
     """
     result, inside = [], False
     for number, line in enumerate(lines):
@@ -155,17 +155,20 @@ def give_definitions(app, what, name, obj, options, lines):
 def keep_colons(app, what, name, obj, options, lines):
     """Keep Napoleon from taking an attribute's first words, up to a colon, for its type.
 
-    It looks for a type in the first line only, which an empty comment then is.
+    Napoleon looks for the type only in the first line, so an empty comment goes there.
     """
     if what in _INLINE:
         lines[:0] = ['..', '']
 
 
 def skip_noise(app, what, name, obj, skip, options):
-    """Leave out what is explained elsewhere: named tuples' fields, forward passes, tables of sizes.
+    """Leave out what is explained elsewhere.
+
+    These are named tuples' fields, forward passes, tables of sizes, and classes that a class names.
     """
     noise = name in ('architectures', 'forward', 'hybrid_forward')
-    return True if noise or type(obj).__name__ == '_tuplegetter' else None
+    noise |= type(obj).__name__ == '_tuplegetter' or (what == 'class' and inspect.isclass(obj))
+    return True if noise else None
 
 
 # -- references ---------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ def loosen_types(app, doctree):
 
 
 def show_public_bases(app, name, obj, options, bases):
-    """In the place of a base that isn't public show what it is derived from itself."""
+    """Replace each base class that isn't public by its own base classes."""
     bases[:] = dict.fromkeys(each for base in bases for each in public_bases(base))
 
 
@@ -208,9 +211,9 @@ def is_ours(name):
 
 
 def resolve(app, env, node, content):
-    """Link to a name by its last part, or by the module that it is defined in.
+    """Link to a name by its last part, or by the module that defines it.
 
-    Without a link stay what belongs to other libraries, and what a loose reference doesn't find.
+    Names of other libraries get no link, nor do loose references that don't find anything.
     """
     if node.get('refdomain') != 'py':
         return None

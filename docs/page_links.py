@@ -1,6 +1,6 @@
-"""Sphinx extension: a link to a page's file, `text <page.rst>`_, leads to the page of the site.
+"""Sphinx extension: a link to a page's file, `text <page.rst>`_, leads to that page of the site.
 
-Code hosts show such links as links, too, which they don't do with the role ``:doc:``.
+Such links also work on code hosts, unlike the role ``:doc:``.
 """
 
 from docutils import nodes
@@ -8,7 +8,7 @@ from sphinx.addnodes import pending_xref
 
 
 def link_pages(app, doctree):
-    """Replace links to files of the documentation by references, which must lead somewhere."""
+    """Replace links to files of the documentation by references, which Sphinx checks."""
     for node in list(doctree.findall(nodes.reference)):
         target = node.get('refuri', '')
         if target.endswith('.rst') and '://' not in target:

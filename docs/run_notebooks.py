@@ -1,13 +1,13 @@
-"""Run the notebooks of the documentation, and check or renew the outputs that are stored in them.
+"""Run the notebooks of the documentation, and check or replace their stored outputs.
 
     python docs/run_notebooks.py
     python docs/run_notebooks.py embeddings classifier --write
 
 Each notebook runs from top to bottom in a new kernel, offline, in its own folder; its temporary
-files are removed afterwards. It fails if a cell raises an error or writes to standard error.
-Without ``--write`` it fails too if the stored outputs aren't of the kinds (text, picture, ...) that
-came now, or the code has changed since they were stored. What the outputs say isn't compared:
-trained models differ a little from machine to machine.
+files are removed afterwards. The run fails if a cell raises an error or writes to standard error.
+Without ``--write`` it also fails if the kinds of the outputs (text, picture, ...) differ from the
+stored ones, or if the code has changed since these were stored. The content of the outputs isn't
+compared: trained models differ a little from machine to machine.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ from model_zoo.util.files import atomic_write
 
 FOLDER = pathlib.Path(__file__).resolve().parent / 'notebooks'
 ROOT = FOLDER.parents[1]
-MOST_BYTES = 250_000  # of a notebook with its pictures
-CODE_KEY = 'outputs_of'  # in the metadata: the code that the stored outputs are of
+MOST_BYTES = 250_000  # a notebook with its pictures may have
+CODE_KEY = 'outputs_of'  # in the metadata: digest of the code that gave the stored outputs
 _ANSI = re.compile(r'\x1b\[[0-9;]*m')
 
 
 class NotebookError(ZooError):
-    """A notebook that doesn't run, or whose stored outputs aren't those of its code."""
+    """A notebook doesn't run, or its stored outputs don't belong to its code."""
 
 
 def parse_arguments(argv=None):
@@ -48,7 +48,7 @@ def parse_arguments(argv=None):
 
 
 def find_notebooks(names, folder=FOLDER):
-    """Paths of the notebooks that are named, by default all of the folder's."""
+    """Paths of the named notebooks, by default of all in the folder."""
     known = {path.stem: path for path in sorted(folder.glob('*.ipynb'))}
     if not (names or known):
         raise InputError(f'there are no notebooks in {str(folder)!r}')
@@ -65,7 +65,7 @@ def find_notebooks(names, folder=FOLDER):
 
 
 def read_notebook(path):
-    """A notebook, checked for its format."""
+    """Read a notebook and check its format."""
     import nbformat
 
     try:
@@ -84,12 +84,12 @@ def read_notebook(path):
 
 
 def code_cells(notebook):
-    """Number, counted from 1 among all cells, and cell of those with code."""
+    """The cells with code, each with its number among all cells, counted from 1."""
     return [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.cell_type == 'code']
 
 
 def code_digest(notebook):
-    """What tells whether code has changed; a cell more or less is a change too."""
+    """A digest of the code; it also changes when a cell is added or removed."""
     sources = [cell.source for _, cell in code_cells(notebook)]
     return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
 
@@ -116,7 +116,7 @@ def _run_cells(notebook, path, timeout, scratch):
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    # the kernel of this Python, and not one of the user's that has the same name
+    # the kernel of this Python, not one of the user's with the same name
     os.environ['JUPYTER_PREFER_ENV_PATH'] = '1'
     kernel = AsyncKernelManager(
         kernel_name='python3',
@@ -143,7 +143,7 @@ def _run_cells(notebook, path, timeout, scratch):
 
 
 def _environment(scratch):
-    """The kernel's: nothing of the user's settings, nothing from the net, and this project."""
+    """The kernel's environment: this project, none of the user's settings, no network."""
     own = {
         'HF_HUB_OFFLINE': '1',
         'IPYTHONDIR': os.path.join(scratch, 'ipython'),
@@ -174,7 +174,7 @@ def _run_cell(client, cell, number, where):
 
 
 def tidy(notebook, scratch):
-    """Leave out of a notebook what is of this machine and of this run alone."""
+    """Remove what depends on this machine and this run from a notebook."""
     notebook.metadata = {
         'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'},
         'language_info': {'name': 'python'},
@@ -213,7 +213,7 @@ def kinds(cell):
 
 
 def check_stored(stored, path):
-    """Raise NotebookError if the stored outputs are missing or of other code."""
+    """Raise NotebookError if there are no stored outputs, or if the code has changed since."""
     advice = f'run: python docs/run_notebooks.py --write {path.stem}'
     if not any(cell.outputs for _, cell in code_cells(stored)):
         raise NotebookError(f'{path.name} has no outputs; {advice}')
@@ -222,7 +222,7 @@ def check_stored(stored, path):
 
 
 def compare_outputs(stored, fresh, path):
-    """Raise NotebookError if a cell's stored outputs are of other kinds than the new ones."""
+    """Raise NotebookError if the kinds of a cell's stored outputs and new outputs differ."""
     for (number, old), (_, new) in zip(code_cells(stored), code_cells(fresh)):
         if kinds(old) != kinds(new):
             raise NotebookError(
