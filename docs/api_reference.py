@@ -7,8 +7,9 @@ shows the module's docstring, a table of its public names, and each name's docum
 ``:recursive:`` it does so for each module in the package, under a heading. A name that is in the
 ``__all__`` of a package above is shown only there, since users import it from there.
 
-A name in single backticks becomes a link if there is exactly one such name. Otherwise it stays plain
-text: it may be a parameter. References by an explicit role, such as ``:class:``, must be valid.
+A name in single backticks becomes a link if there is exactly one such name. Otherwise it stays
+plain text: it may be a parameter. References by an explicit role, such as ``:class:``, must be
+valid.
 """
 
 import importlib
