@@ -22,7 +22,7 @@ import os
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import BasicTokenizer, Frame, WordpieceTokenizer
+from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
 from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, segment
@@ -44,7 +44,8 @@ logger = logging.getLogger(__name__)
 class _BertTokenizer(ChunkTokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""
 
-    vocab = None
+    template = (('cls',), ('sep',), ('sep',))
+    pair_type = 1
 
     def __init__(self, vocab, max_len=None):
         super().__init__(max_len)
@@ -56,12 +57,6 @@ class _BertTokenizer(ChunkTokenizer):
                     f'the vocabulary ({len(vocab)} tokens) names no {role} token; give it one, '
                     f'for example by gluonnlp.vocab.BERTVocab'
                 )
-        cls, sep = (self.cls_token,), (self.sep_token,)
-        self._frames = (
-            Frame.of((cls, sep), self._id_of),
-            Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1)),
-        )
-
     def _find_roles(self):
         roles = super()._find_roles()
         # as BERTSentenceTransform does for vocabularies without them
@@ -248,6 +243,11 @@ class BertTokenizer(_BertTokenizer):
         """Whether `token` begins a word (doesn't start with ``##``)."""
         return not token.startswith('##')
 
+    @staticmethod
+    def join(pieces):
+        """The word that `pieces` are of."""
+        return pieces[0] + ''.join(piece[2:] for piece in pieces[1:])  # without their ##
+
     def ids_of_chunks(self, chunks):
         if not self.do_basic_tokenize:
             return super().ids_of_chunks(chunks)
@@ -402,6 +402,12 @@ class BertSPTokenizer(_BertTokenizer):
     def is_first_subword(token):
         """Whether `token` begins a word (starts with U+2581)."""
         return token.startswith(PREFIX)
+
+    @staticmethod
+    def join(pieces):
+        """The word that `pieces` are of."""
+        word = ''.join(pieces)
+        return word[1:] if word.startswith(PREFIX) else word
 
     def _look_up(self, found):
         if self._options:  # each occurrence has its own draw

@@ -20,6 +20,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import open_model
 from model_zoo.tasks.windows import Window, even_windows
+from model_zoo.tokenization.encoding import pad_rows
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -38,7 +39,6 @@ BATCH_PIECES = 2048
 POOL_PIECES = 32768
 _ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
 
-_SP_PREFIX = '\u2581'  # SentencePiece's sign for the space before a word
 
 
 class _Job(NamedTuple):
@@ -377,9 +377,7 @@ class BertEmbedding:
         """Vectors of lists of ids, each (length, units)."""
         lengths = np.array([len(row) for row in rows], dtype=np.float32)
         # the padding is masked: where a vocabulary has no token for it any id will do
-        words = np.full((len(rows), len(rows[0])), self.tokenizer.pad_token_id or 0, dtype=np.int32)
-        for place, row in enumerate(rows):
-            words[place, : len(row)] = row
+        words = pad_rows(rows, self.tokenizer.pad_token_id or 0)
         states = self.bert(
             mx.nd.array(words, ctx=self.ctx, dtype='int32'),
             None,
@@ -396,7 +394,7 @@ class BertEmbedding:
         # where words begin; a number differs from the one before it, and that of [CLS] is None
         starts = [n for n in range(1, len(pieces) - 1) if numbers[n] != numbers[n - 1]]
         stops = [*starts[1:], len(pieces) - 1]
-        tokens = [self._join(pieces[start:stop]) for start, stop in zip(starts, stops)]
+        tokens = [self.tokenizer.join(pieces[start:stop]) for start, stop in zip(starts, stops)]
         vectors = []
         if tokens and oov_way == 'last':
             vectors = list(states[np.subtract(stops, 1)])
@@ -411,13 +409,6 @@ class BertEmbedding:
             [pieces[0], *tokens, pieces[-1]],
             [states[0].copy(), *vectors, states[-1].copy()],
         )
-
-    def _join(self, pieces):
-        """The word that `pieces` are of."""
-        if isinstance(self.tokenizer, BertSPTokenizer):
-            word = ''.join(pieces)
-            return word[1:] if word.startswith(_SP_PREFIX) else word
-        return pieces[0] + ''.join(piece[2:] for piece in pieces[1:])  # without their ##
 
 
 def _put(whole, window, states, count):

@@ -52,6 +52,7 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.opening import open_model
+from model_zoo.tokenization.encoding import pad_rows
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.files import atomic_write
 from model_zoo.util.lines import read_lines
@@ -228,11 +229,8 @@ def fill(args, model, tokenizer, pool, encoded, vectors, ctx, guard):
         if guard is not None:
             guard.check()
         rows = order[start : start + args.batch_size]
-        words = np.full((len(rows), encoded.valid_length[rows].max()), tokenizer.pad_token_id)
-        types = np.zeros_like(words)
-        for place, row in enumerate(rows):
-            words[place, : encoded.valid_length[row]] = encoded.input_ids[row]
-            types[place, : encoded.valid_length[row]] = encoded.token_types[row]
+        words = pad_rows([encoded.input_ids[row] for row in rows], tokenizer.pad_token_id)
+        types = pad_rows([encoded.token_types[row] for row in rows])
         states = model(
             mx.nd.array(words, ctx, 'int32'),
             mx.nd.array(types, ctx, 'int32'),

@@ -51,7 +51,8 @@ class TransfoXLTokenizer(Tokenizer):
     """Words between white space, with ids in the order of how often a corpus has them.
 
     Made in three steps: count (:meth:`count_file`, :meth:`count_sents`), :meth:`build_vocab`,
-    encode. Or read from files by :meth:`from_pretrained`.
+    encode. Or read from files by :meth:`from_pretrained`. `encode` and `encode_batch` also take
+    `add_eos` and `add_double_eos`, see :meth:`tokenize`.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ class TransfoXLTokenizer(Tokenizer):
     def _set_words(self, words, unk_idx=None):
         self.idx2sym, self.sym2idx = [], collections.OrderedDict()
         self.unk_idx = unk_idx
-        self._vocab = self._found_roles = None
+        self._vocab = None
+        self._vocab_changed()
         for word in words:
             self.add_symbol(word)
 
@@ -162,6 +164,7 @@ class TransfoXLTokenizer(Tokenizer):
 
     @property
     def vocab(self):
+        """The words, with this tokenizer's ids."""
         if self._vocab is None:
             self._vocab = make_vocab(dict(self.sym2idx))
         return self._vocab
@@ -278,7 +281,8 @@ class TransfoXLTokenizer(Tokenizer):
         if sym not in self.sym2idx:
             self.sym2idx[sym] = len(self.idx2sym)
             self.idx2sym.append(sym)
-            self._vocab = self._found_roles = None
+            self._vocab = None
+            self._vocab_changed()
 
     def get_sym(self, idx):
         """The word with id `idx`.
@@ -372,65 +376,13 @@ class TransfoXLTokenizer(Tokenizer):
     def _pieces(self, texts):
         return [_Words(self, text) for text in texts]
 
-    def _ends(self, add_eos, add_double_eos):
-        """The special words around a line and around a pair."""
-        if add_double_eos:
+    def _around(self, add_special_tokens, add_eos=False, add_double_eos=False):
+        first, last = (), ()
+        if add_special_tokens and add_double_eos:
             first, last = ('<S>',), ('<S>',)
-        else:
-            first, last = (), ('<eos>',) if add_eos else ()
-        return tuple(Frame.of((first, *gaps, last), self._id_of) for gaps in ((), ((),)))
-
-    def encode(
-        self,
-        text,
-        pair=None,
-        max_length=None,
-        add_special_tokens=True,
-        add_eos=False,
-        add_double_eos=False,
-    ):
-        """Ids of a line, see :meth:`model_zoo.tokenization.Tokenizer.encode`.
-
-        Parameters
-        ----------
-        text, pair, max_length, add_special_tokens
-            As of other tokenizers. The only special words are those of the next two.
-        add_eos, add_double_eos : bool
-            See :meth:`tokenize`.
-
-        Returns
-        -------
-        Encoding
-        """
-        frames = self._ends(add_eos and add_special_tokens, add_double_eos and add_special_tokens)
-        return self._rows([text], None if pair is None else [pair], max_length, frames)[0]
-
-    def encode_batch(
-        self,
-        texts,
-        pairs=None,
-        max_length=None,
-        pad=True,
-        round_to=None,
-        add_special_tokens=True,
-        add_eos=False,
-        add_double_eos=False,
-    ):
-        """Ids of many lines, see :meth:`model_zoo.tokenization.Tokenizer.encode_batch`.
-
-        Parameters
-        ----------
-        texts, pairs, max_length, pad, round_to, add_special_tokens
-            As of other tokenizers.
-        add_eos, add_double_eos : bool
-            See :meth:`tokenize`.
-
-        Returns
-        -------
-        BatchEncoding
-        """
-        frames = self._ends(add_eos and add_special_tokens, add_double_eos and add_special_tokens)
-        return self._batch(texts, pairs, max_length, pad, round_to, frames)
+        elif add_special_tokens and add_eos:
+            last = ('<eos>',)
+        return tuple(Frame.of((first, *between, last), self._id_of) for between in ((), ((),)))
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
         """Ids of the lines of a text file.
@@ -484,7 +436,7 @@ class TransfoXLTokenizer(Tokenizer):
             indices = indices.asnumpy()
         if exclude:
             indices = [idx for idx in indices if idx not in exclude]
-        return ' '.join(self.convert_ids_to_tokens(indices, skip_special_tokens))
+        return super().decode(indices, skip_special_tokens)
 
     def save_vocabulary(self, vocab_path):
         """Write the words, their counts and the options as JSON.

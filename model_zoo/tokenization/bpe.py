@@ -187,6 +187,7 @@ class BPETokenizer(ChunkTokenizer):
 
     @property
     def vocab(self):
+        """All tokens, the special ones included, with this tokenizer's ids."""
         if self._vocab is None:
             self._vocab = make_vocab({**self.encoder, **self.special_tokens})
         return self._vocab
@@ -219,7 +220,8 @@ class BPETokenizer(ChunkTokenizer):
         start = len(self.encoder)
         self.special_tokens = {token: start + place for place, token in enumerate(tokens)}
         self.special_tokens_decoder = {place: token for token, place in self.special_tokens.items()}
-        self._vocab = self._found_roles = None
+        self._vocab = None
+        self._vocab_changed()
         self._forget()
 
     def bpe(self, token):

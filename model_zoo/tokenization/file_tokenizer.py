@@ -86,8 +86,6 @@ class FileTokenizer(Tokenizer):
     >>> batch = tokenizer.encode_batch(['A text.', 'Another one.'])
     """
 
-    vocab = None
-
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self._rust = _open(source)
@@ -102,7 +100,6 @@ class FileTokenizer(Tokenizer):
             roles[role] = token
         self._found_roles = roles
         self.vocab = make_vocab(self._ids(), roles)
-        self._frames = self._probe(1), self._probe(2)
 
     def _usual(self, role):
         known = self._special.values()
@@ -114,6 +111,9 @@ class FileTokenizer(Tokenizer):
         missing = set(range(max(ids.values(), default=-1) + 1)).difference(ids.values())
         ids.update((f'[no token {place}]', place) for place in missing)
         return dict(sorted(ids.items(), key=lambda item: item[1]))
+
+    def _frames(self):
+        return self._probe(1), self._probe(2)
 
     def _probe(self, count):
         """The special tokens that the post-processor puts around a number of texts."""

@@ -16,8 +16,6 @@ from .vocab_file import find_vocab_file
 
 __all__ = ['Tokenizer']
 
-_NO_TOKENS = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
-
 
 def _token(role):
     return property(lambda self: self._roles().get(role))
@@ -34,9 +32,10 @@ def _token_id(role):
 class Tokenizer(abc.ABC):
     """Text to ids and back.
 
-    A family's class gives `vocab`, `_pieces`, `from_vocab_file` and `save_vocabulary`, and changes
-    what differs: `_frames`, the special tokens that it puts around texts, `_settings`, what it
-    keeps of its options, and `decode`.
+    A family's class sets `vocab` and gives `_pieces` (or derives from
+    :class:`~model_zoo.tokenization.chunks.ChunkTokenizer`), `from_vocab_file` and
+    `save_vocabulary`. It changes what differs: `template` and `pair_type`, `decode`, and
+    `_settings`, which of its options are kept in files.
 
     Parameters
     ----------
@@ -48,20 +47,25 @@ class Tokenizer(abc.ABC):
     vocab : gluonnlp.vocab.Vocab
         All tokens, with this tokenizer's ids.
     max_len : int
+    template : tuple of tuple of str
+        Roles of the special tokens before a text, between the texts of a pair, and at the end.
+        BERT's is ``(('cls',), ('sep',), ('sep',))``.
+    pair_type : int
+        Token type of a pair's second text, and of what stands after it.
     pad_token, cls_token, sep_token, mask_token, unk_token, bos_token, eos_token : str or None
         None where the vocabulary has none.
     pad_token_id, cls_token_id, sep_token_id, mask_token_id, unk_token_id, bos_token_id, \
 eos_token_id : int or None
     """
 
-    #: special tokens around a text and around a pair
-    _frames = _NO_TOKENS
+    template = ((), (), ())
+    pair_type = 0
     #: pads batches where the vocabulary has no token for it; None if it must have one
     _default_pad_id = None
 
     def __init__(self, max_len=None):
         self.max_len = UNLIMITED if max_len is None else max_len
-        self._found_roles = None
+        self._vocab_changed()
 
     pad_token, pad_token_id = _token('pad'), _token_id('pad')
     cls_token, cls_token_id = _token('cls'), _token_id('cls')
@@ -176,22 +180,15 @@ eos_token_id : int or None
 
     # -- tokens and ids -------------------------------------------------------------------------
 
-    @property
-    @abc.abstractmethod
-    def vocab(self):
-        """All tokens, with this tokenizer's ids.
-
-        Returns
-        -------
-        gluonnlp.vocab.Vocab
-        """
-
     def __len__(self):
         return len(self.vocab)
 
     def __call__(self, text):
         """Tokens of `text`, as GluonNLP's tokenizers are called."""
         return self.tokenize(text)
+
+    def _vocab_changed(self):
+        self._found_roles = self._found_frames = None
 
     def _roles(self):
         """The special tokens by their roles."""
@@ -281,7 +278,6 @@ eos_token_id : int or None
     def _unknown_id(self, place):
         return InputError(f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}')
 
-    @abc.abstractmethod
     def decode(self, ids, skip_special_tokens=False):
         """Text of a sequence of ids.
 
@@ -300,6 +296,7 @@ eos_token_id : int or None
         InputError
             If an id isn't in the vocabulary.
         """
+        return ' '.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
 
     # -- texts ----------------------------------------------------------------------------------
 
@@ -307,7 +304,7 @@ eos_token_id : int or None
     def _pieces(self, texts):
         """The `Pieces` of each text."""
 
-    def encode(self, text, pair=None, max_length=None, add_special_tokens=True):
+    def encode(self, text, pair=None, max_length=None, add_special_tokens=True, **special):
         """Ids of a text or a pair, with the special tokens that the model expects around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
@@ -324,6 +321,8 @@ eos_token_id : int or None
             lengths. ``truncated`` of the result says how many pieces were lost.
             Without it nothing is cut, and more than `max_len` ids log a warning.
         add_special_tokens : bool
+        **special
+            Which special tokens, where a family leaves the choice, as Transformer-XL does.
 
         Returns
         -------
@@ -336,7 +335,8 @@ eos_token_id : int or None
             If a text isn't a str, or `max_length` has no room for the special tokens.
         """
         pairs = None if pair is None else [pair]
-        return self._rows([text], pairs, max_length, self._around(add_special_tokens))[0]
+        frames = self._around(add_special_tokens, **special)
+        return self._rows([text], pairs, max_length, frames)[0]
 
     def encode_batch(
         self,
@@ -346,6 +346,7 @@ eos_token_id : int or None
         pad=True,
         round_to=None,
         add_special_tokens=True,
+        **special,
     ):
         """Ids of many texts or pairs, see :meth:`encode`.
 
@@ -362,7 +363,8 @@ eos_token_id : int or None
         round_to : int, optional
             Round the padded length up to a multiple of this, but not over `max_length`; with
             ``round_to=max_length`` every batch has the same length.
-        add_special_tokens : bool
+        add_special_tokens, **special
+            As of :meth:`encode`.
 
         Returns
         -------
@@ -374,16 +376,6 @@ eos_token_id : int or None
             As :meth:`encode`; also if `texts` is one str, or `pairs` has another length, or
             `round_to` isn't positive, or padding is needed and the vocabulary has no padding token.
         """
-        frames = self._around(add_special_tokens)
-        return self._batch(texts, pairs, max_length, pad, round_to, frames)
-
-    def _around(self, add_special_tokens):
-        """The special tokens around a text and around a pair."""
-        if add_special_tokens:
-            return self._frames
-        return tuple(frame.without_tokens() for frame in self._frames)
-
-    def _batch(self, texts, pairs, max_length, pad, round_to, frames):
         texts = list_of_texts(texts, 'texts')
         if pairs is not None:
             pairs = list_of_texts(pairs, 'pairs')
@@ -391,6 +383,7 @@ eos_token_id : int or None
                 raise InputError(f'{len(texts)} texts but {len(pairs)} pairs; give as many of both')
         if round_to is not None and round_to < 1:
             raise InputError(f'round_to is {round_to}; it must be at least 1')
+        frames = self._around(add_special_tokens, **special)
         rows = self._rows(texts, pairs, max_length, frames)
         if not pad:
             return BatchEncoding(rows, None, None)
@@ -408,6 +401,24 @@ eos_token_id : int or None
                 "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
             )
         return BatchEncoding(rows, length, pad_id or 0)
+
+    def _around(self, add_special_tokens):
+        """The special tokens around a text and around a pair."""
+        if self._found_frames is None:
+            self._found_frames = self._frames()
+        if add_special_tokens:
+            return self._found_frames
+        return tuple(frame.without_tokens() for frame in self._found_frames)
+
+    def _frames(self):
+        before, between, after = (
+            tuple(self._roles()[role] for role in roles) for roles in self.template
+        )
+        types = (0,) * len(before), (0,) * len(between), (self.pair_type,) * len(after)
+        return (
+            Frame.of((before, after), self._id_of),
+            Frame.of((before, between, after), self._id_of, types, (0, self.pair_type)),
+        )
 
     def _rows(self, texts, pairs, max_length, frames):
         """An Encoding for each text or pair."""
