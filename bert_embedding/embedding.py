@@ -16,10 +16,10 @@ import numpy as np
 
 from bert.model import BertModel
 from bert.tokenizer import BertSPTokenizer
+from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import open_model
-from model_zoo.tasks.windows import Window, even_windows
 from model_zoo.tokenization.encoding import pad_rows
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']

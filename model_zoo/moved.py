@@ -18,7 +18,8 @@ MOVED = {
     'model_zoo.cli': ('model_zoo.app.cli',),
     'model_zoo.config': ('model_zoo.blocks.config', 'model_zoo.blocks.decoder.config'),
     'model_zoo.data': (
-        'model_zoo.tasks.batching',
+        'model_zoo.batches',
+        'model_zoo.batches.windows',
         'model_zoo.tasks.classification',
         'model_zoo.tasks.choice',
         'model_zoo.tasks.tagging',

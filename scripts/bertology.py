@@ -59,8 +59,8 @@ from model_zoo.app import (
     make_task_model,
     write_results,
 )
+from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tasks.batching import BucketedLoader
 from model_zoo.tasks.classification import (
     ClassifierFeatures,
     compute_metrics,
@@ -206,9 +206,7 @@ class Classification:
         logger.info('%s, %s: %d examples', task.name, task.dev_segments[0], len(examples))
 
     def predict(self, batch, head_mask=None):
-        return self.model(
-            batch.input_ids, batch.token_types, batch.valid_length, head_mask=head_mask
-        )
+        return self.model(*batch.inputs, head_mask=head_mask)
 
     def forward(self, batch, head_mask):
         scores, attentions = self.predict(batch, head_mask)

@@ -15,11 +15,10 @@ import sys
 
 from model_zoo.app import check_at_least_one, check_files, cli, write_results
 from model_zoo.errors import InputError
-from model_zoo.tasks.language_model import CarriedMemory, StreamLoader, evaluate_perplexity
+from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.util.files import make_writable_dir
-from transfo_xl import TransfoXLLMHeadModel
+from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 from transfo_xl.corpus import TransfoXLCorpus
-from transfo_xl.tokenizer import TransfoXLTokenizer
 
 SPLITS = ('valid', 'test')
 

@@ -159,11 +159,11 @@ def train(run, task, model, tokenizer, sets, evaluator):
     # bad dev and test sets are to be known of before the training
     for segment in (*task.dev_segments, *filter(sets.has, task.test_segments)):
         sets.get(segment)
-    values = (part for each in features for part in (each.input_ids, each.label))
+    values = (part for each in features for part in each.content)
     data = describe(len(features), 'training examples', values)
 
     def loss(batch):
-        return model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)
+        return model(*batch.inputs, batch.labels)
 
     def save(folder):
         save_model(folder, task, model, tokenizer)
@@ -223,7 +223,7 @@ def main(argv=None):
     evaluator = ClassifierEvaluator(
         task,
         sets,
-        lambda batch: model(batch.input_ids, batch.token_types, batch.valid_length),
+        lambda batch: model(*batch.inputs),
         segments,
         write_class_probabilities if args.do_predict else write_predictions,
     )

@@ -34,16 +34,16 @@ from model_zoo.app import (
     describe,
     job_of,
 )
+from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
 from model_zoo.tasks.choice import (
-    ChoiceLoader,
+    ChoiceEvaluator,
     StoryClozeFeatures,
     hold_out,
     read_story_cloze,
     write_story_cloze_predictions,
 )
-from model_zoo.tasks.classification import ChoiceEvaluator
 from model_zoo.training.objective import mean_over_examples
 
 SPECIAL_TOKENS = ('_start_', '_delimiter_', '_classify_')
@@ -154,7 +154,7 @@ def main(argv=None):
 
     def make_loader(stories, batch_size, shuffle):
         features = make_features(stories)
-        return features, ChoiceLoader(
+        return features, BucketedLoader(
             features, batch_size, shuffle=shuffle, seed=args.seed, pad_val=0, ctx=ctx
         )
 
@@ -169,7 +169,7 @@ def main(argv=None):
         run.infer(evaluator.evaluate, evaluator.predict)
         return
     features, loader = make_loader(train, args.batch_size, shuffle=True)
-    values = (part for each in features for part in (*each.choices, each.label))
+    values = (part for each in features for part in each.content)
 
     def schedule(num_steps):
         # OpenAI's Adam asks for the rate of step 1 at the first update

@@ -14,7 +14,6 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 import logging
 import os
 import sys
-import time
 
 import numpy as np
 
@@ -38,19 +37,14 @@ from model_zoo.app import (
     load_exported,
     make_task_model,
 )
+from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
-from model_zoo.tasks.batching import BucketedLoader
-from model_zoo.tasks.classification import evaluate_segments
 from model_zoo.tasks.squad import (
+    SquadEvaluator,
     SquadFeatures,
-    best_thresholds,
     encode_squad,
-    find_answers,
     find_squad,
     read_squad,
-    score_v1,
-    score_v2,
-    write_answers,
 )
 from model_zoo.training.objective import mean_over_examples
 from model_zoo.training.workers import make_workers
@@ -164,73 +158,6 @@ def read_features(args, segment, tokenizer, workers):
     return features
 
 
-class Evaluator:
-    """Finds answers to the questions of the dev set and scores them."""
-
-    def __init__(self, args, features, loader, model):
-        self._args, self._features, self._loader, self._model = args, features, loader, model
-
-    def find_answers(self, guard=None):
-        """The answers, and windows a second."""
-        started = time.perf_counter()
-        scores = [None] * len(self._features)
-        for batch in self._loader:
-            if guard is not None:
-                guard.check()
-            outputs = self._model(batch.input_ids, batch.token_types, batch.valid_length)
-            starts, ends = (each.astype('float32').asnumpy() for each in outputs)
-            sizes = batch.valid_length.asnumpy().astype(int)
-            for index, start, end, size in zip(batch.indices, starts, ends, sizes):
-                scores[index] = start[:size], end[:size]
-        speed = len(scores) / (time.perf_counter() - started)
-        args = self._args
-        answers = find_answers(
-            self._features,
-            scores,
-            args.n_best_size,
-            args.max_answer_length,
-            args.version_2,
-            args.null_score_diff_threshold,
-        )
-        return answers, speed
-
-    def score(self, answers):
-        """The official metrics."""
-        questions = self._features.squad.questions
-        if not self._args.version_2:
-            return score_v1(questions, answers.predictions)
-        metrics = score_v2(questions, answers.predictions)
-        metrics.update(best_thresholds(questions, answers.predictions, answers.null_odds))
-        return metrics
-
-    def evaluate(self, guard=None):
-        """See `TrainingLoop`; epochs are compared by F1 with the threshold given."""
-
-        def measure(segment, guard):
-            answers, speed = self.find_answers(guard)
-            return self.score(answers), speed
-
-        return evaluate_segments(measure, ['dev'], 'f1', guard)
-
-    def predict(self, folder):
-        """Write the answers; returns the files' names."""
-        answers, _ = self.find_answers()
-        return write_answers(folder, answers)
-
-    def run_inference(self, run):
-        """``--only_predict``: evaluate, where there are right answers, and write the answers."""
-        answers, speed = self.find_answers()
-        has_answers = self._features.squad.questions[0].answers is not None
-        run.infer(
-            lambda: evaluate_segments(
-                lambda segment, guard: (self.score(answers), speed),
-                ['dev'] if has_answers else [],
-                'f1',
-            ),
-            lambda folder: write_answers(folder, answers),
-        )
-
-
 def train(run, model, tokenizer, features, loader, evaluator):
     args = run.args
     squad = features.squad
@@ -238,7 +165,7 @@ def train(run, model, tokenizer, features, loader, evaluator):
 
     def loss(batch):
         starts, ends = batch.labels[:, 0], batch.labels[:, 1]
-        return model(batch.input_ids, batch.token_types, batch.valid_length, starts, ends)
+        return model(*batch.inputs, starts, ends)
 
     def save(folder):
         model.save_pretrained(folder, tokenizer)
@@ -272,9 +199,17 @@ def main(argv=None):
     options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': ctx}
     # a bad dev set is to be known of before the training
     dev = read_features(args, 'dev', tokenizer, workers)
-    evaluator = Evaluator(args, dev, BucketedLoader(dev, args.dev_batch_size, **options), model)
+    evaluator = SquadEvaluator(
+        lambda batch: model(*batch.inputs),
+        BucketedLoader(dev, args.dev_batch_size, **options),
+        n_best_size=args.n_best_size,
+        max_answer_length=args.max_answer_length,
+        version_2=args.version_2,
+        null_score_diff_threshold=args.null_score_diff_threshold,
+    )
     if args.only_inference:
-        evaluator.run_inference(run)
+        scored, names = evaluator.evaluate_and_predict(args.output_dir)
+        run.infer(lambda: scored, lambda folder: names)
         return
     if dev.squad.questions[0].answers is None:
         raise InputError(

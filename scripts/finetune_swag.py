@@ -35,9 +35,14 @@ from model_zoo.app import (
     name_labels,
     segment_files,
 )
+from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
-from model_zoo.tasks.choice import ChoiceLoader, SwagFeatures, read_swag, write_swag_predictions
-from model_zoo.tasks.classification import ChoiceEvaluator
+from model_zoo.tasks.choice import (
+    ChoiceEvaluator,
+    SwagFeatures,
+    read_swag,
+    write_swag_predictions,
+)
 from model_zoo.training.objective import mean_over_examples
 from model_zoo.training.workers import make_workers
 
@@ -95,7 +100,7 @@ def read_examples(args):
 
 
 def make_loader(args, features, tokenizer, ctx, **options):
-    return ChoiceLoader(
+    return BucketedLoader(
         features,
         seed=args.seed,
         round_to=args.round_to,
@@ -107,10 +112,10 @@ def make_loader(args, features, tokenizer, ctx, **options):
 
 def train(run, model, tokenizer, features, loader, evaluator):
     args = run.args
-    values = (part for each in features for part in (*each.choices, each.label))
+    values = (part for each in features for part in each.content)
 
     def loss(batch):
-        return model(batch.words, batch.token_types, batch.valid_length, batch.labels)
+        return model(*batch.inputs, batch.labels)
 
     def save(folder):
         name_labels(model, 'swag')
@@ -121,7 +126,7 @@ def train(run, model, tokenizer, features, loader, evaluator):
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score('accuracy', evaluator.evaluate),
-        Outcome(save, predict, {'choices': len(features[0].choices)}),
+        Outcome(save, predict, {'choices': len(features[0].input_ids)}),
         job_of(args, FREE, train_file=describe(len(features), 'examples', values)),
     )
 
@@ -141,7 +146,7 @@ def main(argv=None):
     features = {segment: make_features(examples) for segment, examples in sets.items()}
     train_features = features.pop('train', None)
     evaluator = ChoiceEvaluator(
-        lambda batch: model(batch.words, batch.token_types, batch.valid_length),
+        lambda batch: model(*batch.inputs),
         {
             segment: (
                 sets[segment],

@@ -15,10 +15,6 @@ each word as a further column.
 import logging
 import os
 import sys
-import time
-from typing import NamedTuple
-
-import numpy as np
 
 from bert import BertForTokenClassification
 from model_zoo.app import (
@@ -40,17 +36,16 @@ from model_zoo.app import (
     name_labels,
     segment_files,
 )
+from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import evaluate_segments
 from model_zoo.tasks.tagging import (
+    TaggingEvaluator,
     TaggingFeatures,
-    TaggingLoader,
+    TaggingSet,
     entity_scorer,
     has_entities,
     labels_of_sentences,
     read_conll,
-    score_tags,
-    write_conll,
 )
 from model_zoo.training.objective import Objective
 from model_zoo.training.workers import make_workers
@@ -153,17 +148,8 @@ def choose_labels(args, train):
     return labels
 
 
-class Data(NamedTuple):
-    """A segment."""
-
-    path: str
-    sentences: list
-    features: list
-    loader: TaggingLoader
-
-
 def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
-    """Segment -> Data; the training set is shuffled, and shared by the workers."""
+    """Segment -> TaggingSet; the training set is shuffled, and shared by the workers."""
     make_features = TaggingFeatures(tokenizer, labels, args.max_seq_length)
     sets = {}
     for segment, path in files.items():
@@ -171,7 +157,7 @@ def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
         options = {'batch_size': args.dev_batch_size}
         if segment == 'train':
             options = {'batch_size': args.batch_size, 'shuffle': True, 'workers': workers}
-        loader = TaggingLoader(
+        loader = BucketedLoader(
             features,
             seed=args.seed,
             round_to=args.round_to,
@@ -179,73 +165,15 @@ def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
             ctx=ctx,
             **options,
         )
-        sets[segment] = Data(path, sentences[segment], features, loader)
+        column = args.label_column if sentences[segment][0].labels else None
+        sets[segment] = TaggingSet(path, sentences[segment], loader, column)
     return sets
-
-
-class Evaluator:
-    """Scores and predictions of a model on the dev and test sets."""
-
-    def __init__(self, args, labels, sets, model):
-        self._args, self._labels, self._sets, self._model = args, labels, sets, model
-        self._entities = has_entities(labels)
-        self.metric = 'f1' if self._entities else 'accuracy'
-
-    def _outputs(self, segment, guard=None):
-        return self._sets[segment].loader.predict(
-            lambda batch: self._model(batch.input_ids, batch.token_types, batch.valid_length),
-            guard,
-        )
-
-    def _sentences(self, segment, outputs):
-        """The labels predicted for each sentence."""
-        labels = [self._labels[number] for number in outputs.argmax(axis=-1)]
-        bounds = np.cumsum([0, *(len(each.words) for each in self._sets[segment].sentences)])
-        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
-
-    def evaluate(self, guard=None):
-        """Of the dev set, see `Score`."""
-        return evaluate_segments(self._measure, ['dev'], self.metric, guard)
-
-    def evaluate_all(self):
-        """Of all sets that have labels."""
-        segments = [name for name, each in self._sets.items() if each.sentences[0].labels]
-        return evaluate_segments(self._measure, segments, self.metric)
-
-    def _measure(self, segment, guard):
-        from scipy.special import log_softmax
-
-        sentences = self._sets[segment].sentences
-        started = time.perf_counter()
-        outputs = self._outputs(segment, guard)
-        speed = len(sentences) / (time.perf_counter() - started)
-        right = [each.labels for each in sentences]
-        numbers = {label: number for number, label in enumerate(self._labels)}
-        targets = np.array([numbers[label] for labels in right for label in labels])
-        log_probabilities = log_softmax(outputs.astype(np.float64), axis=-1)
-        loss = -log_probabilities[np.arange(len(targets)), targets].mean()
-        metrics = score_tags(right, self._sentences(segment, outputs), self._entities)
-        return {**metrics, 'loss': float(loss)}, speed
-
-    def predict(self, folder):
-        """Write the predictions; returns the files' names."""
-        names = []
-        for segment, each in self._sets.items():
-            outputs = self._outputs(segment)
-            if not np.isfinite(outputs).all():
-                raise InputError(f"the model's outputs on {segment} are not finite")
-            names.append(f'{segment}_predictions.txt')
-            path = os.path.join(folder, names[-1])
-            column = self._args.label_column if each.sentences[0].labels else None
-            write_conll(path, each.path, self._sentences(segment, outputs), column)
-            logger.info('%s: predictions in %s', segment, path)
-        return names
 
 
 def train(run, labels, model, tokenizer, data, evaluator):
     args = run.args
-    features = data.features
-    values = (part for each in features for part in (each.input_ids, each.label))
+    features = data.loader.samples
+    values = (part for each in features for part in each.content)
     results = {'labels': labels}
 
     def predict(folder):
@@ -258,10 +186,10 @@ def train(run, labels, model, tokenizer, data, evaluator):
         model.save_pretrained(folder, tokenizer)
 
     def losses(batch):
-        return [model(batch.input_ids, batch.token_types, batch.valid_length, batch.labels)]
+        return [model(*batch.inputs, batch.labels)]
 
     title = f'tagging, {os.path.basename(os.path.normpath(args.bert_model))}'
-    objective = Objective(losses, lambda batch: (batch.num_words,), unit='words')
+    objective = Objective(losses, lambda batch: (batch.count,), unit='words')
     run.train(
         Training(title, model, data.loader, objective),
         Score(evaluator.metric, evaluator.evaluate),
@@ -285,7 +213,7 @@ def main(argv=None):
     )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, run.ctx, workers)
     data = sets.pop('train', None)
-    evaluator = Evaluator(args, labels, sets, model)
+    evaluator = TaggingEvaluator(lambda batch: model(*batch.inputs), sets, labels)
     if args.only_inference:
         run.infer(evaluator.evaluate_all, evaluator.predict)
     else:

@@ -40,18 +40,12 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
-from model_zoo.tasks.language_model import (
-    BlockLoader,
-    CarriedMemory,
-    StreamLoader,
-    evaluate_perplexity,
-)
+from model_zoo.tasks.language_model import BlockLoader, evaluate_perplexity
 from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.objective import Objective
 from model_zoo.util.lines import read_text
-from transfo_xl import TransfoXLLMHeadModel
-from transfo_xl.tokenizer import TransfoXLTokenizer
+from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 
 
 class Family(NamedTuple):

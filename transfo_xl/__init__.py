@@ -3,10 +3,17 @@
 from .config import TransfoXLConfig
 from .corpus import TransfoXLCorpus, get_lm_corpus
 from .heads import TransfoXLLMHeadModel
+from .memory import CarriedMemory
 from .model import TransfoXLModel
+from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator, StreamLoader
 from .tokenizer import TransfoXLTokenizer
 
 __all__ = [
+    'CarriedMemory',
+    'LMMultiFileIterator',
+    'LMOrderedIterator',
+    'LMShuffledIterator',
+    'StreamLoader',
     'TransfoXLConfig',
     'TransfoXLCorpus',
     'TransfoXLLMHeadModel',

@@ -12,14 +12,10 @@ import numpy as np
 
 from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.tasks.language_model.iterators import (
-    LMMultiFileIterator,
-    LMOrderedIterator,
-    LMShuffledIterator,
-)
 from model_zoo.tokenization.words import to_fields
 from model_zoo.util.files import atomic_write
 
+from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator
 from .tokenizer import TransfoXLTokenizer
 
 __all__ = ['TransfoXLCorpus', 'get_lm_corpus']
@@ -125,7 +121,7 @@ class TransfoXLCorpus:
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text, see :mod:`model_zoo.tasks.language_model.iterators`.
+        """Batches of a text, see :mod:`transfo_xl.streams`.
 
         Parameters
         ----------

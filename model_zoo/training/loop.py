@@ -43,7 +43,7 @@ class TrainingLoop:
     objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
-        same ones at each call (:class:`model_zoo.tasks.batching.BucketedLoader`). None stands for a
+        same ones at each call (:class:`model_zoo.batches.Loader`). None stands for a
         batch of which this worker has no part.
     plan : Plan
     evaluation : Evaluation, optional

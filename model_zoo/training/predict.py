@@ -12,7 +12,7 @@ def predict(forward, loader, guard=None):
     ----------
     forward : callable
         ``forward(batch) -> NDArray`` of shape (batch, ...), the same for all but the first axis.
-    loader : model_zoo.tasks.batching.BucketedLoader
+    loader : model_zoo.batches.SampleLoader
         Its batches' `indices` say where the rows belong.
     guard : InterruptGuard, optional
         Asked before each batch.

@@ -10,7 +10,7 @@ import pytest
 
 from bert import BertForSequenceClassification, BertTokenizer
 from model_zoo.analysis import measure_heads, normalize_importance
-from model_zoo.tasks.batching import BucketedLoader
+from model_zoo.batches import BucketedLoader
 from model_zoo.tasks.classification import ClassifierFeatures, get_task, read_examples
 
 torch = pytest.importorskip('torch')

@@ -19,7 +19,7 @@ LEVELS = (
     {'blocks'},
     {'opening', 'registry'},  # which know neither blocks nor families
     {'tokenization'},
-    {'checkpoint', 'pretrained', 'layers', 'optimizer'},
+    {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer'},
     {'util'},
     {'errors', 'families'},
 )
@@ -44,9 +44,7 @@ EXCEPTIONS = {
     },
 }  # fmt: skip
 #: imports against the arrows, (module, what it imports)
-LEFT_OVER = {
-    ('transfo_xl.corpus', 'model_zoo.tasks.language_model.iterators'),
-}
+LEFT_OVER = set()
 
 
 def first(name):

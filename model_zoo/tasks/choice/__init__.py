@@ -1,6 +1,6 @@
 """Multiple choice: SWAG and the Story Cloze Test."""
 
-from .batches import ChoiceBatch, ChoiceFeature, ChoiceLoader
+from .evaluate import ChoiceEvaluator
 from .story_cloze import (
     Story,
     StoryClozeFeatures,
@@ -11,9 +11,7 @@ from .story_cloze import (
 from .swag import SwagExample, SwagFeatures, read_swag, write_swag_predictions
 
 __all__ = [
-    'ChoiceBatch',
-    'ChoiceFeature',
-    'ChoiceLoader',
+    'ChoiceEvaluator',
     'Story',
     'StoryClozeFeatures',
     'SwagExample',

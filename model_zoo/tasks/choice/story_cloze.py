@@ -10,10 +10,10 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ...batches import Sample
 from ...errors import InputError
 from ...util.files import atomic_write
 from ...util.lines import read_lines
-from .batches import ChoiceFeature
 
 __all__ = [
     'Story',
@@ -173,7 +173,7 @@ class StoryClozeFeatures:
 
         Returns
         -------
-        list of ChoiceFeature
+        list of Sample
         """
         features, cut = [], 0
         for story in stories:
@@ -181,7 +181,7 @@ class StoryClozeFeatures:
             endings = [self._encode(ending) for ending in story.endings]
             cut += any(len(context) + len(ending) > self._room for ending in endings)
             choices = tuple(self._join(context, ending) for ending in endings)
-            features.append(ChoiceFeature(choices, story.label))
+            features.append(Sample(choices, label=story.label))
         if cut:
             logger.warning(
                 '%d of %d stories are longer than %d tokens: cut', cut, len(stories), self._room + 3

@@ -12,10 +12,10 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ...batches import Sample
 from ...errors import InputError
 from ...util.files import atomic_write
 from ...util.lines import read_lines
-from .batches import ChoiceFeature
 
 __all__ = ['SwagExample', 'SwagFeatures', 'read_swag', 'write_swag_predictions']
 
@@ -193,7 +193,7 @@ class SwagFeatures:
 
         Returns
         -------
-        list of ChoiceFeature
+        list of Sample
         """
         features, cut = [], 0
         for start in range(0, len(examples), CHUNK):
@@ -211,7 +211,7 @@ class SwagFeatures:
                 own = slice(first, first + len(example.endings))
                 cut += bool((encoded.truncated[own] > 0).any())
                 words, types = encoded.input_ids[own], encoded.token_types[own]
-                features.append(ChoiceFeature(tuple(words), example.label, tuple(types)))
+                features.append(Sample(tuple(words), tuple(types), example.label))
                 first = own.stop
         if cut:
             total = len(examples)

@@ -1,35 +1,26 @@
-"""Sentences and sentence pairs: the table of tasks, readers, features, metrics.
+"""Sentences and sentence pairs: the table of tasks, readers, samples, metrics.
 
 ``get_task`` -> ``read_examples`` -> ``ClassifierFeatures`` -> ``BucketedLoader`` -> the model ->
 ``compute_metrics``.
 """
 
-from .evaluate import (
-    ChoiceEvaluator,
-    ClassifierEvaluator,
-    evaluate_segments,
-    write_class_probabilities,
-    write_predictions,
-)
-from .features import ClassifierFeatures, Feature
+from .evaluate import ClassifierEvaluator, write_class_probabilities, write_predictions
+from .features import ClassifierFeatures
 from .metrics import METRICS, compute_metrics
 from .readers import Example, find_file, has_segment, infer_labels, load_gluonnlp, read_examples
 from .sets import TaskSets
 from .tasks import Layout, Task, custom_task, get_task, list_tasks
 
 __all__ = [
-    'ChoiceEvaluator',
     'ClassifierEvaluator',
     'ClassifierFeatures',
     'Example',
-    'Feature',
     'Layout',
     'METRICS',
     'Task',
     'TaskSets',
     'compute_metrics',
     'custom_task',
-    'evaluate_segments',
     'find_file',
     'get_task',
     'has_segment',

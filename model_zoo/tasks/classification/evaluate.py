@@ -6,49 +6,14 @@ import time
 
 import numpy as np
 
-from ...errors import InputError
 from ...training.predict import predict
 from ...util.files import atomic_write
+from ..evaluate import check_finite, evaluate_segments, mean_cross_entropy, softmax
 from .metrics import compute_metrics
 
-__all__ = [
-    'ChoiceEvaluator',
-    'ClassifierEvaluator',
-    'evaluate_segments',
-    'write_class_probabilities',
-    'write_predictions',
-]
+__all__ = ['ClassifierEvaluator', 'write_class_probabilities', 'write_predictions']
 
 logger = logging.getLogger(__name__)
-
-
-def evaluate_segments(measure, segments, primary, guard=None):
-    """Measure a model on dev sets, and log the results.
-
-    Parameters
-    ----------
-    measure : callable
-        ``measure(segment, guard) -> (metrics, samples a second)``: floats by name, and a float.
-    segments : sequence of str
-        Names of the dev sets.
-    primary : str
-        The metric by which epochs are compared; more is better.
-    guard : InterruptGuard, optional
-
-    Returns
-    -------
-    (float, dict)
-        The mean of the segments' primary metrics (0 if there are none), and segment -> its metrics
-        and ``samples_per_second``: what `TrainingLoop` wants of its `evaluate`.
-    """
-    report = {}
-    for segment in segments:
-        metrics, speed = measure(segment, guard)
-        shown = ', '.join(f'{name} {value:.4f}' for name, value in metrics.items())
-        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
-        report[segment] = {**metrics, 'samples_per_second': speed}
-    scores = [metrics[primary] for metrics in report.values()]
-    return float(np.mean(scores)) if scores else 0.0, report
 
 
 class ClassifierEvaluator:
@@ -93,8 +58,7 @@ class ClassifierEvaluator:
         files = []
         for segment in filter(self._sets.has, self._task.test_segments):
             outputs, speed = self._outputs(segment)
-            if not np.isfinite(outputs).all():
-                raise InputError(f"the model's outputs on {segment} are not finite")
+            check_finite(outputs, segment)
             examples = self._sets.get(segment)[0]
             names = self._write(folder, self._task, segment, examples, outputs)
             path = os.path.join(folder, names[0])
@@ -106,71 +70,7 @@ class ClassifierEvaluator:
 def _mean_loss(task, labels, outputs):
     if task.regression:
         return float(np.mean((outputs.astype(np.float64).reshape(-1) - labels) ** 2))
-    return _mean_cross_entropy(labels, outputs)
-
-
-def _mean_cross_entropy(labels, outputs):
-    from scipy.special import log_softmax
-
-    outputs = outputs.astype(np.float64)
-    return float(-np.mean(log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]))
-
-
-def _softmax(outputs):
-    from scipy.special import softmax
-
-    return softmax(outputs.astype(np.float64), axis=-1)
-
-
-class ChoiceEvaluator:
-    """Accuracy, loss and predictions of a model that chooses one of several texts.
-
-    Parameters
-    ----------
-    forward : callable
-        ``forward(batch) -> NDArray`` of shape (batch, choices), unnormalized scores.
-    sets : dict
-        Segment -> (examples, each with a `label` that may be None, and their `ChoiceLoader`).
-    write : callable
-        ``write(path, examples, probabilities)`` writes a file.
-    names : dict
-        Segment -> name of the file of its predictions.
-    """
-
-    def __init__(self, forward, sets, write, names):
-        self._forward, self._sets, self._write, self._names = forward, sets, write, names
-
-    def evaluate(self, guard=None):
-        """See `evaluate_segments`: accuracy and loss of the dev set, if it has labels."""
-        examples, _ = self._sets.get('dev', ((), None))
-        has_labels = len(examples) > 0 and all(example.label is not None for example in examples)
-        return evaluate_segments(self._measure, ['dev'] if has_labels else [], 'accuracy', guard)
-
-    def _measure(self, segment, guard):
-        examples, loader = self._sets[segment]
-        started = time.perf_counter()
-        outputs = predict(self._forward, loader, guard)
-        speed = len(examples) / (time.perf_counter() - started)
-        labels = np.array([example.label for example in examples])
-        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
-        return {'accuracy': accuracy, 'loss': _mean_cross_entropy(labels, outputs)}, speed
-
-    def predict(self, folder):
-        """Write the predictions of all sets; returns the names of the files.
-
-        Raises
-        ------
-        InputError
-            If the outputs aren't finite, or a file can't be written.
-        """
-        for segment, (examples, loader) in self._sets.items():
-            outputs = predict(self._forward, loader).astype(np.float64)
-            if not np.isfinite(outputs).all():
-                raise InputError(f"the model's outputs on {segment} are not finite")
-            path = os.path.join(folder, self._names[segment])
-            self._write(path, examples, _softmax(outputs))
-            logger.info('%s: predictions in %s', segment, path)
-        return [self._names[segment] for segment in self._sets]
+    return mean_cross_entropy(labels, outputs)
 
 
 def write_predictions(folder, task, segment, examples, outputs):
@@ -199,7 +99,7 @@ def write_predictions(folder, task, segment, examples, outputs):
         predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
     else:
         predictions = outputs.argmax(axis=-1)
-        header, rows = task.require_labels(), _softmax(outputs)
+        header, rows = task.require_labels(), softmax(outputs)
     name = task.submission_file(segment)
     with atomic_write(os.path.join(folder, name)) as file:
         file.write('index\tprediction\n')
@@ -223,7 +123,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     Parameters, returns and errors as of `write_predictions`.
     """
     names = write_predictions(folder, task, segment, examples, outputs)
-    rows = outputs.astype(np.float64) if task.regression else _softmax(outputs)
+    rows = outputs.astype(np.float64) if task.regression else softmax(outputs)
     name = f'{segment}_results.tsv'
     with atomic_write(os.path.join(folder, name)) as file:
         for row in rows.reshape(len(rows), -1):

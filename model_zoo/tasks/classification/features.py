@@ -1,42 +1,22 @@
 """Examples to token ids."""
 
 import logging
-from typing import NamedTuple, Optional
 
-import numpy as np
-
+from ...batches import Sample
 from ...errors import InputError
 
-__all__ = ['ClassifierFeatures', 'Feature']
+__all__ = ['ClassifierFeatures']
 
 logger = logging.getLogger(__name__)
 
 CHUNK = 4096  # examples encoded at once: bounds what the tokenizer remembers of them
 
 
-class Feature(NamedTuple):
-    """What the model takes of one example; not padded.
-
-    Parameters
-    ----------
-    input_ids : numpy.ndarray, shape (length,), int32
-        ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't empty.
-    token_types : numpy.ndarray, shape (length,), int32
-        0 up to the first ``[SEP]``, 1 after it.
-    valid_length : int
-        The length.
-    label : int, float or None
-        Id of the class, for regression the number, None where there is none.
-    """
-
-    input_ids: np.ndarray
-    token_types: np.ndarray
-    valid_length: int
-    label: Optional[float]
-
-
 class ClassifierFeatures:
-    """Turns examples of a task into features.
+    """Turns examples of a task into samples.
+
+    These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
+    empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
 
     Parameters
     ----------
@@ -73,7 +53,7 @@ class ClassifierFeatures:
 
         Returns
         -------
-        list of Feature
+        list of Sample
         """
         features, cut = [], 0
         for start in range(0, len(examples), CHUNK):
@@ -86,14 +66,8 @@ class ClassifierFeatures:
             )
             cut += int((encoded.truncated > 0).sum())
             for row, example in enumerate(chunk):
-                features.append(
-                    Feature(
-                        encoded.input_ids[row],
-                        encoded.token_types[row],
-                        int(encoded.valid_length[row]),
-                        None if example.label is None else self.task.label_id(example.label),
-                    )
-                )
+                label = None if example.label is None else self.task.label_id(example.label)
+                features.append(Sample(encoded.input_ids[row], encoded.token_types[row], label))
         if cut:
             logger.warning(
                 '%d of %d examples of %s have more than %d tokens and were cut',

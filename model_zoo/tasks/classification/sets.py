@@ -1,9 +1,9 @@
-"""The examples of a task as features and batches."""
+"""The examples of a task as samples and batches."""
 
 import logging
 import time
 
-from ..batching import BucketedLoader
+from ...batches import BucketedLoader
 from .readers import has_segment, read_examples
 
 __all__ = ['TaskSets']
@@ -20,7 +20,7 @@ class TaskSets:
     data_dir : str or None
         See `read_examples`.
     make_features : callable
-        Sequence of Example -> sequence of Feature, such as a `ClassifierFeatures`.
+        Sequence of Example -> sequence of Sample, such as a `ClassifierFeatures`.
     batch_size, dev_batch_size : int
         Of the training set, and of all others.
     workers : model_zoo.training.workers.Workers, optional
@@ -50,11 +50,11 @@ class TaskSets:
         return has_segment(self._task, self._data_dir, segment)
 
     def get(self, segment):
-        """The examples of a segment, their features, and batches of these.
+        """The examples of a segment, their samples, and batches of these.
 
         Returns
         -------
-        (list of Example, list of Feature, BucketedLoader)
+        (list of Example, list of Sample, BucketedLoader)
             The training set's loader shuffles.
 
         Raises

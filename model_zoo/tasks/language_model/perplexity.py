@@ -18,8 +18,8 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     loss_sum : callable
         ``loss_sum(batch) -> NDArray`` of one number, the sum of the losses (natural logarithms) of
         the ``batch.count`` tokens that the batch predicts.
-    loader : iterable of batches
-        Of a `model_zoo.tasks.language_model.BlockLoader` or `StreamLoader`.
+    loader : iterable of Batch
+        Such as a `BlockLoader`.
     num_words : int
         Of the text. The losses of all tokens are shared out among as many words, so that models
         with different tokens can be compared.

@@ -6,14 +6,16 @@
 
 from .answers import Answers, find_answers, write_answers
 from .encode import SquadEncoding, encode_squad
+from .evaluate import SquadEvaluator
+from .features import SquadFeatures
 from .metrics import best_thresholds, score_v1, score_v2
 from .reader import Question, SquadSet, find_squad, read_squad
-from .windows import SquadFeatures
 
 __all__ = [
     'Answers',
     'Question',
     'SquadEncoding',
+    'SquadEvaluator',
     'SquadFeatures',
     'SquadSet',
     'best_thresholds',

@@ -9,10 +9,10 @@ from typing import Dict, List, NamedTuple
 
 import numpy as np
 
+from ...batches.windows import best_windows
 from ...errors import InputError
 from ...util.files import write_json
 from .encode import split_words
-from .windows import best_windows
 
 __all__ = ['Answers', 'find_answers', 'map_to_text', 'write_answers']
 

@@ -1,26 +1,19 @@
-"""Tags of words: CoNLL files, features, batches, scores of entities."""
+"""Tags of words: CoNLL files, samples, scores of entities, evaluation."""
 
 from .conll import Sentence, read_conll, write_conll
-from .tagging import (
-    TaggingBatch,
-    TaggingFeature,
-    TaggingFeatures,
-    TaggingLoader,
-    entity_scorer,
-    has_entities,
-    labels_of_sentences,
-    score_tags,
-)
+from .evaluate import TaggingEvaluator, TaggingSet, predict_words
+from .features import TaggingFeatures
+from .metrics import entity_scorer, has_entities, labels_of_sentences, score_tags
 
 __all__ = [
     'Sentence',
-    'TaggingBatch',
-    'TaggingFeature',
+    'TaggingEvaluator',
     'TaggingFeatures',
-    'TaggingLoader',
+    'TaggingSet',
     'entity_scorer',
     'has_entities',
     'labels_of_sentences',
+    'predict_words',
     'read_conll',
     'score_tags',
     'write_conll',

@@ -12,8 +12,8 @@ import pytest
 from bert.model import BertModel
 from bert.tokenizer import BertTokenizer
 from bert_embedding import BertEmbedding
+from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tasks.windows import even_windows
 
 
 @pytest.fixture(scope='module')

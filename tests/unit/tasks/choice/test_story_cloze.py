@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
-    ChoiceFeature,
-    ChoiceLoader,
     Story,
     StoryClozeFeatures,
     hold_out,
@@ -77,7 +76,7 @@ def features(max_len, context, *endings):
     make = StoryClozeFeatures(lambda text: list(map(int, text.split())), 90, 91, 92, max_len)
     (feature,) = make([story])
     assert feature.label == 1
-    return [choice.tolist() for choice in feature.choices]
+    return [choice.tolist() for choice in feature.input_ids]
 
 
 def test_features():
@@ -108,10 +107,10 @@ def test_a_long_ending_leaves_the_story_half_of_the_room():
 def test_batches():
     lengths = np.random.RandomState(0).randint(1, 30, (41, 3))
     examples = [
-        ChoiceFeature(tuple(np.full(n, number, np.int32) for n in row), number % 3)
+        Sample(tuple(np.full(n, number, np.int32) for n in row), None, number % 3)
         for number, row in enumerate(lengths)
     ]
-    loader = ChoiceLoader(examples, 4, shuffle=True, seed=3, pad_val=50)
+    loader = BucketedLoader(examples, 4, shuffle=True, seed=3, pad_val=50)
     batches = list(loader.epoch(1))
     assert len(batches) == len(loader)
     assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(41))
@@ -124,7 +123,7 @@ def test_batches():
         np.testing.assert_array_equal(words, expected)
         np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % 3)
     unlabelled = [example._replace(label=None) for example in examples]
-    assert next(iter(ChoiceLoader(unlabelled, 4, pad_val=0))).labels is None
+    assert next(iter(BucketedLoader(unlabelled, 4, pad_val=0))).labels is None
 
 
 def test_predictions(tmp_path):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
+from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
-    ChoiceFeature,
-    ChoiceLoader,
     SwagExample,
     SwagFeatures,
     read_swag,
@@ -95,7 +94,7 @@ def tokenizer(tmp_path_factory):
 
 
 def texts(tokenizer, feature):
-    return [''.join(tokenizer.convert_ids_to_tokens(ids)[1:-1]) for ids in feature.choices]
+    return [''.join(tokenizer.convert_ids_to_tokens(ids)[1:-1]) for ids in feature.input_ids]
 
 
 def test_features(tokenizer, caplog):
@@ -119,15 +118,15 @@ def test_features(tokenizer, caplog):
 def test_batches_have_token_types(num_choices):
     lengths = np.random.RandomState(0).randint(2, 20, (23, num_choices))
     features = [
-        ChoiceFeature(
+        Sample(
             tuple(np.full(n, number + 1, np.int32) for n in row),
-            number % num_choices,
             tuple((np.arange(n) >= n // 2).astype(np.int32) for n in row),
+            number % num_choices,
         )
         for number, row in enumerate(lengths)
     ]
     seen = []
-    for batch in ChoiceLoader(features, 4, shuffle=True, pad_val=0):
+    for batch in BucketedLoader(features, 4, shuffle=True, pad_val=0):
         own = lengths[batch.indices]
         assert batch.words.shape == batch.token_types.shape == (*own.shape, own.max())
         np.testing.assert_array_equal(batch.valid_length.asnumpy(), own)
@@ -137,7 +136,7 @@ def test_batches_have_token_types(num_choices):
         seen += batch.indices.tolist()
     assert sorted(seen) == list(range(23))
     without = [feature._replace(token_types=None) for feature in features]
-    assert next(iter(ChoiceLoader(without, 4, pad_val=0))).token_types is None
+    assert next(iter(BucketedLoader(without, 4, pad_val=0))).token_types is None
 
 
 def test_predictions(tmp_path):

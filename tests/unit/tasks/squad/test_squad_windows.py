@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
+from model_zoo.batches.windows import best_windows, split_windows
 from model_zoo.errors import InputError
 from model_zoo.tasks.squad import (
     Answers,
@@ -22,7 +23,6 @@ from model_zoo.tasks.squad import (
     write_answers,
 )
 from model_zoo.tasks.squad.answers import map_to_text
-from model_zoo.tasks.squad.windows import best_windows, split_windows
 
 
 @pytest.fixture(scope='module')

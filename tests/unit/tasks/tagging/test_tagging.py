@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from bert import BertTokenizer
+from model_zoo.batches import BucketedLoader
+from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
-    TaggingLoader,
     has_entities,
     labels_of_sentences,
+    predict_words,
     read_conll,
     score_tags,
 )
-from model_zoo.tasks.windows import even_windows
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefgh', '##x', '##y']
 LABELS = ['O', 'B-PER', 'I-PER']
@@ -41,9 +42,9 @@ def test_labels_belong_to_first_pieces(tokenizer):
     (feature,) = make([sentence('axy b cx', ['B-PER', 'O', 'I-PER'])])
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
     assert tokens == ['[CLS]', 'a', '##x', '##y', 'b', 'c', '##x', '[SEP]']
-    assert feature.places.tolist() == [1, 4, 5]
+    assert feature.positions.tolist() == [1, 4, 5]
     assert feature.label.tolist() == [1, 0, 2]
-    assert feature.first_word == 0 and feature.valid_length == 8
+    assert feature.valid_length == 8
 
 
 def test_words_that_the_tokenizer_drops_keep_a_place(tokenizer):
@@ -53,7 +54,7 @@ def test_words_that_the_tokenizer_drops_keep_a_place(tokenizer):
     (feature,) = make([Sentence(('a', control, 'q', 'b'), None, 1)])
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
     assert tokens == ['[CLS]', 'a', '[UNK]', '[UNK]', 'b', '[SEP]']
-    assert feature.places.tolist() == [1, 2, 3, 4] and feature.label is None
+    assert feature.positions.tolist() == [1, 2, 3, 4] and feature.label is None
 
 
 @pytest.mark.parametrize('max_len', [3, 4, 5, 8, 13, 40])
@@ -66,12 +67,12 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
         [sentence('a b'), sentence(' '.join(words), labels), sentence('c')]
     )
     assert max(feature.valid_length for feature in features) <= max_len
-    numbers, seen, found = [], [], []
+    seen, found = [], []
     for feature in features:
-        numbers += range(feature.first_word, feature.first_word + len(feature.places))
-        seen += tokenizer.convert_ids_to_tokens(feature.input_ids[feature.places])
+        seen += tokenizer.convert_ids_to_tokens(feature.input_ids[feature.positions])
         found += feature.label.tolist()
-    assert numbers == list(range(33))  # each word once, in order
+    # each word once, in order
+    assert sum(len(feature.positions) for feature in features) == 33
     assert seen == ['a', 'b', *(word[0] for word in words), 'c']
     assert found == [0, 0, *map(LABELS.index, labels), 0]
     long = 2 if max_len == 3 else 1
@@ -80,10 +81,10 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
 
 def test_windows_give_words_context(tokenizer):
     features = TaggingFeatures(tokenizer, LABELS, 22)([sentence('a ' * 100)])
-    for feature in features:
-        before, after = feature.places[0] - 1, 20 - feature.places[-1]
-        assert before >= 5 or feature.first_word == 0
-        assert after >= 5 or feature.first_word + len(feature.places) == 100
+    for number, feature in enumerate(features, 1):
+        before, after = feature.positions[0] - 1, 20 - feature.positions[-1]
+        assert before >= 5 or number == 1
+        assert after >= 5 or number == len(features)
 
 
 @pytest.mark.parametrize('count', [1, 19, 20, 21, 29, 30, 31, 400])
@@ -118,20 +119,20 @@ def random_features(tokenizer, labelled=True):
 
 def test_batches(tokenizer):
     sentences, features = random_features(tokenizer)
-    loader = TaggingLoader(features, 5, shuffle=True, seed=1, round_to=4, pad_val=0)
+    loader = BucketedLoader(features, 5, shuffle=True, seed=1, round_to=4, pad_val=0)
     words, seen = 0, []
     for batch in loader.epoch(0):
-        ids, labels = batch.input_ids.asnumpy(), batch.labels.asnumpy()
+        ids, labels = batch.words.asnumpy(), batch.labels.asnumpy()
         assert ids.shape == labels.shape == batch.token_types.shape and ids.shape[1] % 4 == 0
         assert labels.dtype == ids.dtype == np.int32 and batch.token_types.sum().asscalar() == 0
-        assert (labels >= 0).sum() == batch.num_words
-        words += batch.num_words
+        assert (labels >= 0).sum() == batch.count
+        words += batch.count
         seen += batch.indices.tolist()
         for row, index in enumerate(batch.indices):
             feature = features[index]
             assert batch.valid_length[row].asscalar() == feature.valid_length
             np.testing.assert_array_equal(ids[row, : feature.valid_length], feature.input_ids)
-            np.testing.assert_array_equal(labels[row, feature.places], feature.label)
+            np.testing.assert_array_equal(labels[row, feature.positions], feature.label)
             assert (ids[row, feature.valid_length :] == 0).all()
     assert words == sum(len(each.words) for each in sentences)
     assert sorted(seen) == list(range(len(features)))
@@ -140,10 +141,10 @@ def test_batches(tokenizer):
 @pytest.mark.parametrize('labelled', [True, False])
 def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
     sentences, features = random_features(tokenizer, labelled)
-    loader = TaggingLoader(features, 5, pad_val=0)
+    loader = BucketedLoader(features, 5, pad_val=0)
     assert (next(iter(loader)).labels is None) != labelled
     # a "model" that says which token a piece is
-    outputs = loader.predict(lambda batch: mx.nd.one_hot(batch.input_ids, len(TOKENS)))
+    outputs = predict_words(lambda batch: mx.nd.one_hot(batch.words, len(TOKENS)), loader)
     words = [word for each in sentences for word in each.words]
     assert outputs.shape == (len(words), len(TOKENS)) and outputs.dtype == np.float32
     assert [TOKENS[number] for number in outputs.argmax(axis=-1)] == [word[0] for word in words]
@@ -157,14 +158,14 @@ def test_workers_share_batches(tokenizer):
             self.rank = rank
 
     _, features = random_features(tokenizer)
-    whole = TaggingLoader(features, 6, shuffle=True, seed=4, pad_val=0).epoch(1)
+    whole = BucketedLoader(features, 6, shuffle=True, seed=4, pad_val=0).epoch(1)
     parts = [
-        TaggingLoader(features, 3, shuffle=True, seed=4, pad_val=0, workers=Worker(rank)).epoch(1)
+        BucketedLoader(features, 3, shuffle=True, seed=4, pad_val=0, workers=Worker(rank)).epoch(1)
         for rank in (0, 1)
     ]
     for batch, *halves in zip(whole, *parts):
         halves = [half for half in halves if half is not None]
-        assert sum(half.num_words for half in halves) == batch.num_words
+        assert sum(half.count for half in halves) == batch.count
         assert sorted(np.concatenate([half.indices for half in halves])) == sorted(batch.indices)
 
 
@@ -228,5 +229,5 @@ def test_real_sentences_of_the_real_vocabulary(data_dir):
         for word in each.words:
             orig_to_tok_map.append(len(tokens))
             tokens += tokenizer.tokenize(word)
-        assert feature.places.tolist() == orig_to_tok_map
+        assert feature.positions.tolist() == orig_to_tok_map
         assert tokenizer.convert_ids_to_tokens(feature.input_ids) == [*tokens, '[SEP]']

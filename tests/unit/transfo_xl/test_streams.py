@@ -2,14 +2,16 @@
 
 import json
 
+import mxnet as mx
 import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.language_model.iterators import (
+from transfo_xl import (
     LMMultiFileIterator,
     LMOrderedIterator,
     LMShuffledIterator,
+    StreamLoader,
 )
 
 
@@ -74,3 +76,49 @@ def test_files_are_read_one_after_the_other():
 def test_bad_arguments(arguments, message):
     with pytest.raises(InputError, match=message):
         LMOrderedIterator(*arguments)
+
+
+def test_streams_go_on():
+    loader = StreamLoader(np.arange(23), 2, 4, ctx=mx.cpu())
+    batches = list(loader)
+    assert [batch.is_first for batch in batches] == [True, False, False] and len(loader) == 3
+    assert [batch.count for batch in batches] == [8, 8, 4]
+    words = np.concatenate([batch.words.asnumpy() for batch in batches], axis=1)
+    np.testing.assert_array_equal(words, [np.arange(10), np.arange(11, 21)])
+    labels = np.concatenate([batch.labels.asnumpy() for batch in batches], axis=1)
+    np.testing.assert_array_equal(labels, words + 1)
+    np.testing.assert_array_equal(loader.labels, labels)
+
+
+def test_an_extension_is_not_predicted_again():
+    plain = list(StreamLoader(np.arange(23), 2, 4))
+    extended = list(StreamLoader(np.arange(23), 2, 4, 3))
+    assert [batch.words.shape for batch in extended] == [(2, 4), (2, 7), (2, 5)]
+    for one, other in zip(plain, extended):
+        shown_again = other.words.shape[1] - one.words.shape[1]
+        assert (other.labels.asnumpy()[:, :shown_again] == -1).all()
+        np.testing.assert_array_equal(other.labels.asnumpy()[:, shown_again:], one.labels.asnumpy())
+        np.testing.assert_array_equal(other.words.asnumpy()[:, shown_again:], one.words.asnumpy())
+        assert one.count == other.count
+    assert extended[1].words.asnumpy()[0].tolist() == list(range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ('make', 'message'),
+    [
+        (lambda: StreamLoader(np.arange(9), 5, 2), '9 tokens is too short for a batch_size of 5'),
+        (lambda: StreamLoader(np.arange(9), 2, 0), 'must be at least 1'),
+    ],
+)
+def test_what_cannot_be_streams(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize('start', [0, 1, 2])
+def test_an_epoch_can_be_begun_anywhere(start):
+    streams = StreamLoader(np.arange(23), 2, 4, 3)
+    whole = [batch.words.asnumpy().tolist() for batch in streams.epoch(1)]
+    rest = [batch.words.asnumpy().tolist() for batch in streams.epoch(1, start)]
+    assert rest == whole[start:] and len(whole) > 2
+    assert next(streams.epoch(0, start)).is_first == (start == 0)

@@ -4,11 +4,15 @@ Source: ``data_utils.py`` of kimiyoung/transformer-xl, in the form of pytorch-pr
 whose batches these give.
 """
 
+import itertools
+
+import mxnet as mx
 import numpy as np
 
-from ...errors import InputError
+from model_zoo.batches import Batch, Loader
+from model_zoo.errors import InputError
 
-__all__ = ['LMMultiFileIterator', 'LMOrderedIterator', 'LMShuffledIterator']
+__all__ = ['LMMultiFileIterator', 'LMOrderedIterator', 'LMShuffledIterator', 'StreamLoader']
 
 
 class LMOrderedIterator:
@@ -155,6 +159,63 @@ class LMMultiFileIterator(LMShuffledIterator):
             if self.shuffle:
                 np.random.shuffle(sentences)
             yield from self._segments(iter(sentences))
+
+
+class StreamLoader(Loader):
+    """The segments of an `LMOrderedIterator` as a training loop wants them, on a device.
+
+    For models that remember what they have read: the text is in `batch_size` streams, which are
+    read from beginning to end at once. Row r of a batch goes on where row r of the batch before it
+    ended. The labels of a batch are the tokens after its words, -1 in the extension; ``count`` is
+    the number of the others, and ``is_first`` tells whether the text begins here.
+
+    Parameters
+    ----------
+    tokens : numpy.ndarray, shape (number of tokens,)
+    batch_size : int
+        Number of streams.
+    length : int
+        Tokens of each stream that a batch predicts; the last batch may have less.
+    extension : int
+        How many words before these are shown again with them.
+    ctx : mxnet.Context
+        Where the batches are put.
+
+    Attributes
+    ----------
+    labels : numpy.ndarray, shape (batch_size, number of labels of a stream), int32
+        All that the batches predict.
+
+    Raises
+    ------
+    InputError
+        If the text is too short for so many streams, or a number is too small.
+    """
+
+    def __init__(self, tokens, batch_size, length, extension=0, ctx=None):
+        if len(tokens) < 2 * batch_size:
+            raise InputError(
+                f'a text of {len(tokens)} tokens is too short for a batch_size of {batch_size}'
+            )
+        super().__init__(ctx=ctx)
+        self._segments = LMOrderedIterator(tokens, batch_size, length, extension)
+        self.labels = self._segments.data[:, 1:]
+
+    def __len__(self):
+        return len(self._segments)
+
+    def epoch(self, epoch, start=0):
+        segments = itertools.islice(enumerate(self._segments), start, None)
+        for number, (words, labels, length) in segments:
+            shown_again = words.shape[1] - length
+            all_labels = np.pad(labels, ((0, 0), (shown_again, 0)), constant_values=-1)
+            ctx = self._context(number)
+            yield Batch(
+                mx.nd.array(words, ctx=ctx, dtype='int32'),
+                labels=mx.nd.array(all_labels, ctx=ctx, dtype='int32'),
+                count=labels.size,
+                is_first=number == 0,
+            )
 
 
 def _check(bsz, bptt, ext_len):

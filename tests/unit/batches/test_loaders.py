@@ -7,18 +7,14 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
-from model_zoo.tasks.batching import BucketedLoader
-from model_zoo.tasks.classification import Feature
 
 
 def make(lengths, label=lambda n: n % 2):
     return [
-        Feature(
-            np.full(length, n + 1, np.int32),
-            np.arange(length, dtype=np.int32) % 2,
-            length,
-            label(n),
+        Sample(
+            np.full(length, n + 1, np.int32), np.arange(length, dtype=np.int32) % 2, label(n)
         )
         for n, length in enumerate(lengths)
     ]
@@ -35,13 +31,14 @@ def test_a_batch():
     features = make([3, 2])
     (batch,) = BucketedLoader(features, 4, round_to=8, pad_val=9)
     assert batch.indices.tolist() == [0, 1]
-    assert batch.input_ids.asnumpy().tolist() == [[1, 1, 1] + [9] * 5, [2, 2] + [9] * 6]
+    assert batch.words.asnumpy().tolist() == [[1, 1, 1] + [9] * 5, [2, 2] + [9] * 6]
     assert batch.token_types.asnumpy().tolist() == [[0, 1, 0] + [0] * 5, [0, 1] + [0] * 6]
     assert batch.valid_length.asnumpy().tolist() == [3, 2]
     assert batch.labels.asnumpy().tolist() == [0, 1]
-    kinds = [array.dtype for array in batch[:4]]
+    arrays = [*batch.inputs, batch.labels]
+    kinds = [array.dtype for array in arrays]
     assert kinds == [np.int32, np.int32, np.float32, np.int32]
-    assert all(array.context == mx.cpu() for array in batch[:4])
+    assert all(array.context == mx.cpu() for array in arrays)
 
 
 def test_labels_of_a_regression_and_of_a_test_set():
@@ -60,10 +57,10 @@ def test_every_sample_once_in_batches_of_like_length(shuffle):
     assert loader.num_samples == len(LENGTHS)
     assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(len(LENGTHS)))
     assert max(len(batch.indices) for batch in batches) == 8
-    padded = sum(batch.input_ids.size for batch in batches)
+    padded = sum(batch.words.size for batch in batches)
     assert padded < 1.15 * sum(LENGTHS)  # 1.8 in an order without regard to length
     for batch in batches:
-        assert batch.input_ids[:, 0].asnumpy().tolist() == (batch.indices + 1).tolist()
+        assert batch.words[:, 0].asnumpy().tolist() == (batch.indices + 1).tolist()
         assert batch.labels.asnumpy().tolist() == (batch.indices % 2).tolist()
 
 

@@ -4,67 +4,17 @@ import collections.abc
 
 import numpy as np
 
+from ...batches import Sample
+from ...batches.windows import split_windows
 from ...errors import InputError
-from ..classification import Feature
 
-__all__ = ['SquadFeatures', 'best_windows', 'split_windows']
-
-
-def split_windows(size, room, stride):
-    """Overlapping windows over a text.
-
-    Parameters
-    ----------
-    size : int
-        Pieces of the text.
-    room : int
-        Most pieces of a window.
-    stride : int
-        From the start of a window to that of the next one.
-
-    Returns
-    -------
-    list of (int, int)
-        First piece and number of pieces; empty for a text without pieces.
-    """
-    windows, start = [], 0
-    while start < size:
-        length = min(room, size - start)
-        windows.append((start, length))
-        if start + length == size:
-            break
-        start += min(length, stride)
-    return windows
-
-
-def best_windows(windows, size):
-    """For each piece of a text the number of the window in which it has the most context.
-
-    That is the one with the largest minimum of the pieces before and after it; at equal ones the
-    longer, then the first.
-
-    Parameters
-    ----------
-    windows : sequence of (int, int)
-        See `split_windows`.
-    size : int
-
-    Returns
-    -------
-    numpy.ndarray, shape (size,), int64
-    """
-    starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
-    before = np.arange(size) - starts  # (windows, size)
-    after = lengths - 1 - before
-    context = np.minimum(before, after)
-    scores = np.where(context < 0, -np.inf, context + 0.01 * lengths)
-    return scores.argmax(axis=0)
+__all__ = ['SquadFeatures']
 
 
 class SquadFeatures(collections.abc.Sequence):
-    """Windows as features, made when they are asked for.
+    """Windows as samples, made when they are asked for.
 
-    A feature is ``[CLS] question [SEP] window [SEP]``. Its label, of training sets, are the first
+    A sample is ``[CLS] question [SEP] window [SEP]``. Its label, of training sets, are the first
     and last place of the answer, both 0 (that of ``[CLS]``) where the window doesn't hold the whole
     answer or there is none. Windows, places and labels are those of pytorch-pretrained-bert 0.6.2's
     ``run_squad.py``.
@@ -144,7 +94,7 @@ class SquadFeatures(collections.abc.Sequence):
             label = np.zeros(2, np.float32)
             if first >= start and last < start + length:  # without an answer first is -1
                 label[:] = np.array([first, last]) - start + len(query) + 2
-        return Feature(input_ids.astype(np.int32), token_types, len(input_ids), label)
+        return Sample(input_ids.astype(np.int32), token_types, label)
 
     def query(self, question):
         """Ids of the pieces of question number `question`, cut to the length there is for it."""

@@ -23,7 +23,8 @@ class CarriedMemory(Block):
 
     Inputs
     ------
-    batch : model_zoo.tasks.language_model.StreamBatch
+    batch : model_zoo.batches.Batch
+        Of a `StreamLoader`.
 
     Outputs
     -------

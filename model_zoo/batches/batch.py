@@ -1,0 +1,160 @@
+"""What loaders give to models: one type of batch, and how samples become one."""
+
+from typing import NamedTuple, Optional, Tuple, Union
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+
+__all__ = ['Batch', 'Sample', 'make_batch']
+
+NO_LABEL = -1  # what losses leave out
+
+
+class Sample(NamedTuple):
+    """An example as a model takes it, not padded: the arrays of its encoding, and its label.
+
+    Parameters
+    ----------
+    input_ids : numpy.ndarray, shape (length,), int32
+        Of multiple choice a tuple of arrays, one a choice; as many in all samples.
+    token_types : numpy.ndarray, shape (length,), int32; or None
+        Of multiple choice a tuple of arrays.
+    label : int, float, numpy.ndarray or None
+        Number of the class or of the right choice; a regression's number; the numbers of all
+        `positions`; None where there is none.
+    positions : numpy.ndarray, int32, optional
+        The tokens that the numbers in `label` belong to, for tags of words.
+    """
+
+    input_ids: Union[np.ndarray, Tuple[np.ndarray, ...]]
+    token_types: Union[np.ndarray, Tuple[np.ndarray, ...], None] = None
+    label: Union[int, float, np.ndarray, None] = None
+    positions: Optional[np.ndarray] = None
+
+    @property
+    def valid_length(self):
+        """The length; of multiple choice that of the longest choice."""
+        return max(map(len, _rows(self.input_ids)))
+
+    @property
+    def content(self):
+        """The arrays of ids, and the label: what a checksum of training data is made of."""
+        return (*_rows(self.input_ids), self.label)
+
+
+def _rows(arrays):
+    return arrays if isinstance(arrays, tuple) else (arrays,)
+
+
+class Batch:
+    """Samples as arrays on a device. An array has the same name in all tasks.
+
+    Parameters
+    ----------
+    words : NDArray, shape (batch, length), int32
+        Of multiple choice (batch, choices, length).
+    token_types : NDArray, of the same shape, int32; or None
+    valid_length : NDArray, shape (batch,), float32; or None
+        Of multiple choice (batch, choices).
+    labels : NDArray, or None
+        The shape is the task's: (batch,), int32 for classes and float32 for a regression; or as
+        that of `words`, int32, -1 where there is no label.
+    indices : numpy.ndarray, shape (batch,), int64; or None
+        Places of the samples in the list that the loader was given.
+    count : int, optional
+        How many things the batch's loss is the mean over; by default the samples.
+    **extras
+        What else the task has, such as ``masked_positions``; attributes too.
+    """
+
+    def __init__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        labels=None,
+        indices=None,
+        count=None,
+        **extras,
+    ):
+        self.words, self.token_types, self.valid_length = words, token_types, valid_length
+        self.labels, self.indices = labels, indices
+        self.count = len(words) if count is None else count
+        self.__dict__.update(extras)
+
+    @property
+    def inputs(self):
+        """(words, token_types, valid_length)."""
+        return self.words, self.token_types, self.valid_length
+
+    @property
+    def input_ids(self):
+        """The name of `words` in version 0.1."""
+        return self.words
+
+    def __repr__(self):
+        shapes = {
+            name: value.shape if hasattr(value, 'shape') else value
+            for name, value in vars(self).items()
+        }
+        return f'Batch({", ".join(f"{name}={each}" for name, each in shapes.items())})'
+
+
+def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
+    """Pad samples to a batch.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        All with a label, or all without. Or encodings of a tokenizer, which have none.
+    pad_val : int
+        Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
+    round_to : int, optional
+        Pad to a multiple of this.
+    ctx : mxnet.Context, optional
+    indices : numpy.ndarray, optional
+        See `Batch`.
+
+    Returns
+    -------
+    Batch
+    """
+    ctx = ctx or mx.cpu()
+    texts = [row for sample in samples for row in _rows(sample.input_ids)]
+    is_choice = isinstance(samples[0].input_ids, tuple)
+    shape = (len(samples), len(samples[0].input_ids)) if is_choice else (len(samples),)
+
+    def pad(rows, value):
+        padded = nlp.data.batchify.Pad(pad_val=value, round_to=round_to, dtype='int32')(rows)
+        return padded.as_in_context(ctx).reshape((*shape, -1))
+
+    token_types = None
+    if samples[0].token_types is not None:
+        token_types = pad([row for sample in samples for row in _rows(sample.token_types)], 0)
+    words = pad(texts, pad_val)
+    lengths = np.reshape([len(text) for text in texts], shape)
+    labels, count = _labels(samples, words.shape)
+    if labels is not None:
+        labels = mx.nd.array(labels, ctx=ctx, dtype=labels.dtype)
+    return Batch(
+        words, token_types, mx.nd.array(lengths, ctx=ctx, dtype='float32'), labels, indices, count
+    )
+
+
+def _labels(samples, shape):
+    """The labels of samples, and how many things they are of."""
+    labels = [getattr(sample, 'label', None) for sample in samples]
+    positions = getattr(samples[0], 'positions', None)
+    count = len(samples)
+    if positions is not None:
+        count = sum(len(sample.positions) for sample in samples)
+    if labels[0] is None:
+        return None, count
+    if positions is None:
+        is_class = isinstance(labels[0], (int, np.integer))
+        return np.array(labels, np.int32 if is_class else np.float32), count
+    spread = np.full(shape, NO_LABEL, np.int32)
+    for row, sample in zip(spread, samples):
+        row[sample.positions] = sample.label
+    return spread, count

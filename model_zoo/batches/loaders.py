@@ -1,0 +1,178 @@
+"""The family of loaders: batches of samples, always the same ones for a seed and an epoch."""
+
+import abc
+
+import mxnet as mx
+
+from ..errors import InputError
+from .batch import make_batch
+from .sampling import bucket_batches, longest_first, random_state
+
+__all__ = ['BucketedLoader', 'Loader', 'SampleLoader', 'check_positive']
+
+
+def check_positive(**numbers):
+    """Raise InputError, naming the argument, if one is given and less than 1."""
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            raise InputError(f'{name} {value}: give 1 or more')
+
+
+class Loader(abc.ABC):
+    """Batches of data; `TrainingLoop` and `predict` take any loader.
+
+    Subclasses give ``epoch`` and ``__len__``.
+
+    Parameters
+    ----------
+    seed : int
+    ctx : mxnet.Context or list of mxnet.Context, optional
+        Where the batches are put; several take turns.
+    workers : object, optional
+        With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
+        ``r::size``: together they see what a single one would with their batch sizes added.
+    """
+
+    def __init__(self, seed=0, ctx=None, workers=None):
+        self._seed, self._epoch = seed, 0
+        self._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or mx.cpu()]
+        self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
+
+    @abc.abstractmethod
+    def __len__(self):
+        """Number of batches of an epoch."""
+
+    @abc.abstractmethod
+    def epoch(self, epoch, start=0):
+        """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
+
+        Yields
+        ------
+        Batch or None
+            None for a batch of which nothing is left for this worker.
+        """
+
+    def set_epoch(self, epoch):
+        """Let the next iteration be epoch `epoch`, counted from 0."""
+        self._epoch = epoch
+
+    def __iter__(self):
+        """Iterate over the batches of the epoch set; doesn't move on to the next epoch."""
+        return self.epoch(self._epoch)
+
+    def _context(self, number):
+        """Where batch `number` belongs."""
+        return self._contexts[number % len(self._contexts)]
+
+    def close(self):  # noqa: B027 (most have nothing to do)
+        """End what works for the loader, and remove what it keeps on disk."""
+
+
+class SampleLoader(Loader):
+    """Batches of samples that are in memory, or made when they are asked for.
+
+    Subclasses give ``batch_indices``, and set ``_pad_val`` and ``_round_to``.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+    **options
+        See `Loader`.
+    """
+
+    _pad_val, _round_to = 0, None
+
+    def __init__(self, samples, **options):
+        super().__init__(**options)
+        self.samples = samples
+
+    @property
+    def num_samples(self):
+        """Number of samples of an epoch."""
+        return len(self.samples)
+
+    @abc.abstractmethod
+    def batch_indices(self, epoch):
+        """The samples of each batch of epoch `epoch`, those of all workers.
+
+        Returns
+        -------
+        list of numpy.ndarray, int64
+        """
+
+    def epoch(self, epoch, start=0):
+        for number, indices in enumerate(self.batch_indices(epoch)[start:], start):
+            indices = indices[self._rank :: self._size]
+            yield self._batch(indices, self._context(number)) if len(indices) else None
+
+    def _batch(self, indices, ctx):
+        samples = [self.samples[index] for index in indices]
+        return make_batch(samples, self._pad_val, self._round_to, ctx, indices)
+
+
+class BucketedLoader(SampleLoader):
+    """Padded batches of samples whose lengths are similar.
+
+    When shuffling, samples are drawn from buckets of like length (GluonNLP's `FixedBucketSampler`),
+    and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches that an
+    unbroken one sees. As the sampler draws from NumPy's global generator, the generator's state is
+    set while the order is made, and restored after that (other threads shouldn't draw meanwhile).
+    Without shuffling, samples are sorted by length, longest first, the same in all epochs;
+    ``Batch.indices`` leads back to the input order.
+
+    Parameters
+    ----------
+    features : sequence of Sample
+        All with a label, or all without.
+    batch_size : int
+        Of all batches but the last one of each bucket; with several workers, of each one's part.
+    shuffle : bool
+    seed : int
+    num_buckets : int
+        At most; small data sets get fewer, so that not every other batch is an unfilled last one.
+    round_to : int, optional
+        Pad to a multiple of this.
+    pad_val : int
+        Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
+    ctx, workers
+        See `Loader`.
+
+    Raises
+    ------
+    InputError
+        If there are no features, or a number isn't positive.
+    """
+
+    def __init__(
+        self,
+        features,
+        batch_size,
+        shuffle=False,
+        seed=0,
+        num_buckets=10,
+        round_to=None,
+        *,
+        pad_val,
+        ctx=None,
+        workers=None,
+    ):
+        if not len(features):
+            raise InputError('no samples to make batches of')
+        check_positive(batch_size=batch_size, num_buckets=num_buckets, round_to=round_to)
+        super().__init__(features, seed=seed, ctx=ctx, workers=workers)
+        self._pad_val, self._round_to = pad_val, round_to
+        batch_size *= self._size
+        lengths = [feature.valid_length for feature in features]
+        if shuffle:
+            self._draw = bucket_batches(lengths, batch_size, num_buckets)
+        else:
+            batches = longest_first(lengths, batch_size)
+            self._draw = lambda random: batches
+        self._length = len(self.batch_indices(0))
+
+    def __len__(self):
+        """Number of batches of an epoch, the same in all."""
+        return self._length
+
+    def batch_indices(self, epoch):
+        return self._draw(random_state(self._seed, epoch))

@@ -1,0 +1,163 @@
+"""Which samples make a batch: those of like length, in an order set by the seed and the epoch."""
+
+import copy
+import warnings
+
+import gluonnlp as nlp
+import numpy as np
+
+__all__ = ['Buckets', 'bucket_batches', 'longest_first', 'random_state']
+
+
+def random_state(seed, epoch):
+    """NumPy's generator of an epoch.
+
+    Parameters
+    ----------
+    seed, epoch : int
+
+    Returns
+    -------
+    numpy.random.RandomState
+    """
+    return np.random.RandomState(
+        np.random.SeedSequence([seed % 2**32, epoch]).generate_state(1)[0]
+    )
+
+
+def longest_first(lengths, batch_size, max_tokens=None):
+    """Batches of all samples by their lengths.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+    batch_size : int
+    max_tokens : int, optional
+        Batches whose samples have more tokens together, padding counted, are made smaller.
+
+    Returns
+    -------
+    list of numpy.ndarray, int64
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind='stable')
+    batches, start = [], 0
+    while start < len(order):
+        size = batch_size
+        if max_tokens is not None:
+            size = max(1, min(size, max_tokens // lengths[order[start]]))
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+def bucket_batches(lengths, batch_size, num_buckets):
+    """A sampler of random batches from buckets of like length: GluonNLP's `FixedBucketSampler`.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+    batch_size : int
+        Of all batches but the last one of each bucket.
+    num_buckets : int
+        At most; small data sets get fewer, so that not every other batch is an unfilled last one.
+
+    Returns
+    -------
+    callable
+        ``sampler(random) -> list of numpy.ndarray``: the batches that a RandomState draws, as many
+        each time.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # of empty buckets, which are left out
+        sampler = nlp.data.FixedBucketSampler(
+            lengths,
+            batch_size,
+            # four batches a bucket, or more
+            num_buckets=min(num_buckets, max(1, len(lengths) // (4 * batch_size))),
+            shuffle=True,
+        )
+
+    def draw(random):
+        # It shuffles in place, by NumPy's global generator: give it a state of its own, and a copy
+        # of itself so that an epoch doesn't depend on those before it.
+        state = np.random.get_state()
+        np.random.set_state(random.get_state())
+        try:
+            batches = list(copy.deepcopy(sampler))
+        finally:
+            np.random.set_state(state)
+        return [np.asarray(indices, dtype=np.int64) for indices in batches]
+
+    return draw
+
+
+class Buckets:
+    """Ranges of lengths of one width, and the batch size of each.
+
+    Parameters
+    ----------
+    shortest, longest : int
+    batch_size : int
+    num_buckets : int
+    """
+
+    def __init__(self, shortest, longest, batch_size, num_buckets):
+        keys = [longest]
+        if num_buckets > 1 and shortest < longest:
+            keys = nlp.data.ConstWidthBucket()(longest, shortest, num_buckets)
+        self.keys = np.unique(keys)  # the longest length of each
+        self.sizes = np.full(len(self.keys), batch_size)
+
+    def of(self, lengths):
+        """Number of each length's bucket."""
+        return np.searchsorted(self.keys, lengths)
+
+    def count_tokens(self, histogram=None):
+        """Take the batch size for one in tokens, as GluonNLP's ``use_average_length`` does.
+
+        Parameters
+        ----------
+        histogram : numpy.ndarray, optional
+            Number of samples of each length; without it, those of a bucket are taken for as long
+            as the longest.
+        """
+        usual = self.keys.astype(float)
+        if histogram is not None:
+            lengths = np.arange(len(histogram))
+            bucket_of = self.of(lengths)
+            for bucket in range(len(self.keys)):
+                count = np.where(bucket_of == bucket, histogram, 0)
+                if count.any():
+                    mean = np.average(lengths, weights=count)
+                    variance = np.average((lengths - mean) ** 2, weights=count)
+                    usual[bucket] = mean + np.sqrt(variance)
+        self.sizes = np.maximum(1, (self.sizes / usual).astype(int))
+
+    def deal(self, lengths, order, parts, is_last):
+        """Cut samples into batches.
+
+        Parameters
+        ----------
+        lengths : numpy.ndarray
+        order : numpy.ndarray
+            In which the samples are dealt out.
+        parts : int
+            How many workers share a batch.
+        is_last : bool
+            Make batches of what doesn't fill one, too.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            Samples of each batch.
+        numpy.ndarray
+            Those that are left, in order.
+        """
+        bucket_of, batches, left = self.of(lengths[order]), [], []
+        for bucket, size in enumerate(self.sizes * parts):
+            members = np.flatnonzero(bucket_of == bucket)
+            full = len(members) if is_last else len(members) // size * size
+            batches += [order[members[at : min(at + size, full)]] for at in range(0, full, size)]
+            left.append(members[full:])
+        return batches, order[np.sort(np.concatenate(left))]

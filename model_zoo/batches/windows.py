@@ -1,0 +1,105 @@
+"""Texts that are longer than the model takes, in windows that overlap."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ['Window', 'best_windows', 'even_windows', 'split_windows']
+
+
+class Window(NamedTuple):
+    """Part of a text that the model sees at once.
+
+    Parameters
+    ----------
+    start, stop : int
+        The pieces that it sees.
+    first, last : int
+        Those for which its outputs count, from `first` to before `last`: they have no more context
+        in any other window.
+    """
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
+def even_windows(count, room):
+    """Windows of at most `room` pieces over `count` pieces.
+
+    Neighbours overlap by half of their length or more, and the middle of what they share is where
+    one takes over from the other, so that each piece counts in the window in which the nearer edge
+    is farthest away ("maximum context" in BERT's run_squad.py).
+
+    Parameters
+    ----------
+    count : int
+    room : int
+
+    Returns
+    -------
+    list of Window
+        In order; `first` of each is `last` of the one before.
+    """
+    if count <= room:
+        return [Window(0, count, 0, count)]
+    step = room - room // 2
+    number = -(-(count - room) // step) + 1
+    starts = [place * (count - room) // (number - 1) for place in range(number)]
+    turns = [(left + right + room) // 2 for left, right in zip(starts, starts[1:])]
+    return [
+        Window(start, start + room, first, last)
+        for start, first, last in zip(starts, [0, *turns], [*turns, count])
+    ]
+
+
+def split_windows(size, room, stride):
+    """Overlapping windows over a text.
+
+    Parameters
+    ----------
+    size : int
+        Pieces of the text.
+    room : int
+        Most pieces of a window.
+    stride : int
+        From the start of a window to that of the next one.
+
+    Returns
+    -------
+    list of (int, int)
+        First piece and number of pieces; empty for a text without pieces.
+    """
+    windows, start = [], 0
+    while start < size:
+        length = min(room, size - start)
+        windows.append((start, length))
+        if start + length == size:
+            break
+        start += min(length, stride)
+    return windows
+
+
+def best_windows(windows, size):
+    """For each piece of a text the number of the window in which it has the most context.
+
+    That is the one with the largest minimum of the pieces before and after it; at equal ones the
+    longer, then the first.
+
+    Parameters
+    ----------
+    windows : sequence of (int, int)
+        See `split_windows`.
+    size : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (size,), int64
+    """
+    starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
+    before = np.arange(size) - starts  # (windows, size)
+    after = lengths - 1 - before
+    context = np.minimum(before, after)
+    scores = np.where(context < 0, -np.inf, context + 0.01 * lengths)
+    return scores.argmax(axis=0)

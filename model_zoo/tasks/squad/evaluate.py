@@ -1,0 +1,88 @@
+"""Answers of a model to the questions of a set, and their scores."""
+
+import time
+
+from ..evaluate import evaluate_segments
+from .answers import find_answers, write_answers
+from .metrics import best_thresholds, score_v1, score_v2
+
+__all__ = ['SquadEvaluator']
+
+
+class SquadEvaluator:
+    """Finds answers to the questions of a dev set, and scores them.
+
+    Parameters
+    ----------
+    forward : callable
+        ``forward(batch) -> (starts, ends)``, each an NDArray of shape (batch, length).
+    loader : BucketedLoader
+        Of `SquadFeatures`.
+    version_2 : bool
+        Whether there may be no answer.
+    **options
+        The others of `find_answers`.
+    """
+
+    def __init__(self, forward, loader, version_2=False, **options):
+        self._forward, self._loader = forward, loader
+        self._version_2, self._options = version_2, options
+        self._squad = loader.samples.squad
+
+    def find_answers(self, guard=None):
+        """The answers, and windows a second."""
+        started = time.perf_counter()
+        scores = [None] * self._loader.num_samples
+        for batch in self._loader:
+            if guard is not None:
+                guard.check()
+            starts, ends = (
+                each.astype('float32').asnumpy() for each in self._forward(batch)
+            )
+            sizes = batch.valid_length.asnumpy().astype(int)
+            for index, start, end, size in zip(batch.indices, starts, ends, sizes):
+                scores[index] = start[:size], end[:size]
+        speed = len(scores) / (time.perf_counter() - started)
+        answers = find_answers(
+            self._loader.samples, scores, version_2=self._version_2, **self._options
+        )
+        return answers, speed
+
+    def _score(self, answers):
+        """The official metrics."""
+        questions = self._squad.questions
+        if not self._version_2:
+            return score_v1(questions, answers.predictions)
+        metrics = score_v2(questions, answers.predictions)
+        metrics.update(best_thresholds(questions, answers.predictions, answers.null_odds))
+        return metrics
+
+    def evaluate(self, guard=None):
+        """See `evaluate_segments`; epochs are compared by F1 with the threshold given."""
+
+        def measure(segment, guard):
+            answers, speed = self.find_answers(guard)
+            return self._score(answers), speed
+
+        return evaluate_segments(measure, ['dev'], 'f1', guard)
+
+    def predict(self, folder):
+        """Write the answers; returns the files' names."""
+        answers, _ = self.find_answers()
+        return write_answers(folder, answers)
+
+    def evaluate_and_predict(self, folder):
+        """Both with the answers found once, for a model that isn't trained any more.
+
+        Returns
+        -------
+        ((float, dict), list of str)
+            As of `evaluate`, but for sets without right answers 0 and nothing; the files' names.
+        """
+        answers, speed = self.find_answers()
+        scored = evaluate_segments(
+            lambda segment, guard: (self._score(answers), speed),
+            ['dev'] if self._squad.questions[0].answers is not None else [],
+            'f1',
+        )
+        return scored, write_answers(folder, answers)
