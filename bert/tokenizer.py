@@ -434,7 +434,7 @@ class BertSPTokenizer(_BertTokenizer):
         )
 
 
-def open_tokenizer(file, vocab=None, do_lower_case=None, **options):
+def open_tokenizer(file, vocab=None):
     """The tokenizer for a vocabulary's file, of the class that the file asks for.
 
     Parameters
@@ -442,17 +442,12 @@ def open_tokenizer(file, vocab=None, do_lower_case=None, **options):
     file : model_zoo.tokenization.vocab_file.VocabFile
     vocab : gluonnlp.vocab.BERTVocab, optional
         What the file holds, where it has been loaded already.
-    do_lower_case : bool, optional
-        Whether texts are lower-cased; by default what the vocabulary is for.
-    **options
-        Further arguments of the class.
 
     Returns
     -------
     BertTokenizer or BertSPTokenizer
     """
     vocab = vocab or file.load()
-    file = file.lowered(do_lower_case)
     if file.is_sentencepiece:
-        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case, **options)
-    return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case, **options)
+        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
+    return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)

@@ -13,7 +13,7 @@ from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
 from model_zoo.tokenization.text import cover
 
-__all__ = ['OpenAIGPTTokenizer', 'open_tokenizer', 'text_standardize']
+__all__ = ['OpenAIGPTTokenizer', 'text_standardize']
 
 _log = logging.getLogger(__name__)
 
@@ -190,21 +190,3 @@ def _spacy_and_ftfy():
         )
         return None, None
     return spacy.blank('en').tokenizer, ftfy.fix_text
-
-
-def open_tokenizer(file, vocab=None, **options):
-    """The tokenizer for a vocabulary's file.
-
-    Parameters
-    ----------
-    file : model_zoo.tokenization.vocab_file.VocabFile
-    vocab : gluonnlp.vocab.Vocab, optional
-        Not needed: the merges aren't in it.
-    **options
-        Arguments of the class.
-
-    Returns
-    -------
-    OpenAIGPTTokenizer
-    """
-    return OpenAIGPTTokenizer.from_vocab_file(file, **options)

@@ -8,7 +8,7 @@ from model_zoo.registry import Family, register_family, register_model
 from .catalogue import PRETRAINED
 from .heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from .model import OpenAIGPTModel
-from .tokenizer import open_tokenizer
+from .tokenizer import OpenAIGPTTokenizer
 
 __all__ = ['GPT', 'gpt_12_768_12']
 
@@ -20,7 +20,7 @@ GPT = register_family(
         'gpt',
         OpenAIGPTModel,
         {'language_model': OpenAIGPTLMHeadModel, 'multiple_choice': OpenAIGPTDoubleHeadsModel},
-        open_tokenizer,
+        OpenAIGPTTokenizer.from_vocab_file,
         vocab_kinds=('bpe',),
         hparams={**HPARAMS, 'activation': ('afn',)},
         zoo_task='language_model',

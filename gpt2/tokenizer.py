@@ -5,7 +5,7 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2
 
 from model_zoo.tokenization.byte_level import ByteLevelTokenizer, bytes_to_unicode
 
-__all__ = ['GPT2Tokenizer', 'bytes_to_unicode', 'open_tokenizer']
+__all__ = ['GPT2Tokenizer', 'bytes_to_unicode']
 
 
 class GPT2Tokenizer(ByteLevelTokenizer):
@@ -24,21 +24,3 @@ class GPT2Tokenizer(ByteLevelTokenizer):
     """
 
     pretrained_max_len = 1024
-
-
-def open_tokenizer(file, vocab=None, **options):
-    """The tokenizer for a vocabulary's file.
-
-    Parameters
-    ----------
-    file : model_zoo.tokenization.vocab_file.VocabFile
-    vocab : gluonnlp.vocab.Vocab, optional
-        Not needed: the merges aren't in it.
-    **options
-        Arguments of the class.
-
-    Returns
-    -------
-    GPT2Tokenizer
-    """
-    return GPT2Tokenizer.from_vocab_file(file, **options)

@@ -8,7 +8,7 @@ from model_zoo.registry import Family, register_family, register_model
 from .catalogue import PRETRAINED
 from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel
 from .model import GPT2Model
-from .tokenizer import open_tokenizer
+from .tokenizer import GPT2Tokenizer
 
 __all__ = ['GPT2', 'gpt2_117m', 'gpt2_12_768_12', 'gpt2_24_1024_16', 'gpt2_345m']
 
@@ -20,7 +20,7 @@ GPT2 = register_family(
         'gpt2',
         GPT2Model,
         {'language_model': GPT2LMHeadModel, 'multiple_choice': GPT2DoubleHeadsModel},
-        open_tokenizer,
+        GPT2Tokenizer.from_vocab_file,
         vocab_kinds=('bpe',),
         hparams={**HPARAMS, 'hidden_size': ('n_inner',), 'activation': ('activation_function',)},
         zoo_task='language_model',

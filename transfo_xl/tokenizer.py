@@ -23,7 +23,7 @@ from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, write_words
 from model_zoo.util.lines import read_lines
 
-__all__ = ['TransfoXLTokenizer', 'open_tokenizer']
+__all__ = ['TransfoXLTokenizer']
 
 _log = logging.getLogger(__name__)
 
@@ -469,21 +469,3 @@ def _lines(path, verbose):
             yield from io.StringIO(line, newline=None)
         else:
             yield line
-
-
-def open_tokenizer(file, vocab=None, **options):
-    """The tokenizer for a vocabulary's file.
-
-    Parameters
-    ----------
-    file : model_zoo.tokenization.vocab_file.VocabFile
-    vocab : gluonnlp.vocab.Vocab, optional
-        Not needed: the words' counts aren't in it.
-    **options
-        Arguments of the class.
-
-    Returns
-    -------
-    TransfoXLTokenizer
-    """
-    return TransfoXLTokenizer.from_vocab_file(file, **options)

@@ -8,7 +8,7 @@ from .catalogue import PRETRAINED
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
-from .tokenizer import open_tokenizer
+from .tokenizer import TransfoXLTokenizer
 
 __all__ = ['TRANSFO_XL', 'transfo_xl_18_1024_16']
 
@@ -31,7 +31,7 @@ TRANSFO_XL = register_family(
         'transfo_xl',
         TransfoXLModel,
         {'language_model': TransfoXLLMHeadModel},
-        open_tokenizer,
+        TransfoXLTokenizer.from_vocab_file,
         vocab_kinds=('words',),
         hparams={
             'num_layers': ('n_layer',),

@@ -180,7 +180,8 @@ class BPETokenizer(ChunkTokenizer):
 
     @classmethod
     def _released(cls, name, file, kwargs):
-        return {**kwargs, 'max_len': min(kwargs.get('max_len', UNLIMITED), cls.pretrained_max_len)}
+        max_len = kwargs.get('max_len') or UNLIMITED
+        return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
 
     def __len__(self):
         return len(self.encoder) + len(self.special_tokens)
