@@ -482,6 +482,7 @@ def build_model(
     hparam_allow_override=False,
     may_lack=(),
     options=None,
+    make=None,
     **hparams,
 ):
     """Build a model of the zoo as `model_zoo.get_model` promises.
@@ -496,6 +497,9 @@ def build_model(
         Parts that may be initialized at random if the weights lack them.
     options : dict, optional
         For the block's class; of ``use_...``, None stands for what the weights have.
+    make : callable, optional
+        ``make(config, files) -> (block, may_lack)``, in the place of the class; `files` is None
+        for a new model.
     **hparams
         GluonNLP's names of hyper-parameters; None stands for the model's own.
 
@@ -523,13 +527,19 @@ def build_model(
     own = _configure(family, model, files, lambda: vocab)
     config = family.config_class.from_dict({**own, **fields})
     check_vocab(len(vocab), config, f'the weights of {model}')
-    block_class, options = family.zoo_block, options or {}
-    if files.weights is None:
-        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
+    block_class, options, is_new = family.zoo_block, options or {}, files.weights is None
+    if is_new:  # with all parts that aren't refused
         given = {name: value for name, value in options.items() if value is not None}
-        return block_class(config, **{**parts, **given}), vocab
-    weights = read_weights(block_class, files.weights, config)
-    block = block_class(config, **_parts(block_class, weights, options))
-    block.load_weights(weights, ctx, ('^', *may_lack))
-    block.base.vocab_file = file
+        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
+        options, weights = {**parts, **given}, None
+    else:
+        weights = read_weights(block_class, files.weights, config)
+        options = _parts(block_class, weights, options)
+    if make is None:
+        block = block_class(config, **options)
+    else:
+        block, may_lack = make(config, None if is_new else files)
+    if weights is not None:
+        block.load_weights(weights, ctx, ('^', *may_lack))
+        block.base.vocab_file = file
     return block, vocab
