@@ -14,7 +14,12 @@ from mxnet.gluon import nn
 
 from model_zoo.blocks.task import TaskMixin
 from model_zoo.errors import InputError
-from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
+from model_zoo.layers.losses import (
+    cross_entropy,
+    mean_squared_error,
+    span_cross_entropy,
+    without_padding,
+)
 from model_zoo.layers.precision import Dense
 from model_zoo.util.checks import check_range, check_shape
 
@@ -406,15 +411,8 @@ class BertForTokenClassification(BertTask):
         encoded = self.encode(words, token_types, valid_length, None, head_mask)
         result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
         if labels is not None:
-            if valid_length is not None:  # padding has no label, whatever the labels say
-                labels = F.SequenceMask(
-                    F.transpose(labels, axes=(1, 0)),
-                    sequence_length=F.cast(valid_length, 'float32'),
-                    use_sequence_length=True,
-                    value=-1,
-                )
-                labels = F.transpose(labels, axes=(1, 0))
-            result = cross_entropy(F, result, labels)
+            # padding has no label, whatever the labels say
+            result = cross_entropy(F, result, without_padding(F, labels, valid_length))
         return self.join_outputs(result, encoded.attentions)
 
 

@@ -109,8 +109,6 @@ class BertBlock(AttentionBlock):
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
-    #: axes of `words`: one more where an example has several texts
-    word_axes = 2
     #: the padding of `FeedForward` doesn't belong into files
     stored_as = (
         (r'encoder\.layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
@@ -130,35 +128,21 @@ class BertBlock(AttentionBlock):
         return self.config.max_position_embeddings
 
     def example_makers(self, batch_size, length, random):
-        config = self.config
-        rows = (batch_size,) + (2,) * (self.word_axes - 2)
-        mask_shape = config.num_layers, config.num_heads
+        types, rows = self.config.type_vocab_size, self._example_rows(batch_size)
         return {
-            'words': lambda: random.randint(0, config.vocab_size, (*rows, length)),
-            'token_types': lambda: random.randint(0, config.type_vocab_size, (*rows, length)),
-            'valid_length': lambda: random.randint(1, length + 1, rows),
+            **super().example_makers(batch_size, length, random),
+            'token_types': lambda: random.randint(0, types, (*rows, length)),
             'masked_positions': lambda: random.randint(0, length, (batch_size, min(4, length))),
-            'head_mask': lambda: random.randint(0, 2, mask_shape).astype('float32'),
         }
 
     def check_inputs(self, words, token_types, valid_length, masked_positions=None):
         """Raise InputError if the inputs can't be right."""
         if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
             return
-        check_shape('words', words, (-1,) * self.word_axes)
-        length = words.shape[-1]
-        if length > self.context_length:
-            raise InputError(
-                f'words has length {length}, and the position table of this model ends at '
-                f'{self.context_length}: truncate the text, or split it into windows'
-            )
-        check_ids('words', words, self.config.vocab_size)
+        self.check_text(words, valid_length)
         if token_types is not None:
             check_shape('token_types', token_types, words.shape)
             check_ids('token_types', token_types, self.config.type_vocab_size)
-        if valid_length is not None:
-            check_shape('valid_length', valid_length, words.shape[:-1])
-            check_range('valid_length', valid_length, 0, length + 1)
         if masked_positions is not None:
             self.check_positions(words, masked_positions)
 

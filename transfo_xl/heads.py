@@ -5,6 +5,7 @@ import mxnet as mx
 from model_zoo.blocks.task import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
+from model_zoo.layers.losses import without_padding
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
@@ -95,8 +96,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         check_range('labels', labels, -1, self.config.vocab_size)
         # two graphs: which labels are in which cluster is seen between them
         hidden, mems = self.transformer(words, mems, valid_length)
-        if valid_length is not None:
-            labels = self._without_padding(mx.nd, labels, valid_length)
+        labels = without_padding(mx.nd, labels, valid_length)
         losses = self.softmax.loss(hidden.reshape((-3, 0)), labels.reshape((-1,)))
         return losses.reshape(words.shape), mems
 
@@ -107,9 +107,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         if labels is None:
             return scores, mems
         # as a part of another block's graph, which can't be cut in two
-        if valid_length is not None:
-            labels = self._without_padding(F, labels, valid_length)
-        labels = F.cast(labels, 'float32')
+        labels = without_padding(F, labels, valid_length)
         return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
 
     # -- generation -----------------------------------------------------------------------------
@@ -182,12 +180,3 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         if self._steps is None:
             self._steps = TransfoXLSteps(self)
         return self._steps
-
-    @staticmethod
-    def _without_padding(F, labels, valid_length):
-        """The labels, -1 behind the valid length."""
-        labels = F.cast(labels, 'float32')
-        places = F.expand_dims(F.contrib.arange_like(labels, axis=1), 0)
-        ends = F.expand_dims(F.cast(valid_length, 'float32'), 1)
-        inside = F.broadcast_lesser(places, ends)
-        return labels * inside - (1 - inside)

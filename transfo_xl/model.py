@@ -8,7 +8,7 @@ from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major
-from model_zoo.util.checks import check_ids, check_range, check_shape
+from model_zoo.util.checks import check_range, check_shape
 
 from .adaptive import AdaptiveEmbedding
 from .catalogue import ARCHITECTURES
@@ -63,8 +63,7 @@ class TransfoXLBlock(ZooBlock):
         base = self.base
         shape = base.mem_len, batch_size, base.config.d_model
         return {
-            'words': lambda: random.randint(0, base.config.vocab_size, (batch_size, length)),
-            'valid_length': lambda: random.randint(1, length + 1, batch_size),
+            **super().example_makers(batch_size, length, random),
             'mems': lambda: [
                 *(random.standard_normal(shape).astype('float32') for _ in base.layers),
                 random.randint(0, base.mem_len + 1, batch_size).astype('float32'),
@@ -128,12 +127,8 @@ class TransfoXLBlock(ZooBlock):
             if mems is None and base.mem_len:
                 raise InputError('in a graph mems must be given: begin with those of init_mems()')
             return mems or []
-        check_shape('words', words, (-1, -1))
-        batch, length = words.shape
-        check_ids('words', words, base.config.vocab_size)
-        if valid_length is not None:
-            check_shape('valid_length', valid_length, (batch,))
-            check_range('valid_length', valid_length, 0, length + 1)
+        self.check_text(words, valid_length)
+        batch = words.shape[0]
         lengths = (base.ext_len, base.mem_len)
         if lengths != self._graph_lengths:  # the graphs were made for others
             self._clear_cached_op()

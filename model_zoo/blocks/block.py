@@ -1,5 +1,7 @@
 """The base of the families' blocks."""
 
+from ..errors import InputError
+from ..util.checks import check_ids, check_range, check_shape
 from .files import BlockFiles
 from .mirror import BlockMirror
 from .precision import BlockPrecision
@@ -27,6 +29,8 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
     backbone = None
     #: the inputs of an exported graph, unless the user chooses others
     export_inputs = ('words', 'token_types', 'valid_length')
+    #: axes of `words`: one more where an example has several texts
+    word_axes = 2
     #: the most positions of a text that the block takes; None is any number
     context_length = None
     #: (regular expression of canonical names, conversion) of what files hold in another shape
@@ -40,6 +44,26 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
     def base(self):
         """The family's backbone: the block itself, or the part of it that `backbone` names."""
         return getattr(self, self.backbone) if self.backbone else self
+
+    def check_text(self, words, valid_length):
+        """Raise InputError if these inputs can't be right.
+
+        Parameters
+        ----------
+        words : NDArray, (batch, length), or with more axes in front
+        valid_length : NDArray, (batch,), or None
+        """
+        check_shape('words', words, (-1,) * self.word_axes)
+        length, limit = words.shape[-1], self.context_length
+        if limit is not None and length > limit:
+            raise InputError(
+                f'words has length {length}, and the position table of this model ends at {limit}: '
+                'truncate the text, or split it into windows'
+            )
+        check_ids('words', words, self.config.embedding_rows)
+        if valid_length is not None:
+            check_shape('valid_length', valid_length, words.shape[:-1])
+            check_range('valid_length', valid_length, 0, length + 1)
 
     def example_makers(self, batch_size, length, random):
         """Makers of the inputs that an exported graph can have, to check one with.
@@ -55,4 +79,12 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
             Name of the input -> a function without arguments that makes a NumPy array for it, or
             a list of them; ids and lengths are integers.
         """
-        raise NotImplementedError
+        rows = self._example_rows(batch_size)
+        return {
+            'words': lambda: random.randint(0, self.config.embedding_rows, (*rows, length)),
+            'valid_length': lambda: random.randint(1, length + 1, rows),
+        }
+
+    def _example_rows(self, batch_size):
+        """Shape of the example words, without their length."""
+        return (batch_size,) + (2,) * (self.word_axes - 2)

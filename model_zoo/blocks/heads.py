@@ -89,6 +89,13 @@ class AttentionBlock(ZooBlock):
         outputs = [each for each in outputs if each is not None]
         return outputs[0] if len(outputs) == 1 else outputs
 
+    def example_makers(self, batch_size, length, random):
+        shape = self.config.num_layers, self.config.num_heads
+        return {
+            **super().example_makers(batch_size, length, random),
+            'head_mask': lambda: random.randint(0, 2, shape).astype('float32'),
+        }
+
     # -- the heads' outputs ---------------------------------------------------------------------
 
     def watch_heads(self, attentions=True, outputs=True):

@@ -1,6 +1,6 @@
 """The losses of the task heads, as the originals define them; float32, whatever the scores are."""
 
-__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
+__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy', 'without_padding']
 
 
 def cross_entropy(F, scores, labels):
@@ -69,3 +69,28 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
     chosen = F.broadcast_equal(steps, F.expand_dims(F.cast(positions, 'float32'), 1))  # (B, L)
     total = F.sum(F.log_softmax(scores, axis=-1) * chosen)
     return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))
+
+
+def without_padding(F, labels, valid_length):
+    """The labels of sequences, -1 behind their valid length.
+
+    Parameters
+    ----------
+    F : module
+    labels : (batch, length)
+    valid_length : (batch,) or None
+
+    Returns
+    -------
+    (batch, length), float32
+    """
+    labels = F.cast(labels, 'float32')
+    if valid_length is None:
+        return labels
+    return F.SequenceMask(
+        labels,
+        sequence_length=F.cast(valid_length, 'float32'),
+        use_sequence_length=True,
+        value=-1,
+        axis=1,
+    )

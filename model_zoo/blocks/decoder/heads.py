@@ -4,7 +4,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from ...errors import InputError
-from ...layers.losses import cross_entropy
+from ...layers.losses import cross_entropy, without_padding
 from ...layers.precision import Dense
 from ...layers.sequences import vectors_at
 from ...util.checks import check_ids, check_range, check_shape
@@ -45,12 +45,10 @@ class DecoderTask(TaskMixin, DecoderBlock):
         """Mean cross-entropy of each token given those before it."""
         hidden = F.reshape(hidden, shape=(-1, 0, 0), reverse=True)  # (N, L, C)
         hidden = F.slice_axis(hidden, axis=1, begin=0, end=-1)
-        labels = F.reshape(F.cast(labels, 'float32'), shape=(-1, 0), reverse=True)  # (N, L)
+        labels = F.reshape(labels, shape=(-1, 0), reverse=True)  # (N, L)
         if valid_length is not None:
-            steps = F.expand_dims(F.contrib.arange_like(labels, axis=1), 0)
-            ends = F.reshape(F.cast(valid_length, 'float32'), shape=(-1, 1))
-            outside = F.broadcast_greater_equal(steps, ends)
-            labels = labels * (1 - outside) - outside
+            valid_length = F.reshape(valid_length, shape=(-1,))  # (N,)
+        labels = without_padding(F, labels, valid_length)
         labels = F.slice_axis(labels, axis=1, begin=1, end=None)
         return cross_entropy(F, self.token_scores(F, hidden), labels)
 

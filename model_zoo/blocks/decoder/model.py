@@ -1,5 +1,7 @@
 """The decoders' model: a stack of layers that look back only."""
 
+import math
+
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
@@ -28,8 +30,6 @@ class DecoderBlock(AttentionBlock):
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
-    #: axes of `words` in an exported graph: one more where an example has several texts
-    word_axes = 2
 
     @property
     def context_length(self):
@@ -45,21 +45,17 @@ class DecoderBlock(AttentionBlock):
         return block
 
     def example_makers(self, batch_size, length, random):
-        config = self.config
-        rows = (batch_size,) + (2,) * (self.word_axes - 2)
-        tokens, places = config.total_tokens_embeddings, config.n_positions
-        mask_shape = config.num_layers, config.num_heads
+        config, rows = self.config, self._example_rows(batch_size)
+        places = config.n_positions
         makers = {
-            'words': lambda: random.randint(0, tokens, (*rows, length)),
-            'token_types': lambda: random.randint(0, tokens, (*rows, length)),
-            'valid_length': lambda: random.randint(1, length + 1, rows),
+            **super().example_makers(batch_size, length, random),
+            'token_types': lambda: random.randint(0, config.embedding_rows, (*rows, length)),
             'position_ids': lambda: random.randint(0, places, (*rows, length)),
             'mc_token_ids': lambda: random.randint(0, length, rows),
-            'head_mask': lambda: random.randint(0, 2, mask_shape).astype('float32'),
         }
         if self.base.has_past:
             before = max(1, min(3, places - length))
-            flat = batch_size * 2 ** (self.word_axes - 2)
+            flat = math.prod(rows)
             makers['past'] = lambda: [
                 random.standard_normal(
                     (2, flat, len(config.kept_heads(layer)), before, config.head_size)
