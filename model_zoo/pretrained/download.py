@@ -1,4 +1,10 @@
-"""Downloads that are locked, resumed, verified, and put in place whole or not at all."""
+"""Downloads that are locked, resumed, verified, and put in place whole or not at all.
+
+For GluonNLP's repository; the Hugging Face hub's own library downloads from there. No library does
+this for any address: pooch 1.9 neither resumes nor locks, and verifies an archive, not its member;
+huggingface_hub's ``http_get`` resumes without ``If-Range``, so that two versions of a file can end
+up in one, and isn't part of its documented interface.
+"""
 
 import contextlib
 import errno
