@@ -117,6 +117,11 @@ class BertConfig(AttentionConfig):
         return self.num_attention_heads
 
     @property
+    def embedding_units(self):
+        """Units of the embeddings, before the first layer."""
+        return self.hidden_size
+
+    @property
     def units(self):
         """Size of a position's vector."""
         return self.hidden_size

@@ -24,7 +24,7 @@ class BertEncoder(HybridBlock):
 
     Inputs
     ------
-    x : (batch, length, units)
+    x : (batch, length, embedding_units)
         Sum of word and token type embeddings.
     valid_length : (batch,) or None
     head_mask : (layers, heads) or None
@@ -39,7 +39,7 @@ class BertEncoder(HybridBlock):
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         initializer = mx.init.Normal(config.initializer_range)
-        units, eps = config.hidden_size, config.layer_norm_eps
+        units, eps = config.embedding_units, config.layer_norm_eps
         with self.name_scope():
             self.position_weight = self.params.get(
                 'position_weight', shape=(config.max_position_embeddings, units), init=initializer
@@ -61,7 +61,7 @@ class BertEncoder(HybridBlock):
         return [batch_major(F, x, valid_length) for x in states], attentions
 
     def _embed(self, F, x, position_weight):
-        """What the first layer gets, of the embeddings (L, B, C)."""
+        """What the first layer gets (L, B, units), of the embeddings (L, B, embedding_units)."""
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         return self.dropout(self.norm(x))
@@ -73,7 +73,7 @@ class BertDecoder(MixedPrecision, HybridBlock):
     Inputs
     ------
     x : (batch, positions, units)
-    weight : (vocab_size, units)
+    weight : (vocab_size, embedding_units)
         The word embedding's.
 
     Outputs
@@ -84,11 +84,11 @@ class BertDecoder(MixedPrecision, HybridBlock):
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self._vocab_size = config.vocab_size
-        units = config.hidden_size
+        units = config.embedding_units
         with self.name_scope():
             self.dense = Dense(
                 units,
-                in_units=units,
+                in_units=config.hidden_size,
                 flatten=False,
                 weight_initializer=mx.init.Normal(config.initializer_range),
             )
@@ -262,7 +262,7 @@ class BertModel(BertBlock):
         sizes = {'word_embed': config.vocab_size, 'token_type_embed': config.type_vocab_size}
         for name, size in sizes.items():
             embedding = nn.Embedding(
-                size, config.hidden_size, weight_initializer=initializer, prefix=f'{name}_'
+                size, config.embedding_units, weight_initializer=initializer, prefix=f'{name}_'
             )
             setattr(self, name, embedding)
 
