@@ -30,7 +30,7 @@ class AttentionBlock(ZooBlock):
     keep_multihead_output = False
     _kept = None  # the heads' outputs of the last call, and their probes
     _is_watched = False
-    _watched = None  # calls the block with probes
+    _watched = None  # flags of its graphs or None, and what calls the block with probes
     #: how often the backbone has got new parameters, and what this block's graphs know of it
     _changes = 0
     _changes_seen = 0
@@ -160,10 +160,14 @@ class AttentionBlock(ZooBlock):
         heads : list of (length, batch, heads * head_size)
             The heads' outputs with what was added.
         """
-        if self._watched is None:
+        parts = []
+        self.apply(parts.append)
+        active = [part for part in parts if getattr(part, '_active', False)]
+        flags = dict(active[-1]._flags) if active else None  # a graph, if any part is one
+        if self._watched is None or self._watched[0] != flags:
             # a bound method: a block would become a part of this one
-            self._watched = _Watched(self).__call__
-        return self._watched(probes, *inputs)
+            self._watched = flags, _Watched(self, flags).__call__
+        return self._watched[1](probes, *inputs)
 
     @contextlib.contextmanager
     def _watching(self, probes):
@@ -267,19 +271,16 @@ class AttentionBlock(ZooBlock):
 
 
 class _Watched(BlockGraphs):
-    """A block's graphs with probes as their first input, and the heads' outputs as the last output.
+    """A block with probes as the first input, and the heads' outputs as the last output.
 
-    It runs as a graph if any part of the block does.
+    It is hybridized with `flags`, or not if they are None.
     """
 
-    def __init__(self, block):
+    def __init__(self, block, flags):
         super().__init__()
         self._block = weakref.ref(block)  # not as a part of this one
-        parts = []
-        block.apply(parts.append)
-        active = [part for part in parts if getattr(part, '_active', False)]
-        if active:
-            self.hybridize(True, **dict(active[-1]._flags))
+        if flags is not None:
+            self.hybridize(True, **flags)
 
     def collect_params(self, select=None):
         return self._block().collect_params(select)

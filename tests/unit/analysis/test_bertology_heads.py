@@ -146,6 +146,25 @@ def test_batches_do_not_matter(block):
     np.testing.assert_allclose(whole.entropy, single.entropy, rtol=1e-4, atol=1e-5)
 
 
+def test_hybridized_in_parts_or_whole(block):
+    """The heads' outputs and their gradients are the same, whatever of the block is a graph."""
+    batch = batches()[0]
+    block.watch_heads()
+
+    def outputs_and_gradients():
+        with mx.autograd.record(train_mode=False):
+            loss = block(batch.words, valid_length=batch.valid_length)[0].sum()
+        loss.backward()
+        arrays = [*block.get_multihead_outputs(), *block.get_multihead_gradients()]
+        return [array.asnumpy() for array in arrays]
+
+    plain = outputs_and_gradients()
+    for part in (block.base, block):
+        part.hybridize(static_alloc=True, static_shape=True)
+        for found, wanted in zip(outputs_and_gradients(), plain):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_block_is_left_as_it_was(block):
     block.hybridize(static_alloc=True)
     batch = batches()[0]
