@@ -5,6 +5,7 @@ import logging
 import os
 import pathlib
 import random
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +16,36 @@ import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 os.environ['HF_HUB_OFFLINE'] = '1'
 
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
+#: libraries that no file of requirements/ brings
+OPTIONAL = ('ftfy', 'spacy', 'transformers.models.deprecated')
+
+
+def lacks_library(report):
+    """Whether a report is of tests skipped for want of a library, where all should be there."""
+    if os.environ.get('CI') != 'true' or not report.skipped or hasattr(report, 'wasxfail'):
+        return False
+    missing = re.search("could not import '([^']*)'", str(report.longrepr))
+    return bool(missing) and not missing.group(1).startswith(OPTIONAL)
+
+
+def fail(report):
+    report.outcome = 'failed'
+    report.longrepr = f'with CI=true nothing may be missing: {report.longrepr[-1]}'
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if lacks_library(report):
+        fail(report)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    report = (yield).get_result()
+    # the peers' modules are looked at, and skipped, in an environment without the peers, too
+    if lacks_library(report) and collector.config.option.markexpr != 'not peers':
+        fail(report)
 
 
 @pytest.fixture(scope='session')

@@ -1,12 +1,7 @@
 """scripts/finetune_classifier.py end to end, on a small random model and made-up data."""
 
-import importlib.util
 import json
-import logging
 import os
-import pathlib
-import random
-import re
 import signal
 import subprocess
 import sys
@@ -14,75 +9,18 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from contract import classifier as arguments
+from script_runs import ROOT
+from toy_data import GOOD
 
 from bert import BertForQuestionAnswering, BertForSequenceClassification
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 
-ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / 'scripts' / 'finetune_classifier.py'
 
-GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
-FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=40']
-
-
-@pytest.fixture(autouse=True)
-def root_logger():
-    """The script configures the root logger; put pytest's configuration back."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    for handler in root.handlers:
-        if handler not in handlers:
-            handler.close()
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(False)
-
-
-@pytest.fixture(scope='module')
-def script():
-    spec = importlib.util.spec_from_file_location('finetune_classifier', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope='module')
-def data(tmp_path_factory):
-    """A folder with vocab.txt and train.tsv, dev.tsv, test.tsv of a task that can be learnt."""
-    folder = tmp_path_factory.mktemp('data')
-    words = [*SPECIAL, *GOOD, *BAD, *FILLERS, '.', '0', '1']
-    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
-    rng = random.Random(5)
-
-    def sentence(label):
-        words = rng.choices(FILLERS, k=rng.randint(2, 8))
-        words.insert(rng.randrange(len(words)), rng.choice(GOOD if label else BAD))
-        return ' '.join(words) + ' .'
-
-    for name, count in (('train', 480), ('dev', 60), ('test', 21)):
-        lines = ['label\ttext'] if name != 'test' else ['index\ttext']
-        for number in range(count):
-            label = int(rng.random() < 0.6)
-            first = number + 100 if name == 'test' else ('neg', 'pos')[label]
-            lines.append(f'{first}\t{sentence(label)}')
-        (folder / f'{name}.tsv').write_text('\n'.join(lines) + '\n', encoding='utf-8')
-    return folder
-
-
-def arguments(data, output, *more, task=None, test=True):
-    """The command line for the small model on the made-up task."""
-    if task is None:
-        task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-        for name in ('train', 'dev', 'test') if test else ('train', 'dev'):
-            task += [f'--{name}_file', str(data / f'{name}.tsv')]
-    model = ['--from_scratch', '--vocab_file', str(data / 'vocab.txt'), *SIZE]
-    options = ['--batch_size', '16', '--lr', '3e-3', '--max_len', '24', '--log_interval', '3']
-    return [*task, *model, *options, '--output_dir', str(output), *more]
+CASE = 'finetune_classifier'
 
 
 def run(script, argv):
@@ -100,28 +38,15 @@ def assert_equal(left, right):
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
-@pytest.fixture(scope='module')
-def trained(script, data, tmp_path_factory):
-    """Output folder of one training of three epochs."""
-    output = tmp_path_factory.mktemp('trained')
-    assert run(script, arguments(data, output, '--tensorboard', output / 'events')) == 0
-    return output
-
-
-def test_training_learns_and_writes_its_files(trained, data):
+def test_results_and_files(trained, data):
     results = json.loads((trained / 'results.json').read_text())
-    assert results['best']['dev']['accuracy'] >= 0.9  # the majority has 0.6
-    assert results['best']['epoch'] == results['training']['best_epoch']
     assert results['training']['steps'] == 99  # 3 epochs of 33 batches
     epochs = results['training']['epochs']
     assert [record['epoch'] for record in epochs] == [1, 2, 3]
     assert [record['epoch'] for record in results['training']['log'][::11]] == [1, 2, 3]
-    seconds = [record['train_seconds'] for record in epochs]  # of each, not since the start
-    assert sum(seconds) == pytest.approx(results['training']['seconds'])
     assert results['args']['lr'] == 3e-3
     assert results['training']['samples_per_second'] > 0
     assert results['predictions'] == ['custom.tsv', 'custom_probabilities.tsv']
-    assert mx.image.imread(str(trained / 'curves.png')).asnumpy().std() > 0
     log = (trained / 'log_custom.txt').read_text()
     assert 'loss=' in log and 'dev: accuracy' in log
     assert os.listdir(trained / 'events')
@@ -242,45 +167,6 @@ def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path
     assert any((left[name] != right[name]).any() for name in left)
 
 
-def test_interrupted_training_resumes_to_the_same_parameters(script, trained, data, tmp_path):
-    """Ctrl-C in another process: exit status 130, one line, and --resume ends bit-equal."""
-    argv = arguments(data, tmp_path, test=False)
-    code = f"""
-import os, signal, sys, runpy
-from model_zoo.training import ProgressLogger
-on_step = ProgressLogger.on_step
-def interrupt(self, loop):
-    on_step(self, loop)
-    if loop.state.step == 40:
-        os.kill(os.getpid(), signal.SIGINT)
-ProgressLogger.on_step = interrupt
-sys.argv = {['x', *map(str, argv)]!r}
-runpy.run_path({str(SCRIPT)!r}, run_name='__main__')
-"""
-    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    process = subprocess.run(
-        [sys.executable, '-c', code],
-        env={**os.environ, 'PYTHONPATH': path},
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=300,
-    )
-    assert process.returncode == 130, process.stderr
-    assert 'Traceback' not in process.stderr
-    last = process.stderr.splitlines()[-1]
-    assert last.startswith('interrupted: step 40 of 99 is saved in ') and '--resume' in last
-    assert list((tmp_path / 'checkpoints').glob('step-00000040-epoch-1-batch-*'))
-
-    assert run(script, [*argv, '--resume', '--lr', '2e-2']) == 1
-    assert run(script, [*argv, '--resume']) == 0
-    assert_equal(trained / 'model_bert_custom_2.params', tmp_path / 'model_bert_custom_2.params')
-    epochs = [
-        json.loads((folder / 'results.json').read_text())['training']['epochs']
-        for folder in (trained, tmp_path)
-    ]
-    assert [epoch['score'] for epoch in epochs[0]] == [epoch['score'] for epoch in epochs[1]]
-
-
 def test_sigterm_before_training_leaves_no_checkpoint(data, tmp_path):
     path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
     process = subprocess.Popen(
@@ -373,90 +259,6 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
         rows = (output / written[0]).read_text().splitlines()[1:]
         values = [float(row.split('\t')[1]) for row in rows]
         assert len(values) == 4 and all(0 <= value <= 5 for value in values)
-
-
-def change(argv, flag, *values):
-    """`argv` with other values after `flag`, up to the next flag."""
-    place = argv.index(flag)
-    end = next((i for i in range(place + 1, len(argv)) if argv[i].startswith('--')), len(argv))
-    return argv[: place + 1] + list(values) + argv[end:]
-
-
-def load(argv, *more):
-    return [word for word in argv if word != '--from_scratch'] + list(more)
-
-
-@pytest.mark.parametrize(
-    ('edit', 'message'),
-    [
-        (lambda a, t: change(a, '--task_name', 'NoTask'), 'text_columns|train_file'),
-        (lambda a, t: ['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC"),
-        (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown pretrained model 'bert_1'; known: "),
-        (lambda a, t: [*a, '--bert_dataset', 'no_such'], 'no_such'),
-        (lambda a, t: [*a, '--gpu', '0'], '--gpu 0'),
-        (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
-        (lambda a, t: [*a, '--epochs', '0'], '--epochs 0'),
-        (lambda a, t: [*a, '--batch_size', '0'], '--batch_size 0: give 1'),
-        (lambda a, t: [*a, '--dev_batch_size', '0'], '--dev_batch_size 0: give 1'),
-        (lambda a, t: [*a, '--log_interval', '0'], '--log_interval 0: give 1'),
-        (lambda a, t: [*a, '--early_stop', '0'], '--early_stop 0: give 1'),
-        (lambda a, t: [*a, '--round_to', '0'], '--round_to 0: give 1'),
-        (lambda a, t: [*a, '--accumulate', '-1'], '--accumulate -1: give 1 or more'),
-        (lambda a, t: [*a, '--warmup_ratio', '1.5'], '--warmup_ratio 1.5: give'),
-        (lambda a, t: [*a, '--lr', '-1'], '--lr -1.0: give'),
-        (lambda a, t: [*a, '--keep_checkpoints', '0'], '--keep_checkpoints 0: give 1'),
-        (lambda a, t: [*a, '--max_len', '41'], '--max_len 41: the model takes 40'),
-        (lambda a, t: [*a, '--max_len', '2'], 'a length of 2 is too small'),
-        (lambda a, t: [*a, '--hparams', 'num_layers'], "--hparams 'num_layers'"),
-        (lambda a, t: [*a, '--hparams', 'layers=2'], "no option 'layers'"),
-        (lambda a, t: [*a, '--hparams', 'units=33,num_heads=2'], 'multiple'),
-        (lambda a, t: [*a, '--resume', '--only_inference'], '--resume'),
-        (lambda a, t: [*a, '--deploy'], '--deploy needs --only_inference'),
-        (lambda a, t: [*a, '--model_prefix', 'x'], '--model_prefix needs --deploy'),
-        (
-            lambda a, t: [*a, '--deploy', '--only_inference', '--model_prefix', f'{t}/x'],
-            'x-symbol.json',
-        ),
-        (lambda a, t: [*a, '--model_parameters', f'{t}/none.params'], '--from_scratch'),
-        (lambda a, t: load(a, '--model_parameters', f'{t}/none.params'), '--model_parameters'),
-        (lambda a, t: load(a, '--model_parameters', f'{t}/cut.params'), 'cut.params.*damaged'),
-        (lambda a, t: load(a, '--pretrained_bert_parameters', f'{t}/n.params'), 'n.params'),
-        (lambda a, t: [*a, '--bert_model', f'{t}/no/folder'], '/no/folder.: no such folder'),
-        (lambda a, t: [*a, '--bert_model', str(t)], 'from_scratch'),
-        (lambda a, t: change(a, '--vocab_file', f'{t}/no.txt'), "--vocab_file '.*no.txt': no such"),
-        (lambda a, t: change(a, '--output_dir', f'{t}/file'), "cannot write to directory '.*file'"),
-        (lambda a, t: change(a, '--train_file', f'{t}/no.tsv'), "--train_file '.*no.tsv': no such"),
-        (lambda a, t: change(a, '--train_file', str(t)), "--train_file '.*': is a directory"),
-        (
-            lambda a, t: [*a, '--only_inference', '--dev_file', f'{t}/no.tsv'],
-            "--dev_file '.*no.tsv': no such file",
-        ),
-        (lambda a, t: change(a, '--train_file', f'{t}/file'), 'empty'),
-        (lambda a, t: change(a, '--dev_file', f'{t}/file'), 'empty'),
-        (lambda a, t: change(a, '--dev_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
-        (lambda a, t: change(a, '--dev_file', f'{t}/label.tsv'), "line 2: unknown label 'so-so'"),
-        (lambda a, t: change(a, '--test_file', f'{t}/latin.tsv'), 'latin.tsv, line 2.*UTF-8'),
-        (lambda a, t: change(a, '--text_columns', 'sentence'), 'not the columns.*sentence.*--text'),
-        (lambda a, t: change(a, '--text_columns', 'a', 'b', 'c'), "text_columns 'a b c': give one"),
-        (
-            lambda a, t: [*change(a, '--text_columns', '1'), '--label_column', '0'],
-            "label_column 0 of .*'label' occurs in the first line only.*--header",
-        ),
-        (lambda a, t: [*change(a, '--text_columns', '1'), '--label_column='], '--label_column'),
-        (lambda a, t: [*a, '--regression'], 'not a number'),
-    ],
-)
-def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, edit, message):
-    (tmp_path / 'file').write_text('')
-    (tmp_path / 'latin.tsv').write_bytes('label\ttext\npos\tcaf\xe9\n'.encode('latin-1'))
-    (tmp_path / 'label.tsv').write_text('label\ttext\nso-so\tthe film\n')
-    (tmp_path / 'cut.params').write_bytes(b'\x12\x01' + bytes(6) + bytes(8) + b'\x05' + bytes(7))
-    argv = edit(arguments(data, tmp_path / 'out'), tmp_path)
-    assert run(script, argv) == 1
-    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
-    assert len(errors) == 1
-    assert re.search(message, errors[0]), errors[0]
-    assert not list((tmp_path / 'out').glob('*.params'))
 
 
 def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, capsys):

@@ -1,17 +1,16 @@
 """scripts/finetune_squad.py end to end, on a small random model and made-up questions."""
 
-import importlib.util
 import json
 import os
 import pathlib
-import random
-import re
 import subprocess
 import sys
 
-import mxnet as mx
 import numpy as np
 import pytest
+from contract import squad as arguments
+from script_runs import ROOT, SCRIPTS
+from toy_data import SPECIAL
 
 import export.export as export
 from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
@@ -19,69 +18,10 @@ from bert.tokenizer import BertSPTokenizer
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
-ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / 'scripts' / 'finetune_squad.py'
-
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-COLOURS = ['red', 'green', 'blue', 'black', 'white', 'grey']
-FILLERS = ['the', 'is', 'and', 'of', 'a', 'very', 'old', 'one', 'house']
+SCRIPT = SCRIPTS / 'finetune_squad.py'
+CASE = 'finetune_squad'
 SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=48']
 ANSWERS = ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
-
-
-@pytest.fixture(scope='module')
-def script():
-    spec = importlib.util.spec_from_file_location('finetune_squad', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def make_set(rng, count, name):
-    """Paragraphs with a colour, or in a third of them none, and questions after it."""
-    paragraphs = []
-    for number in range(count):
-        words = rng.choices(FILLERS, k=rng.randint(3, 30))
-        colour, answers = rng.choice(COLOURS).title(), []
-        if rng.random() < 0.67:
-            words.insert(rng.randrange(len(words) + 1), colour)
-            answers = [{'text': colour, 'answer_start': ' '.join(words).index(colour)}]
-        context = ' '.join(words) + '.'
-        entry = {'id': f'{name}{number}', 'question': 'What colour is it?'}
-        entry.update(answers=answers, is_impossible=not answers)
-        paragraphs.append({'context': context, 'qas': [entry]})
-    return {'version': 'v2.0', 'data': [{'title': name, 'paragraphs': paragraphs}]}
-
-
-def without_impossible(content):
-    content = json.loads(json.dumps(content))
-    for paragraph in content['data'][0]['paragraphs']:
-        paragraph['qas'] = [entry for entry in paragraph['qas'] if entry['answers']]
-    return content
-
-
-@pytest.fixture(scope='module')
-def data(tmp_path_factory):
-    """A folder with vocab.txt and train and dev sets of both versions."""
-    folder = tmp_path_factory.mktemp('data')
-    words = [*SPECIAL, *COLOURS, *FILLERS, 'what', 'colour', 'it', '.', '?']
-    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
-    rng = random.Random(1)
-    for name, count in (('train', 400), ('dev', 40)):
-        content = make_set(rng, count, name)
-        (folder / f'{name}-2.json').write_text(json.dumps(content))
-        (folder / f'{name}-1.json').write_text(json.dumps(without_impossible(content)))
-    return folder
-
-
-def arguments(data, output, *more, version=1):
-    files = ['--train_file', data / f'train-{version}.json']
-    files += ['--predict_file', data / f'dev-{version}.json']
-    model = ['--from_scratch', '--vocab_file', data / 'vocab.txt', *SIZE]
-    options = ['--batch_size', '16', '--lr', '5e-3', '--log_interval', '5', '--epochs', '4']
-    options += ['--max_seq_length', '40', '--doc_stride', '12', '--max_query_length', '10']
-    options += ['--version_2'] if version == 2 else []
-    return [*map(str, [*files, *model, *options, '--output_dir', output, *more])]
 
 
 def run(script, argv):
@@ -107,19 +47,9 @@ def read(folder, name):
     return json.loads((folder / name).read_text(encoding='utf-8'))
 
 
-@pytest.fixture(scope='module')
-def trained(script, data, tmp_path_factory):
-    """Output folder of a training on version 2.0."""
-    output = tmp_path_factory.mktemp('trained')
-    argv = arguments(data, output, '--epochs', '8', version=2)
-    assert run(script, argv) == 0
-    return output
-
-
-def test_training_learns_and_writes_its_files(trained, data):
+def test_results_and_files(trained, data):
     results = read(trained, 'results.json')
     dev = results['best']['dev']
-    assert dev['f1'] > 80  # always no answer: 35
     assert {'exact', 'total', 'HasAns_f1', 'NoAns_f1', 'best_f1', 'best_f1_thresh'} < set(dev)
     assert dev['best_f1'] >= dev['f1'] - 1e-9 and dev['total'] == 40
     assert results['predictions'] == ANSWERS and results['task'] == 'SQuAD 2.0'
@@ -131,7 +61,6 @@ def test_training_learns_and_writes_its_files(trained, data):
     assert len(os.listdir(trained / 'cache')) == 2
     log = (trained / 'log_squad.txt').read_text()
     assert 'loss=' in log and 'dev: exact' in log and 'train: 400 questions' in log
-    assert mx.image.imread(str(trained / 'curves.png')).asnumpy().std() > 0
 
 
 def test_answers_are_those_that_were_scored(trained, data):
@@ -243,46 +172,13 @@ def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path
     assert read(tmp_path / 'out', 'inference.json')['dev'] == {}
 
 
-def test_version_1_and_an_interrupted_training(script, data, tmp_path):
-    """Ctrl-C in another process, started in scripts/, and --resume ends bit-equal; MXNet's adam."""
-    more = ['--optimizer', 'adam', '--epochs', '2', '--accumulate', '2', '--batch_size', '8']
-    assert run(script, arguments(data, tmp_path / 'whole', *more)) == 0
-    results = read(tmp_path / 'whole', 'results.json')
+def test_version_1_with_mxnets_adam(toy):
+    results = read(toy.whole, 'results.json')
     dev = results['best']['dev']
     assert set(dev) == {'exact_match', 'f1', 'samples_per_second'} and dev['f1'] > 5
     assert results['predictions'] == ANSWERS[:2] and results['task'] == 'SQuAD 1.1'
     assert results['args']['epsilon'] == 1e-8
-    steps = results['training']['steps']
-
-    argv = arguments(data, tmp_path / 'broken', *more)
-    code = f"""
-import os, signal, sys, runpy
-from model_zoo.training import ProgressLogger
-on_step = ProgressLogger.on_step
-def interrupt(self, loop):
-    on_step(self, loop)
-    if loop.state.step == {steps - 5}:
-        os.kill(os.getpid(), signal.SIGINT)
-ProgressLogger.on_step = interrupt
-sys.argv = {['x', *map(str, argv)]!r}
-runpy.run_path('finetune_squad.py', run_name='__main__')
-"""
-    process = subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=SCRIPT.parent,
-        env=environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=300,
-    )
-    assert process.returncode == 130, process.stderr
-    assert f'step {steps - 5} of {steps} is saved' in process.stderr.splitlines()[-1]
-    assert run(script, [*argv, '--resume', '--doc_stride', '13']) == 1
-    assert run(script, [*argv, '--resume']) == 0
-    last = 'model_bert_squad_1.params'
-    assert_equal(tmp_path / 'whole' / last, tmp_path / 'broken' / last)
-    for name in ANSWERS[:2]:
-        assert read(tmp_path / 'whole', name) == read(tmp_path / 'broken', name)
+    assert (toy.whole / 'model_bert_squad_1.params').exists()
 
 
 def environment(**changes):
@@ -356,66 +252,6 @@ def test_two_workers_train_as_one(data, tmp_path):
     )
     for name in left:
         np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
-
-
-def change(argv, flag, *values):
-    place = argv.index(flag)
-    return [*argv[: place + 1], *values, *argv[place + 2 :]]
-
-
-@pytest.mark.parametrize(
-    ('edit', 'message'),
-    [
-        (lambda a, t: change(a, '--train_file', f'{t}/no.json'), "--train_file '.*': no such file"),
-        (lambda a, t: change(a, '--predict_file', f'{t}'), '--predict_file .*is a directory'),
-        (lambda a, t: change(a, '--train_file', f'{t}/text.json'), 'text.json is not JSON'),
-        (lambda a, t: change(a, '--train_file', f'{t}/empty.json'), "the field 'data' is missing"),
-        (lambda a, t: change(a, '--train_file', f'{t}/dev-2.json'), 'use --version_2'),
-        (lambda a, t: change(a, '--predict_file', f'{t}/dev-2.json'), 'no answer: use --version_2'),
-        (lambda a, t: change(a, '--train_file', f'{t}/shift.json'), 'not at its answer_start'),
-        (lambda a, t: change(a, '--predict_file', f'{t}/test.json'), "lack the field 'answers'"),
-        (lambda a, t: change(a, '--train_file', f'{t}/blank.json'), 'no paragraph with a word'),
-        (lambda a, t: change(a, '--max_seq_length', '49'), '--max_seq_length 49: the model takes'),
-        (lambda a, t: change(a, '--max_seq_length', '13'), 'max_seq_length 13: give more than'),
-        (lambda a, t: change(a, '--doc_stride', '0'), '--doc_stride 0: give 1'),
-        (lambda a, t: change(a, '--max_query_length', '0'), '--max_query_length 0: give 1'),
-        (lambda a, t: [*a, '--n_best_size', '0'], '--n_best_size 0: give 1'),
-        (lambda a, t: [*a, '--max_answer_length', '0'], '--max_answer_length 0: give 1'),
-        (lambda a, t: [*a, '--test_batch_size', '0'], '--dev_batch_size 0: give 1'),
-        (lambda a, t: [*a, '--gpu'], '--gpu 0'),
-        (lambda a, t: [*a, '--gpu', '1'], '--gpu 1'),
-        (lambda a, t: [*a, '--deploy'], '--deploy needs --only_'),
-        (lambda a, t: [*a, '--sentencepiece', f'{t}/x.model'], '--sentencepiece and --vocab_file'),
-        (
-            lambda a, t: ['--sentencepiece', f'{t}/x.model'],
-            '--sentencepiece: pretrained weights have a vocabulary of their own',
-        ),
-        (
-            lambda a, t: ['--sentencepiece', f'{t}/x.model', '--from_scratch'],
-            "--sentencepiece '.*x.model': no such file",
-        ),
-        (lambda a, t: ['--sentencepiece', f'{t}/v.txt'], 'ends in .model or .spiece'),
-        (lambda a, t: [*a, '--cache_dir', f'{t}/text.json'], 'cannot write to directory'),
-    ],
-)
-def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, edit, message):
-    content = (data / 'dev-2.json').read_text()
-    plain = (data / 'dev-1.json').read_text()
-    (tmp_path / 'dev-2.json').write_text(content)
-    (tmp_path / 'text.json').write_text('no JSON')
-    (tmp_path / 'empty.json').write_text('{}')
-    (tmp_path / 'shift.json').write_text(plain.replace('"answer_start": ', '"answer_start": 1'))
-    (tmp_path / 'test.json').write_text(re.sub(r', "answers": .*?\]', '', plain).replace(
-        ', "is_impossible": false', ''))  # fmt: skip
-    question = {'id': 'x', 'question': 'x', 'answers': [{'text': '\x01', 'answer_start': 0}]}
-    blank = {'data': [{'paragraphs': [{'context': '\x01', 'qas': [question]}]}]}
-    (tmp_path / 'blank.json').write_text(json.dumps(blank))
-    argv = edit(arguments(data, tmp_path / 'out'), tmp_path)
-    assert run(script, argv) == 1
-    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
-    assert len(errors) == 1
-    assert re.search(message, errors[0]), errors[0]
-    assert not list((tmp_path / 'out').glob('*.params'))
 
 
 def test_uncased_is_checked(script, trained, data, tmp_path, capsys):

@@ -1,0 +1,276 @@
+"""What all scripts that train keep to, as cases: a tiny task for each, and how it is begun."""
+
+import dataclasses
+import functools
+import os
+import signal
+from typing import Callable, Dict, Tuple
+
+import mxnet as mx
+import toy_data
+from script_runs import load_script, run
+
+__all__ = [
+    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'lm', 'squad',
+    'swag', 'tagging',
+]  # fmt: skip
+
+BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
+SIZES = {
+    'gpt': 'num_layers=1,units=32,num_heads=2,max_length=16,dropout=0',
+    'gpt2': 'num_layers=1,units=32,num_heads=2,max_length=16,dropout=0',
+    'transfo_xl': 'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16,'
+    'div_val=2,dropout=0',
+}
+
+
+def bert(data, size):
+    """Flags of a small new model."""
+    return ['--from_scratch', '--vocab_file', data / 'vocab.txt', *BERT[:-1], f'{BERT[-1]},{size}']
+
+
+def classifier(data, output, *more, task=None, test=True):
+    if task is None:
+        task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+        for name in ('train', 'dev', 'test') if test else ('train', 'dev'):
+            task += [f'--{name}_file', data / f'{name}.tsv']
+    options = ['--batch_size', '16', '--lr', '3e-3', '--max_len', '24', '--log_interval', '3']
+    argv = [*task, *bert(data, 'max_length=40'), *options, '--output_dir', output, *more]
+    return list(map(str, argv))
+
+
+def squad(data, output, *more, version=1):
+    files = ['--train_file', data / f'train-{version}.json']
+    files += ['--predict_file', data / f'dev-{version}.json']
+    options = ['--batch_size', '16', '--lr', '5e-3', '--log_interval', '5', '--epochs', '4']
+    options += ['--max_seq_length', '40', '--doc_stride', '12', '--max_query_length', '10']
+    options += ['--version_2'] if version == 2 else []
+    argv = [*files, *bert(data, 'max_length=48'), *options, '--output_dir', output, *more]
+    return list(map(str, argv))
+
+
+def swag(data, output, *more):
+    model = bert(data, 'max_length=40,dropout=0')
+    options = ['--learning_rate', '4e-3', '--train_batch_size', '16', '--max_seq_length', '32']
+    return ['--do_train', '--data_dir', data, *model, *options, '--output_dir', output, *more]
+
+
+def tagging(data, output, *more):
+    model = bert(data, 'max_length=64,dropout=0')
+    options = ['--learning-rate', '5e-3', '--batch-size', '16', '--seq-len', '24']
+    return ['--data_dir', data, *model, *options, '--output_dir', output, *more]
+
+
+def gpt(data, output, *more, evaluate=True):
+    model = ['--from_scratch', '--vocab_file', data / 'vocab.json', '--hparams',
+             'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0']  # fmt: skip
+    files = ['--train_dataset', data / 'train.csv']
+    if evaluate:
+        files += ['--do_eval', '--eval_dataset', data / 'eval.csv']
+    options = ['--learning_rate', '3e-3', '--log_interval', '5', '--num_train_epochs', '4',
+               '--lm_coef', '0.5']  # fmt: skip
+    return ['--do_train', *files, *model, *options, '--output_dir', output, *more]
+
+
+def lm(data, output, family, *more):
+    vocab = {
+        'gpt': ['--vocab_file', data],  # the folder
+        'gpt2': ['--learn_vocab', '290'],
+        'transfo_xl': ['--tgt_len', '8', '--mem_len', '8'],
+    }
+    texts = ['--train_file', data / 'train.txt', '--eval_file', data / 'eval.txt']
+    model = ['--family', family, '--from_scratch', '--hparams', SIZES[family], *vocab[family]]
+    options = ['--lr', '1e-2', '--batch_size', '4', '--log_interval', '10', '--epochs', '2']
+    return [*texts, *model, *options, '--output_dir', output, *more]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A script on a task that it learns.
+
+    Parameters
+    ----------
+    script : str
+    write : callable
+        ``write(folder)`` writes the data.
+    train : callable
+        ``train(data, output) -> list``: the arguments of a training that learns.
+    learnt : callable
+        Whether the results on the dev set, a dict, say so.
+    log : str
+        Name of the log file.
+    again : callable
+        As `train`, of a shorter training that is interrupted.
+    batch : int
+        Number of the batch in which that happens.
+    refused : callable
+        ``refused(data, folder) -> (flags, message)``: what contradicts the interrupted training.
+    accumulate : int
+        Batches in an update of that training.
+    process : bool
+        Whether it is a process of its own, which is started in scripts/.
+    args : dict
+        What its results say of its arguments.
+    extras : tuple of str
+        Optional libraries that it needs.
+    """
+
+    script: str
+    write: Callable
+    train: Callable
+    learnt: Callable
+    log: str
+    again: Callable
+    batch: int
+    refused: Callable
+    accumulate: int = 1
+    process: bool = False
+    args: Dict = dataclasses.field(default_factory=dict)
+    extras: Tuple[str, ...] = ()
+
+
+def other_situations(data, folder):
+    for name in ('train.csv', 'val.csv'):
+        (folder / name).write_bytes((data / 'val.csv').read_bytes())
+    return ['--train_file', folder / 'train.csv'], "train_file is '24 examples with checksum"
+
+
+def family(name):
+    """A case of train_lm.py; interrupted in the middle of an epoch."""
+    return Case(
+        'train_lm',
+        toy_data.write_texts,
+        lambda data, output: lm(data, output, name),
+        lambda dev: dev['perplexity'] < 10,
+        'log_lm.txt',
+        lambda data, output: lm(data, output, name, '--training_steps', 9),
+        5,
+        lambda data, folder: (['--lr', '1e-3'], '--lr is 0.001 and was 0.01'),
+    )
+
+
+CASES = {
+    'finetune_classifier': Case(
+        'finetune_classifier',
+        toy_data.write_reviews,
+        lambda data, output: classifier(data, output, '--tensorboard', output / 'events'),
+        lambda dev: dev['accuracy'] >= 0.9,  # the majority has 0.6
+        'log_custom.txt',
+        lambda data, output: classifier(data, output, test=False),
+        40,
+        lambda data, folder: (['--lr', '2e-2'], '--lr is 0.02 and was 0.003'),
+        process=True,
+        args={'lr': 3e-3},
+        extras=('tensorboard',),
+    ),
+    'finetune_squad': Case(
+        'finetune_squad',
+        toy_data.write_questions,
+        lambda data, output: squad(data, output, '--epochs', 8, version=2),
+        lambda dev: dev['f1'] > 80,  # always no answer: 35
+        'log_squad.txt',
+        lambda data, output: squad(
+            data, output, '--optimizer', 'adam', '--epochs', 2, '--accumulate', 2, '--batch_size', 8
+        ),
+        57,
+        lambda data, folder: (['--doc_stride', '13'], '--doc_stride is 13 and was 12'),
+        accumulate=2,
+        process=True,
+        args={'epsilon': 1e-8},
+    ),
+    'finetune_swag': Case(
+        'finetune_swag',
+        toy_data.write_situations,
+        lambda data, output: swag(data, output, '--do_eval', '--num_train_epochs', '4.0'),
+        lambda dev: dev['accuracy'] >= 0.9,
+        'log_swag.txt',
+        lambda data, output: swag(
+            data, output, '--epochs', 2, '--gradient_accumulation_steps', 2
+        ),
+        13,
+        other_situations,
+        accumulate=2,
+        args={'batch_size': 8, 'accumulate': 2},
+    ),
+    'finetune_tagging': Case(
+        'finetune_tagging',
+        toy_data.write_tagged,
+        lambda data, output: tagging(data, output, '--num-epochs', '3'),
+        lambda dev: dev['f1'] >= 0.95,
+        'log_tagging.txt',
+        lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
+        13,
+        lambda data, folder: (['--label_column', '1'], '--label_column is 1 and was -1'),
+        accumulate=2,
+        extras=('seqeval',),
+    ),
+    'finetune_gpt': Case(
+        'finetune_gpt',
+        toy_data.write_stories,
+        gpt,
+        lambda dev: dev['accuracy'] >= 0.9,
+        'log_story_cloze.txt',
+        lambda data, output: gpt(
+            data, output, '--n_valid', 120, '--batch_size', 4, '--epochs', 2, evaluate=False
+        ),
+        13,
+        lambda data, folder: (['--lm_coef', '0.9'], '--lm_coef is 0.9 and was 0.5'),
+    ),
+    **{f'train_lm {name}': family(name) for name in SIZES},
+}
+
+
+class Toy:
+    """A case at work; what it makes is made once.
+
+    Parameters
+    ----------
+    case : Case
+    folder : pathlib.Path
+        Empty; its own.
+    """
+
+    def __init__(self, case, folder):
+        self.case = case
+        self._folder = folder
+
+    @functools.cached_property
+    def script(self):
+        return load_script(self.case.script)
+
+    @functools.cached_property
+    def data(self):
+        return self._make('data', self.case.write)
+
+    @functools.cached_property
+    def trained(self):
+        """The output of a training that learns."""
+        return self._make('trained', lambda folder: self._run(self.case.train, folder))
+
+    @functools.cached_property
+    def whole(self):
+        """The output of the training that nobody interrupts."""
+        return self._make('whole', lambda folder: self._run(self.case.again, folder))
+
+    def _make(self, name, write):
+        folder = self._folder / name
+        folder.mkdir()
+        write(folder)
+        return folder
+
+    def _run(self, arguments, output):
+        assert run(self.script, *arguments(self.data, output)) == 0
+
+
+def interrupt(number):
+    """Have this process meet Ctrl-C in its `number`-th batch of training; ends with a call."""
+    backward, calls = mx.nd.NDArray.backward, []
+
+    def interrupting(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == number:
+            os.kill(os.getpid(), signal.SIGINT)
+        return backward(self, *args, **kwargs)
+
+    mx.nd.NDArray.backward = interrupting
+    return lambda: setattr(mx.nd.NDArray, 'backward', backward)

@@ -1,0 +1,155 @@
+"""The contract of all scripts: what each learns, writes, refuses and goes on with."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+from bad_input import BAD_INPUT
+from command_flags import command_names, main_of, parser_of
+from contract import CASES, interrupt
+from script_runs import ROOT, SCRIPTS, run
+
+from model_zoo.checkpoint import read_tensors
+
+
+@pytest.fixture(scope='module', params=CASES)
+def toy(toys, request):
+    return toys(request.param)
+
+
+def results_of(folder):
+    return json.loads((folder / 'results.json').read_text('utf-8'))
+
+
+def arrays(path):
+    return sorted((each.shape, each.tobytes()) for each in read_tensors(str(path))[0].values())
+
+
+def assert_equal(left, right):
+    left, right = (read_tensors(str(path))[0] for path in (left, right))
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+def test_learns_and_writes_its_files(toy):
+    folder, results = toy.trained, results_of(toy.trained)
+    best, training = results['best'], results['training']
+    assert toy.case.learnt(best['dev'])
+    assert best['epoch'] == training['best_epoch']
+    epochs = [record['epoch'] for record in training['epochs']]
+    assert epochs == list(range(1, len(epochs) + 1))
+    seconds = [record['train_seconds'] for record in training['epochs']]  # of each
+    assert sum(seconds) == pytest.approx(training['seconds'])
+    assert training['log'] and training['steps'] == training['epochs'][-1]['step']
+    assert mx.image.imread(str(folder / 'curves.png')).asnumpy().std() > 0
+    log = (folder / toy.case.log).read_text('utf-8')
+    assert 'loss=' in log and 'dev: ' in log
+    assert len(os.listdir(folder / 'checkpoints')) == min(2, len(epochs))
+    # Transformer-XL's folders have other names of parameters
+    assert arrays(folder / 'best_model' / 'model.params') == arrays(folder / best['parameters'])
+    # the last epochs' and the best one's
+    assert {int(path.stem.rpartition('_')[2]) + 1 for path in folder.glob('*.params')} == {
+        *epochs[-2:], best['epoch']
+    }  # fmt: skip
+    assert (folder / 'best_model' / 'config.json').exists()
+    for name in results.get('predictions', ()):
+        assert (folder / name).stat().st_size > 0
+
+
+def stop(toy, argv, capsys):
+    """Run a training that is interrupted; returns its exit status and what it says last."""
+    if not toy.case.process:
+        undo = interrupt(toy.case.batch)
+        try:
+            return run(toy.script, *argv), capsys.readouterr().err
+        finally:
+            undo()
+    code = f"""
+import runpy, sys
+sys.path[:0] = {[str(ROOT / 'tests'), str(ROOT / 'tests' / 'scripts')]!r}
+import contract
+contract.interrupt({toy.case.batch})
+sys.argv = {['x', *map(str, argv)]!r}
+runpy.run_path('{toy.case.script}.py', run_name='__main__')
+"""
+    process = subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=SCRIPTS,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+    return process.returncode, process.stderr
+
+
+def comparable(results):
+    """What two runs of a training have in common."""
+    best = {name: value for name, value in results['best'].items() if name != 'dev'}
+    dev = {k: v for k, v in results['best']['dev'].items() if not k.endswith('_per_second')}
+    return best, dev, [epoch['score'] for epoch in results['training']['epochs']]
+
+
+def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
+    whole, broken = toy.whole, tmp_path / 'broken'
+    expected = results_of(whole)
+    assert expected['args'].items() >= toy.case.args.items()
+    argv = toy.case.again(toy.data, broken)
+    status, said = stop(toy, argv, capsys)
+    assert status == 130 and 'Traceback' not in said
+    step = -(-toy.case.batch // toy.case.accumulate)
+    last = said.splitlines()[-1]
+    assert last.startswith(
+        f'interrupted: step {step} of {expected["training"]["steps"]} is saved in '
+    )
+    assert '--resume' in last
+    assert list((broken / 'checkpoints').glob(f'step-{step:08}-epoch-*-batch-*'))
+
+    folder = tmp_path / 'other'
+    folder.mkdir()
+    flags, message = toy.case.refused(toy.data, folder)
+    assert run(toy.script, *argv, '--resume', *flags) == 1
+    assert message in capsys.readouterr().err
+
+    assert run(toy.script, *argv, '--resume') == 0
+    for path in (*whole.glob('*.params'), whole / 'best_model' / 'model.params'):
+        assert_equal(path, broken / path.relative_to(whole))
+    assert comparable(results_of(broken)) == comparable(expected)
+    for name in expected.get('predictions', ()):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ('name', 'number'), [(name, n) for name in BAD_INPUT for n in range(len(BAD_INPUT[name].rows))]
+)
+def test_bad_input_is_one_clear_line(toys, tmp_path, capsys, name, number):
+    case = BAD_INPUT[name]
+    toy = toys(case.toy)
+    edit, message = case.rows[number]
+    argv = case.arguments(toy.data, tmp_path, edit)
+    assert run(toy.script, *argv) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
+    assert len(lines) == 1
+    assert re.search(message, lines[0]), lines[0]
+    assert not list((tmp_path / 'out').glob('*.params'))
+
+
+COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_help_names_the_defaults(name):
+    parser = parser_of(main_of(name, ROOT))
+    text = ' '.join(parser.format_help().split())
+    for action in parser._actions:
+        if action.help and action.default not in (None, False, '==SUPPRESS==', []):
+            shown = action.default
+            if isinstance(shown, (list, tuple)):
+                shown = shown[0]
+            assert action.option_strings[0] in text and str(shown) in text, action.dest
