@@ -113,6 +113,8 @@ class Case:
         What its results say of its arguments.
     extras : tuple of str
         Optional libraries that it needs.
+    translated : bool
+        Whether the parameters of a folder have other names and forms than the block's.
     """
 
     script: str
@@ -127,6 +129,7 @@ class Case:
     process: bool = False
     args: Dict = dataclasses.field(default_factory=dict)
     extras: Tuple[str, ...] = ()
+    translated: bool = False
 
 
 def other_situations(data, folder):
@@ -146,6 +149,7 @@ def family(name):
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
         lambda data, folder: (['--lr', '1e-3'], '--lr is 0.001 and was 0.01'),
+        translated=name == 'transfo_xl',
     )
 
 

@@ -26,10 +26,6 @@ def results_of(folder):
     return json.loads((folder / 'results.json').read_text('utf-8'))
 
 
-def arrays(path):
-    return sorted((each.shape, each.tobytes()) for each in read_tensors(str(path))[0].values())
-
-
 def assert_equal(left, right):
     left, right = (read_tensors(str(path))[0] for path in (left, right))
     assert left.keys() == right.keys()
@@ -51,8 +47,8 @@ def test_learns_and_writes_its_files(toy):
     log = (folder / toy.case.log).read_text('utf-8')
     assert 'loss=' in log and 'dev: ' in log
     assert len(os.listdir(folder / 'checkpoints')) == min(2, len(epochs))
-    # Transformer-XL's folders have other names of parameters
-    assert arrays(folder / 'best_model' / 'model.params') == arrays(folder / best['parameters'])
+    if not toy.case.translated:
+        assert_equal(folder / 'best_model' / 'model.params', folder / best['parameters'])
     # the last epochs' and the best one's
     assert {int(path.stem.rpartition('_')[2]) + 1 for path in folder.glob('*.params')} == {
         *epochs[-2:], best['epoch']

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from contract import squad as arguments
+from halves import HALVES
 from script_runs import ROOT, SCRIPTS
 from toy_data import SPECIAL
 
@@ -114,7 +115,7 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
     assert BertForQuestionAnswering.from_pretrained(str(trained / 'best_model'))
 
 
-@pytest.mark.parametrize('dtype', ['float16', 'bfloat16'])
+@pytest.mark.parametrize('dtype', HALVES)
 def test_precisions(script, trained, data, tmp_path, dtype):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--dtype', dtype)
     assert run(script, argv) == 0
