@@ -33,7 +33,9 @@ class _Words(Pieces):
 
     def __init__(self, owner, text):
         self._owner, self._text = owner, text
-        self.ids = [owner.get_idx(word) for word in owner.tokenize(text)]
+
+    def ids(self):
+        return [self._owner.get_idx(word) for word in self.tokens()]
 
     def tokens(self):
         return self._owner.tokenize(self._text)
@@ -41,7 +43,7 @@ class _Words(Pieces):
     words = tokens
 
     def numbers(self):
-        return range(len(self.ids))
+        return list(range(len(self.tokens())))
 
     def offsets(self):
         return self._owner._spans(checked(self._text))

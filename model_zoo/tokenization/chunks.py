@@ -42,7 +42,9 @@ class _ChunkedPieces(Pieces):
 
     def __init__(self, owner, text, chunks):
         self._owner, self._text, self._chunks = owner, text, chunks
-        self.ids = [i for chunk in chunks for i in chunk.ids]
+
+    def ids(self):
+        return [i for chunk in self._chunks for i in chunk.ids]
 
     def tokens(self):
         return [token for chunk in self._chunks for token in chunk.tokens]

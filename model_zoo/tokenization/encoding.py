@@ -67,9 +67,13 @@ class Frame(NamedTuple):
 
 
 class Pieces:
-    """One text's pieces without special tokens: `ids`, and methods for what is rarely asked for."""
+    """One text's pieces without special tokens; each method makes its list anew."""
 
-    __slots__ = ('ids',)
+    __slots__ = ()
+
+    def ids(self):
+        """List of int."""
+        raise NotImplementedError
 
     def tokens(self):
         """List of str, one an id."""
@@ -116,10 +120,13 @@ class Encoding(list):
 
     __slots__ = ('_frame', '_lengths', '_parts', 'truncated')
 
-    def __init__(self, frame, parts, lengths, truncated):
+    def __init__(self, frame, parts, ids, lengths):
         self._frame, self._parts, self._lengths = frame, parts, lengths
-        self.truncated = truncated
-        super().__init__(frame.put_around([part.ids for part in parts], lengths, frame.ids))
+        self.truncated = sum(map(len, ids)) - sum(lengths)
+        super().__init__(frame.ids[0])
+        for part, length, gap in zip(ids, lengths, frame.ids[1:]):
+            self += part if len(part) == length else part[:length]
+            self += gap
 
     @property
     def valid_length(self):

@@ -35,7 +35,10 @@ class _RustPieces(Pieces):
     __slots__ = ('_encoding', '_text')
 
     def __init__(self, text, encoding):
-        self._text, self._encoding, self.ids = text, encoding, encoding.ids
+        self._text, self._encoding = text, encoding
+
+    def ids(self):
+        return self._encoding.ids
 
     def tokens(self):
         return self._encoding.tokens

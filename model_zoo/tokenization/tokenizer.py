@@ -433,13 +433,14 @@ eos_token_id : int or None
         rows = []
         for number in range(len(texts)):
             parts = pieces[number :: len(texts)]
-            frame = frames[len(parts) - 1 if parts[-1].ids else 0]
-            lengths = sizes = [len(part.ids) for part in parts]
+            ids = [part.ids() for part in parts]
+            frame = frames[len(ids) - 1 if ids[-1] else 0]
+            lengths = list(map(len, ids))
             if max_length is not None:
-                lengths = _cut(sizes, max_length - frame.size)
+                lengths = _cut(lengths, max_length - frame.size)
                 if not lengths[-1]:
                     frame = frames[0]
-            rows.append(Encoding(frame, parts, lengths, sum(sizes) - sum(lengths)))
+            rows.append(Encoding(frame, parts, ids, lengths))
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
         return rows
