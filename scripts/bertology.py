@@ -17,31 +17,24 @@ same command with ``--resume`` doesn't repeat what was measured, and one without
 that waits in ``results.json.part``.
 """
 
-import json
 import logging
 import os
 import sys
-import time
-from typing import NamedTuple
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-import mxnet as mx
 import numpy as np
 
 from bert import BertForSequenceClassification
 from gpt import OpenAIGPTLMHeadModel
-from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
-from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.analysis import (
+    ClassifierSubject,
+    HeadStudy,
+    LanguageModelSubject,
     attention_of,
-    heads_left,
-    heads_to_prune,
-    mask_heads,
-    measure_heads,
-    normalize_importance,
     plot_attention,
     plot_heads,
+    rank_heads,
 )
 from model_zoo.app import (
     ModelChoice,
@@ -60,10 +53,9 @@ from model_zoo.app import (
     write_results,
 )
 from model_zoo.batches import BucketedLoader
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import InputError
 from model_zoo.tasks.classification import (
     ClassifierFeatures,
-    compute_metrics,
     get_task,
     list_tasks,
     read_examples,
@@ -71,7 +63,6 @@ from model_zoo.tasks.classification import (
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.lines import read_text
-from model_zoo.util.progress import progress
 
 logger = logging.getLogger('bertology')
 
@@ -85,20 +76,10 @@ OF_BERT = 'task_name', 'data_dir', 'max_seq_length'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
-class Family(NamedTuple):
-    """What the script needs to know of a family of language models."""
-
-    head: type
-    tokenizer: type
-
-
-LANGUAGE_MODELS = {
-    'gpt': Family(OpenAIGPTLMHeadModel, OpenAIGPTTokenizer),
-    'gpt2': Family(GPT2LMHeadModel, GPT2Tokenizer),
-}
+LANGUAGE_MODELS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}
 CONFIG_CLASSES = {
     'bert': BertForSequenceClassification.config_class,
-    **{name: family.head.config_class for name, family in LANGUAGE_MODELS.items()},
+    **{name: head.config_class for name, head in LANGUAGE_MODELS.items()},
 }
 
 
@@ -179,134 +160,56 @@ def find_family(args):
         raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
 
 
-class Classification:
-    """BERT on the dev set of a task."""
+def build_classifier(args, ctx):
+    """BERT on the dev set of a task, and what describes the data in the job."""
+    task = get_task(args.task_name)
+    choice = ModelChoice(args)
+    check_labels(task, args.model)
+    model, tokenizer = make_task_model(
+        args, choice, BertForSequenceClassification, ctx, trains=False,
+        num_labels=task.num_labels,
+    )  # fmt: skip
+    segment = task.dev_segments[0]
+    examples = read_examples(task, args.data_dir, segment)[: args.data_subset]
+    features = ClassifierFeatures(tokenizer, task, args.max_seq_length)(examples)
+    labels = np.array([feature.label for feature in features])
+    loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
+    subject = ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
+    logger.info('%s, %s: %d examples', task.name, segment, len(examples))
+    inputs = [np.array([each.input_ids, each.token_types]) for each in features]
+    return subject, describe(len(examples), 'examples', [*inputs, labels])
 
-    def __init__(self, args, ctx):
-        self._ctx, self._max_len = ctx, args.max_seq_length
-        self._task = task = get_task(args.task_name)
-        self.name = task.name
-        choice = ModelChoice(args)
-        check_labels(task, args.model)
-        self.model, self.tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, ctx, trains=False,
-            num_labels=task.num_labels,
-        )  # fmt: skip
-        self.metric = args.metric_name or task.primary_metric
-        if self.metric not in task.metrics:
-            raise UnknownNameError.of(f'--metric_name of {task.name}', self.metric, task.metrics)
-        examples = read_examples(task, args.data_dir, task.dev_segments[0])[: args.data_subset]
-        features = ClassifierFeatures(self.tokenizer, task, self._max_len)(examples)
-        self._labels = np.array([feature.label for feature in features])
-        inputs = [np.array([each.input_ids, each.token_types]) for each in features]
-        self.data = describe(len(examples), 'examples', [*inputs, self._labels])
-        self.loader = BucketedLoader(
-            features, args.batch_size, pad_val=self.tokenizer.pad_token_id, ctx=ctx
+
+def build_language_model(args, ctx):
+    """OpenAI GPT or GPT-2 on a text, and what describes the data in the job."""
+    head = LANGUAGE_MODELS[args.family]
+    model, tokenizer = ModelChoice(args).build(head, ctx)
+    if args.block_size is None:
+        args.block_size = min(128, model.context_length)
+    size = args.block_size
+    if not 2 <= size <= model.context_length:
+        raise InputError(
+            f'--block_size {size}: give 2 to {model.context_length}, the tokens that the model '
+            'takes'
         )
-        logger.info('%s, %s: %d examples', task.name, task.dev_segments[0], len(examples))
-
-    def predict(self, batch, head_mask=None):
-        return self.model(*batch.inputs, head_mask=head_mask)
-
-    def forward(self, batch, head_mask):
-        scores, attentions = self.predict(batch, head_mask)
-        if self._task.regression:
-            losses = (scores.reshape((-1,)) - batch.labels) ** 2
-        else:
-            losses = -mx.nd.pick(mx.nd.log_softmax(scores), batch.labels)
-        return losses.sum(), attentions, (batch.indices, scores)
-
-    def scores(self, outputs):
-        """The task's metrics, by name, of the outputs of `forward`."""
-        rows = np.concatenate([scores.asnumpy() for _, scores in outputs])
-        order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
-        return dict(compute_metrics(self._task, self._labels, rows[order]))
-
-    def baseline(self):
-        """The task's metrics, by name, of always giving the commonest label, or the mean grade."""
-        if self._task.regression:
-            guess = np.mean(self._labels)
-        else:
-            guess = np.bincount(self._labels).argmax()
-        return dict(compute_metrics(self._task, self._labels, np.full_like(self._labels, guess)))
-
-    def encode(self, sentences):
-        """The model's inputs for a sentence or two, and its tokens."""
-        encoded = self.tokenizer.encode(*sentences, max_length=self._max_len)
-        inputs = encoded.input_ids, encoded.token_types
-        return [self._row(array) for array in inputs], encoded.tokens
-
-    def _row(self, ids):
-        return mx.nd.array([ids], ctx=self._ctx, dtype='int32')
+    tokens = tokenizer.encode(read_text(args.eval_file))
+    if args.data_subset is not None:
+        tokens = tokens[: args.data_subset * (size - 1) + 1]
+    loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
+    name = os.path.basename(args.eval_file)
+    subject = LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
+    logger.info('%s: %d tokens', args.eval_file, len(tokens))
+    return subject, describe(len(tokens), 'tokens', [np.array(tokens)])
 
 
-class LanguageModel:
-    """OpenAI GPT or GPT-2 on a text."""
-
-    metric = 'likelihood'
-
-    def __init__(self, args, ctx):
-        self._ctx, family = ctx, LANGUAGE_MODELS[args.family]
-        self.name = os.path.basename(args.eval_file)
-        self.model, self.tokenizer = ModelChoice(args).build(family.head, ctx)
-        longest = self.model.context_length
-        if args.block_size is None:
-            args.block_size = min(128, longest)
-        size = args.block_size
-        if not 2 <= size <= longest:
-            raise InputError(f'--block_size {size}: give 2 to {longest}, the tokens that the model '
-                             'takes')  # fmt: skip
-        if args.metric_name not in (None, self.metric):
-            raise UnknownNameError.of('--metric_name of a text', args.metric_name, [self.metric])
-        tokens = self.tokenizer.encode(read_text(args.eval_file))
-        if args.data_subset is not None:
-            tokens = tokens[: args.data_subset * (size - 1) + 1]
-        self.data = describe(len(tokens), 'tokens', [np.array(tokens)])
-        self.loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
-        logger.info('%s: %d tokens', args.eval_file, len(tokens))
-
-    def predict(self, batch, head_mask=None):
-        return self.model(
-            batch.words,
-            valid_length=batch.valid_length,
-            lm_labels=batch.words,
-            head_mask=head_mask,
-        )
-
-    def forward(self, batch, head_mask):
-        loss, attentions = self.predict(batch, head_mask)
-        loss = loss * batch.count
-        return loss, attentions, (batch.count, loss)
-
-    def scores(self, outputs):
-        """Perplexity and its inverse, of the outputs of `forward`."""
-        counts, losses = zip(*outputs)
-        loss = sum(float(loss.asscalar()) for loss in losses) / sum(counts)
-        return {'likelihood': float(np.exp(-loss)), 'perplexity': float(np.exp(loss))}
-
-    def baseline(self):
-        """None: a text has no labels to guess."""
-
-    def encode(self, sentences):
-        """The model's inputs for a sentence, and its tokens as the vocabulary has them."""
-        ids = self.tokenizer.encode(sentences[0])
-        if not 0 < len(ids) <= self.model.context_length:
-            raise InputError(
-                f'--sentence has {len(ids)} tokens: the model takes 1 to '
-                f'{self.model.context_length}'
-            )
-        words = mx.nd.array([ids], ctx=self._ctx, dtype='int32')
-        return [words], self.tokenizer.convert_ids_to_tokens(ids)
-
-
-def draw_attention(args, task):
+def draw_attention(args, folder, task, ctx):
     """Write a picture for each layer; returns what of it goes to results.json."""
-    inputs, tokens = task.encode(args.sentence)
+    inputs, tokens = task.encode(args.sentence, args.max_seq_length, ctx)
     names = []
     for layer, attention in enumerate(attention_of(task.model, *inputs)):
         names.append(f'attention_{layer}.png')
         plot_attention(
-            os.path.join(args.output_dir, names[-1]),
+            folder.file(names[-1]),
             attention[0],
             tokens,
             [f'head {head}' for head in task.model.config.kept_heads(layer)],
@@ -320,116 +223,14 @@ def nested(values, kind=float):
     return [[None if np.isnan(value) else kind(value) for value in row] for row in values]
 
 
-def ranks(importance):
-    """Ranks of the heads: 0 is the most important one, NaN isn't there."""
-    order = np.argsort(np.where(np.isnan(importance), np.inf, -importance), axis=None)
-    result = np.empty(importance.size)
-    result[order] = np.arange(importance.size)
-    return np.where(np.isnan(importance), np.nan, result.reshape(importance.shape))
-
-
-class Study:
-    """Measures a model's heads as the flags ask, again and again.
-
-    What was measured is added to `partial`. What an earlier run has measured comes from there: it
-    was the same, since what is measured next only depends on what was found.
-    """
-
-    def __init__(self, args, task, partial, guard):
-        self._task, self._partial, self._guard = task, partial, guard
-        self._earlier = [json.loads(record) for record in partial]
-        self._normal = {
-            'by_layer': not args.dont_normalize_importance_by_layer,
-            'overall': not args.dont_normalize_global_importance,
-        }
-
-    def measure(self, mask=None, title='heads'):
-        """Scores by name, normalized importance, and entropy."""
-        if self._earlier:
-            scores, importance, entropy = self._earlier.pop(0)
-            return scores, np.array(importance), np.array(entropy)
-        task = self._task
-        found = measure_heads(task.model, task.forward, task.loader, mask, title, self._guard)
-        scores = task.scores(found.outputs)
-        importance = normalize_importance(found.importance, **self._normal)
-        measured = scores, importance.tolist(), found.entropy.tolist()
-        self._partial.append(json.dumps(measured).encode())
-        return scores, importance, found.entropy
-
-    def facts(self, scores):
-        """What is compared before and after pruning."""
-        task = self._task
-        parameters = task.model.collect_params().values()
-        speed = sequences_per_second(task, self._guard)
-        count = int(sum(np.prod(parameter.shape) for parameter in parameters))
-        logger.info(
-            '%s, %d parameters, %.1f sequences/s',
-            ', '.join(f'{name} {value:.4f}' for name, value in scores.items()),
-            count,
-            speed,
-        )
-        return {
-            **scores,
-            'heads': int(heads_left(task.model.config).sum()),
-            'parameters': count,
-            'sequences_per_second': speed,
-        }
-
-
-def sequences_per_second(task, guard):
-    """Speed of prediction over the data.
-
-    The best of three rounds: the first builds what is built once, and others may use the machine.
-    """
-    speeds = []
-    for _ in range(3):
-        started, count = time.perf_counter(), 0
-        for batch in progress(task.loader, 'batches', 'speed'):
-            guard.check()
-            task.predict(batch).wait_to_read()
-            count += batch.valid_length.shape[0]
-        speeds.append(count / (time.perf_counter() - started))
-    return max(speeds)
-
-
-def prune(args, task, study, scores, importance):
+def prune(args, folder, task, study, scores, importance):
     """Mask heads and prune them; returns what of it goes to results.json."""
-    config = task.model.config
-
-    def measure(mask):
-        scores, importance, _ = study.measure(mask, 'masking')
-        return scores[task.metric], importance
-
-    mask, steps = mask_heads(
-        measure,
-        heads_left(config),
-        scores[task.metric],
-        importance,
-        args.masking_threshold,
-        args.masking_amount,
-    )
-    masked, _, _ = study.measure(mask, 'masked')
-    logger.info('before pruning:')
-    before = study.facts(scores)
-    pruned = heads_to_prune(mask, config)
-    task.model.prune_heads(pruned)
-    logger.info('after pruning:')
-    after = study.facts(study.measure(title='pruned')[0])
-    folder = os.path.join(args.output_dir, 'pruned_model')
-    task.model.save_pretrained(folder, task.tokenizer)
-    logger.info('%d of %d heads are left; the model is in %s', after['heads'], before['heads'],
-                folder)  # fmt: skip
-    return {
-        'metric': task.metric,
-        'steps': [step._asdict() for step in steps],
-        'head_mask': mask.astype(int).tolist(),
-        'pruned_heads': pruned,
-        'before': before,
-        'masked': masked,
-        'after': after,
-        'speedup': after['sequences_per_second'] / before['sequences_per_second'],
-        'model': 'pruned_model',
-    }
+    found = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
+    path = folder.file('pruned_model')
+    task.model.save_pretrained(path, task.tokenizer)
+    left, all_heads = found['after']['heads'], found['before']['heads']
+    logger.info('%d of %d heads are left; the model is in %s', left, all_heads, path)
+    return {**found, 'model': 'pruned_model'}
 
 
 def compare_with_baseline(args, task, scores, results):
@@ -464,23 +265,28 @@ def main(argv=None):
     find_family(args)
     ctx = cli.get_ctx(args.gpu)
     folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
-    task = (Classification if args.family == 'bert' else LanguageModel)(args, ctx)
-    job = job_of(args, FREE, model=describe_model(task.model), data=task.data)
+    task, data = (build_classifier if args.family == 'bert' else build_language_model)(args, ctx)
+    job = job_of(args, FREE, model=describe_model(task.model), data=data)
     partial = PartialOutput(folder.file('results.json'), job, args.resume)
     if partial.is_complete():
         return
     with partial, InterruptGuard() as guard:
-        results = {'attention': draw_attention(args, task)} if args.sentence else {}
-        study = Study(args, task, partial, guard)
+        results = {'attention': draw_attention(args, folder, task, ctx)} if args.sentence else {}
+        study = HeadStudy(
+            task,
+            partial,
+            guard,
+            by_layer=not args.dont_normalize_importance_by_layer,
+            overall=not args.dont_normalize_global_importance,
+        )
         scores, importance, entropy = study.measure()
         for name, values in (('entropy', entropy), ('importance', importance)):
-            path = os.path.join(args.output_dir, f'{name}.png')
-            plot_heads(path, values, f'{name}, {task.name}', name)
+            plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
         results.update(
             scores=scores,
             entropy=nested(entropy),
             importance=nested(importance),
-            ranks=nested(ranks(importance), int),
+            ranks=nested(rank_heads(importance), int),
         )
         logger.info('scores: %s', scores)
         compare_with_baseline(args, task, scores, results)
@@ -488,7 +294,7 @@ def main(argv=None):
             write_results(partial.path, vars(args), **results)
             if not scores[task.metric] > 0:  # which prune refuses, and would again
                 partial.remove()
-            results['pruning'] = prune(args, task, study, scores, importance)
+            results['pruning'] = prune(args, folder, task, study, scores, importance)
         write_results(partial.path, vars(args), **results, job=job)  # the job says: complete
         partial.remove()
 

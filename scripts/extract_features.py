@@ -23,19 +23,13 @@ there.
 """
 
 import argparse
-import array
-import itertools
-import json
 import logging
 import os
 import sys
 import time
-import zipfile
 import zlib
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-import mxnet as mx
-import numpy as np
 
 from bert import BertModel
 from model_zoo.app import (
@@ -52,17 +46,13 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.opening import open_model
-from model_zoo.tokenization.encoding import pad_rows
+from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLines
 from model_zoo.training.interrupt import InterruptGuard
-from model_zoo.util.files import atomic_write
 from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
 
 logger = logging.getLogger('extract_features')
 
-SEPARATOR = ' ||| '
-POOL = 4  # batches whose lines are sorted by length together: their vectors are in memory at once
-CHUNK = 65536  # tokens written at once
 OTHER_MODEL = (
     'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
     'hparams',
@@ -162,12 +152,6 @@ def check_model(args, model):
     check_length(args, 'max_seq_length', model)
 
 
-def split(line):
-    """The texts of a line, the second of which may be empty."""
-    text, separator, pair = line.strip().rpartition(SEPARATOR)
-    return (text, pair) if separator else (pair, '')
-
-
 def describe_input(path):
     """Number of lines, all of which can be read, and a checksum of them.
 
@@ -201,112 +185,6 @@ def describe_job(args, lines, model, tokenizer):
     )
 
 
-def extract(args, model, tokenizer, lines, ctx, done=0, guard=None):
-    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
-
-    The first lines, those that are `done`, have None for vectors. All are batched as if nothing was
-    done, since the rounding of the vectors depends on the batch.
-    """
-    lines, first = iter(lines), 0
-    for pool in iter(lambda: list(itertools.islice(lines, POOL * args.batch_size)), []):
-        texts, pairs = zip(*map(split, pool))
-        encoded = tokenizer.encode_batch(
-            list(texts), list(pairs), max_length=args.max_seq_length, pad=False
-        )
-        vectors = [None] * len(pool)
-        if done < first + len(pool):
-            fill(args, model, tokenizer, pool, encoded, vectors, ctx, guard)
-        for place in range(min(done - first, len(pool))):
-            vectors[place] = None
-        yield from zip(encoded.rows, vectors)
-        first += len(pool)
-
-
-def fill(args, model, tokenizer, pool, encoded, vectors, ctx, guard):
-    """Set the vectors of a pool of lines."""
-    order = np.argsort(-encoded.valid_length, kind='stable')
-    for start in range(0, len(pool), args.batch_size):
-        if guard is not None:
-            guard.check()
-        rows = order[start : start + args.batch_size]
-        words = pad_rows([encoded.input_ids[row] for row in rows], tokenizer.pad_token_id)
-        types = pad_rows([encoded.token_types[row] for row in rows])
-        states = model(
-            mx.nd.array(words, ctx, 'int32'),
-            mx.nd.array(types, ctx, 'int32'),
-            mx.nd.array(encoded.valid_length[rows], ctx, 'float32'),
-        )
-        chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
-        for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
-            vectors[row] = vector[: encoded.valid_length[row]]
-            if not np.isfinite(vectors[row]).all():
-                raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
-
-
-class JsonLines:
-    """Google's form: the records are lines of JSON, and the output is the records."""
-
-    def __init__(self, layers, units, vocab):
-        self._layers = layers
-
-    def record(self, number, encoding, vectors):
-        values = np.round(vectors.astype(np.float64), 6).tolist()
-        features = [
-            {
-                'token': token,
-                'layers': [
-                    {'index': index, 'values': each} for index, each in zip(self._layers, row)
-                ],
-            }
-            for token, row in zip(encoding.tokens, values)
-        ]
-        return (json.dumps({'linex_index': number, 'features': features}) + '\n').encode()
-
-    def finish(self, partial):
-        partial.publish()
-
-
-class Arrays:
-    """An .npz. A record has the tokens' numbers, int32, and their vectors, float32."""
-
-    def __init__(self, layers, units, vocab):
-        self._layers, self._tokens = layers, vocab.idx_to_token
-        self._shape = len(layers), units
-
-    def record(self, number, encoding, vectors):
-        return encoding.input_ids.astype('<i4').tobytes() + vectors.astype('<f4').tobytes()
-
-    def finish(self, partial):
-        # an array in a file begins with its size
-        counts = partial.sizes // (4 + 4 * int(np.prod(self._shape)))
-        bounds = np.array([0, *np.cumsum(counts)], '<i8')
-        ids = array.array('i')
-        for count, record in zip(counts, partial):
-            ids.extend(np.frombuffer(record, '<i4', count).tolist())
-        width = max(len(self._tokens[number]) for number in set(ids))
-        names = (
-            np.array([self._tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
-            for start in range(0, len(ids), CHUNK)
-        )
-        values = (record[4 * count :] for count, record in zip(counts, partial))
-        layers = np.array(self._layers, '<i4')
-        with atomic_write(partial.path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-            write_array(archive, 'layers', '<i4', layers.shape, [layers])
-            write_array(archive, 'bounds', '<i8', bounds.shape, [bounds])
-            write_array(archive, 'tokens', f'<U{width}', (len(ids),), names)
-            write_array(archive, 'values', '<f4', (len(ids), *self._shape), values)
-
-
-def write_array(archive, name, dtype, shape, parts):
-    """Add an array to an .npz from the bytes of its parts."""
-    header = {'descr': dtype, 'fortran_order': False, 'shape': shape}
-    entry = zipfile.ZipInfo(f'{name}.npy')  # with a date of its own: the same at any time
-    with archive.open(entry, 'w', force_zip64=True) as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            file.write(bytes(part))
-
-
 def keep(results, output, partial, guard):
     """Add the lines that aren't done yet; returns how many tokens, and cut lines, all have."""
     tokens, cut = 0, 0
@@ -331,6 +209,9 @@ def main(argv=None):
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     check_model(args, model)
+    extractor = FeatureExtractor(
+        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
+    )
     form = Arrays if args.output_file.endswith('.npz') else JsonLines
     output = form(args.layers, model.config.hidden_size, tokenizer.vocab)
     job = describe_job(args, described, model, tokenizer)
@@ -342,7 +223,7 @@ def main(argv=None):
     started = time.perf_counter()
     with partial, InterruptGuard() as guard:
         done = partial.count
-        results = extract(args, model, tokenizer, lines, ctx, done, guard)
+        results = extractor.extract(lines, done, guard)
         results = progress(results, 'lines', total=count, leave=True)
         tokens, cut = keep(results, output, partial, guard)
         output.finish(partial)

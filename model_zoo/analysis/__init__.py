@@ -8,9 +8,14 @@
 from .heads import HeadMeasures, attention_of, measure_heads, normalize_importance
 from .masking import MaskingStep, heads_left, heads_to_prune, mask_heads
 from .pictures import plot_attention, plot_heads
+from .study import HeadStudy, rank_heads
+from .subjects import ClassifierSubject, LanguageModelSubject
 
 __all__ = [
+    'ClassifierSubject',
     'HeadMeasures',
+    'HeadStudy',
+    'LanguageModelSubject',
     'MaskingStep',
     'attention_of',
     'heads_left',
@@ -20,4 +25,5 @@ __all__ = [
     'normalize_importance',
     'plot_attention',
     'plot_heads',
+    'rank_heads',
 ]

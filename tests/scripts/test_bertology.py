@@ -15,6 +15,7 @@ from script_runs import SCRIPTS, load_script, run, start
 from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
+from model_zoo.analysis import study
 from model_zoo.app import cli
 from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.util import progress
@@ -178,16 +179,16 @@ def masking(bert):
     return [*argv, '--try_masking', '--masking_threshold', 0.7]
 
 
-def count_measurements(script, monkeypatch, before=lambda number: None):
+def count_measurements(monkeypatch, before=lambda number: None):
     """A list that gets the title of each measurement; `before` is called with its number."""
-    titles, original = [], script.measure_heads
+    titles, original = [], study.measure_heads
 
     def measure(block, forward, loader, mask, title, guard):
         titles.append(title)
         before(len(titles))
         return original(block, forward, loader, mask, title, guard)
 
-    monkeypatch.setattr(script, 'measure_heads', measure)
+    monkeypatch.setattr(study, 'measure_heads', measure)
     return titles
 
 
@@ -222,7 +223,7 @@ def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsy
     ]:
         assert run(script, *masking, *flags, '--output_dir', broken, '--resume') == 1
         assert message in capsys.readouterr().err
-    again = count_measurements(script, monkeypatch)
+    again = count_measurements(monkeypatch)
     assert run(script, *masking, '--output_dir', broken, '--resume') == 0
     assert again == titles[3:]
     assert without_times(results_of(broken)) == without_times(results_of(whole))
@@ -234,7 +235,7 @@ def test_resume_of_what_is_complete(script, masking, tmp_path, monkeypatch, caps
     files = [path for path in tmp_path.rglob('*') if path.is_file() and path.suffix != '.txt']
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
     assert tmp_path / 'pruned_model' / 'config.json' in before
-    titles = count_measurements(script, monkeypatch)
+    titles = count_measurements(monkeypatch)
     assert run(script, *masking, '--output_dir', tmp_path, '--resume') == 0
     assert 'results.json is already complete' in capsys.readouterr().err
     argv = [flag for flag in masking if flag != '--try_masking']
@@ -253,7 +254,7 @@ def test_resume_of_what_is_complete(script, masking, tmp_path, monkeypatch, caps
 
 def test_results_that_are_a_folder(script, masking, tmp_path, monkeypatch, capsys):
     (tmp_path / 'results.json').mkdir()
-    titles = count_measurements(script, monkeypatch)
+    titles = count_measurements(monkeypatch)
     assert run(script, *masking, '--output_dir', tmp_path) == 1
     assert 'it is a folder' in capsys.readouterr().err and not titles
 
@@ -339,7 +340,7 @@ def test_resume_after_kill(script, masking, tmp_path, monkeypatch, number):
     argv = [*masking, '--output_dir', tmp_path / 'broken']
     process = start(program, *argv)
     assert process.wait(120) == -signal.SIGKILL
-    again = count_measurements(script, monkeypatch)
+    again = count_measurements(monkeypatch)
     assert run(script, *argv, '--resume') == 0
     assert again == titles[number - 1 :]
     results = [without_times(results_of(tmp_path / name)) for name in ('broken', 'whole')]

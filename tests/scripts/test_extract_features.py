@@ -14,6 +14,8 @@ import pytest
 from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertConfig, BertModel, BertTokenizer
+from model_zoo.tasks.features import FeatureExtractor
+from model_zoo.tasks.features.extract import POOL
 from model_zoo.util import progress
 
 SCRIPT = SCRIPTS / 'extract_features.py'
@@ -152,10 +154,13 @@ def test_input_is_not_held_in_memory(script, folder, tmp_path):
     model, tokenizer = script.make_model(args, mx.cpu())
     taken = []
     lines = (taken.append(number) or 'a b' for number in range(100))
-    results = script.extract(args, model, tokenizer, lines, mx.cpu())
+    extractor = FeatureExtractor(
+        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, mx.cpu()
+    )
+    results = extractor.extract(lines)
     for count in range(1, 30):
         next(results)
-        assert len(taken) <= count + 2 * script.POOL
+        assert len(taken) <= count + 2 * POOL
 
 
 def test_results(script, folder, tmp_path):
@@ -172,15 +177,15 @@ def test_results(script, folder, tmp_path):
     assert 'mxnet' in results['versions']
 
 
-def count_work(script, monkeypatch):
+def count_work(monkeypatch):
     """A list that gets the number of lines of each pool whose vectors are computed."""
-    pools, original = [], script.fill
+    pools, original = [], FeatureExtractor._fill
 
-    def fill(args, model, tokenizer, pool, *more):
+    def fill(self, pool, *more):
         pools.append(len(pool))
-        return original(args, model, tokenizer, pool, *more)
+        return original(self, pool, *more)
 
-    monkeypatch.setattr(script, 'fill', fill)
+    monkeypatch.setattr(FeatureExtractor, '_fill', fill)
     return pools
 
 
@@ -192,7 +197,7 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     flags += ['--input_file', folder / 'longer.txt']
     whole, path = tmp_path / f'whole-{name}', tmp_path / name
     assert extract(script, folder, whole, *flags) == 0
-    original = script.extract
+    original = FeatureExtractor.extract
 
     def failing(*args):
         yield from itertools.islice(original(*args), 19)
@@ -200,11 +205,11 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
 
     path.write_text('old')
     with monkeypatch.context() as patch:
-        patch.setattr(script, 'extract', failing)
+        patch.setattr(FeatureExtractor, 'extract', failing)
         assert extract(script, folder, path, *flags) == 1
     assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
     assert 'enough' in capsys.readouterr().err
-    pools = count_work(script, monkeypatch)
+    pools = count_work(monkeypatch)
     for changed, flag in [
         (['--layers=-1,1'], 'layers'),
         (['--input_file', folder / 'input.txt'], 'input_file'),
@@ -230,7 +235,7 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
 def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch, capsys):
     """One that was trained meanwhile, in the same folder."""
     flags = ['--layers=-1', '--max_seq_length=12', '--batch_size=1']
-    original, make_model = script.extract, script.make_model
+    original, make_model = FeatureExtractor.extract, script.make_model
 
     def failing(*args):
         yield from itertools.islice(original(*args), 2)
@@ -242,7 +247,7 @@ def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch
         return model, tokenizer
 
     with monkeypatch.context() as patch:
-        patch.setattr(script, 'extract', failing)
+        patch.setattr(FeatureExtractor, 'extract', failing)
         assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
     with monkeypatch.context() as patch:
         patch.setattr(script, 'make_model', make_other)
@@ -298,7 +303,7 @@ def test_resume_before_the_results_were_written(script, folder, tmp_path, monkey
         patch.setattr(script, 'write_results', fail)
         assert extract(script, folder, path, *flags) == 1
     assert path.read_bytes() == expected
-    pools = count_work(script, monkeypatch)
+    pools = count_work(monkeypatch)
     assert extract(script, folder, path, *flags, '--resume') == 0
     assert not pools and path.read_bytes() == expected
     results = json.loads((tmp_path / f'{name}.results.json').read_text('utf-8'))
@@ -379,9 +384,9 @@ def test_resume_after_signals(script, folder, tmp_path, monkeypatch, end, name):
         assert 'Traceback' not in told
     assert not (tmp_path / name).exists()
     assert run(script, *argv, tmp_path / f'whole-{name}') == 0
-    pools = count_work(script, monkeypatch)
+    pools = count_work(monkeypatch)
     assert run(script, *argv, tmp_path / name, '--resume') == 0
-    assert sum(pools) <= 2500 - 100 + 4 * script.POOL
+    assert sum(pools) <= 2500 - 100 + 4 * POOL
     assert (tmp_path / name).read_bytes() == (tmp_path / f'whole-{name}').read_bytes()
 
 

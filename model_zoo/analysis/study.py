@@ -1,0 +1,145 @@
+"""A study of a model's heads: measured, masked and pruned, with what has been measured kept."""
+
+import json
+import logging
+import time
+
+import numpy as np
+
+from ..util.progress import progress
+from .heads import measure_heads, normalize_importance
+from .masking import heads_left, heads_to_prune, mask_heads
+
+__all__ = ['HeadStudy', 'rank_heads']
+
+logger = logging.getLogger(__name__)
+
+
+def rank_heads(importance):
+    """Ranks of the heads: 0 is the most important one, NaN isn't there.
+
+    Parameters
+    ----------
+    importance : numpy.ndarray, shape (layers, heads)
+
+    Returns
+    -------
+    numpy.ndarray, shape (layers, heads)
+    """
+    order = np.argsort(np.where(np.isnan(importance), np.inf, -importance), axis=None)
+    result = np.empty(importance.size)
+    result[order] = np.arange(importance.size)
+    return np.where(np.isnan(importance), np.nan, result.reshape(importance.shape))
+
+
+class HeadStudy:
+    """Measures a model's heads again and again.
+
+    What was measured is added to `records`. What an earlier run has measured comes from there: it
+    was the same, since what is measured next only depends on what was found.
+
+    Parameters
+    ----------
+    subject : ClassifierSubject or LanguageModelSubject
+    records : iterable of bytes
+        With a method ``append(bytes)``.
+    guard : InterruptGuard
+        Asked before each batch.
+    **normal
+        See `normalize_importance`.
+    """
+
+    def __init__(self, subject, records, guard, **normal):
+        self._subject, self._records, self._guard = subject, records, guard
+        self._earlier = [json.loads(record) for record in records]
+        self._normal = normal
+
+    def measure(self, mask=None, title='heads'):
+        """Scores by name, normalized importance, and entropy."""
+        if self._earlier:
+            scores, importance, entropy = self._earlier.pop(0)
+            return scores, np.array(importance), np.array(entropy)
+        subject = self._subject
+        found = measure_heads(
+            subject.model, subject.forward, subject.loader, mask, title, self._guard
+        )
+        scores = subject.scores(found.outputs)
+        importance = normalize_importance(found.importance, **self._normal)
+        measured = scores, importance.tolist(), found.entropy.tolist()
+        self._records.append(json.dumps(measured).encode())
+        return scores, importance, found.entropy
+
+    def prune(self, scores, importance, threshold, amount):
+        """Mask heads, the least important ones first, and prune those without which it goes.
+
+        Parameters
+        ----------
+        scores, importance
+            As `measure` has returned them.
+        threshold, amount
+            See `mask_heads`.
+
+        Returns
+        -------
+        dict
+            Plain JSON: the steps, and what the model is before and after.
+        """
+        model, metric = self._subject.model, self._subject.metric
+
+        def measure(mask):
+            scores, importance, _ = self.measure(mask, 'masking')
+            return scores[metric], importance
+
+        there = heads_left(model.config)
+        mask, steps = mask_heads(measure, there, scores[metric], importance, threshold, amount)
+        masked, _, _ = self.measure(mask, 'masked')
+        logger.info('before pruning:')
+        before = self._facts(scores)
+        pruned = heads_to_prune(mask, model.config)
+        model.prune_heads(pruned)
+        logger.info('after pruning:')
+        after = self._facts(self.measure(title='pruned')[0])
+        return {
+            'metric': metric,
+            'steps': [step._asdict() for step in steps],
+            'head_mask': mask.astype(int).tolist(),
+            'pruned_heads': pruned,
+            'before': before,
+            'masked': masked,
+            'after': after,
+            'speedup': after['sequences_per_second'] / before['sequences_per_second'],
+        }
+
+    def _facts(self, scores):
+        """What is compared before and after pruning."""
+        model = self._subject.model
+        speed = self._sequences_per_second()
+        count = sum(np.prod(parameter.shape) for parameter in model.collect_params().values())
+        logger.info(
+            '%s, %d parameters, %.1f sequences/s',
+            ', '.join(f'{name} {value:.4f}' for name, value in scores.items()),
+            count,
+            speed,
+        )
+        return {
+            **scores,
+            'heads': int(heads_left(model.config).sum()),
+            'parameters': int(count),
+            'sequences_per_second': speed,
+        }
+
+    def _sequences_per_second(self):
+        """Speed of prediction over the data.
+
+        The best of three rounds: the first builds what is built once, and others may use the
+        machine.
+        """
+        speeds = []
+        for _ in range(3):
+            started, count = time.perf_counter(), 0
+            for batch in progress(self._subject.loader, 'batches', 'speed'):
+                self._guard.check()
+                self._subject.predict(batch).wait_to_read()
+                count += batch.valid_length.shape[0]
+            speeds.append(count / (time.perf_counter() - started))
+        return max(speeds)

@@ -1,0 +1,82 @@
+"""The vectors that a model's layers give to the tokens of texts."""
+
+import itertools
+
+import mxnet as mx
+import numpy as np
+
+from ...errors import InputError
+from ...tokenization.encoding import pad_rows
+
+__all__ = ['SEPARATOR', 'FeatureExtractor']
+
+SEPARATOR = ' ||| '
+POOL = 4  # batches whose lines are sorted by length together: their vectors are in memory at once
+
+
+def _split(line):
+    """The texts of a line, the second of which may be empty."""
+    text, separator, pair = line.strip().rpartition(SEPARATOR)
+    return (text, pair) if separator else (pair, '')
+
+
+class FeatureExtractor:
+    """Vectors of the tokens of texts, batch by batch.
+
+    Parameters
+    ----------
+    model : bert.BertModel
+        Returns the outputs of all layers.
+    tokenizer : model_zoo.tokenization.base.Tokenizer
+    layers : list of int
+        From 0, that above the embedding; negative ones are counted from the last.
+    max_length : int
+        Of the tokens, the special ones counted; longer texts are cut.
+    batch_size : int
+    ctx : mx.Context
+    """
+
+    def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):
+        self._model, self._tokenizer, self._layers = model, tokenizer, layers
+        self._max_length, self._batch_size, self._ctx = max_length, batch_size, ctx
+
+    def extract(self, lines, done=0, guard=None):
+        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
+
+        The first lines, those that are `done`, have None for vectors. All are batched as if nothing
+        was done, since the rounding of the vectors depends on the batch.
+        """
+        lines, first = iter(lines), 0
+        for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
+            texts, pairs = zip(*map(_split, pool))
+            encoded = self._tokenizer.encode_batch(
+                list(texts), list(pairs), max_length=self._max_length, pad=False
+            )
+            vectors = [None] * len(pool)
+            if done < first + len(pool):
+                self._fill(pool, encoded, vectors, guard)
+            for place in range(min(done - first, len(pool))):
+                vectors[place] = None
+            yield from zip(encoded.rows, vectors)
+            first += len(pool)
+
+    def _fill(self, pool, encoded, vectors, guard):
+        """Set the vectors of a pool of lines."""
+        order = np.argsort(-encoded.valid_length, kind='stable')
+        for start in range(0, len(pool), self._batch_size):
+            if guard is not None:
+                guard.check()
+            rows = order[start : start + self._batch_size]
+            ids = [encoded.input_ids[row] for row in rows]
+            words = pad_rows(ids, self._tokenizer.pad_token_id)
+            types = pad_rows([encoded.token_types[row] for row in rows])
+            states = self._model(
+                mx.nd.array(words, self._ctx, 'int32'),
+                mx.nd.array(types, self._ctx, 'int32'),
+                mx.nd.array(encoded.valid_length[rows], self._ctx, 'float32'),
+            )
+            chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
+            for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
+                vectors[row] = vector[: encoded.valid_length[row]]
+                if not np.isfinite(vectors[row]).all():
+                    raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
