@@ -182,8 +182,7 @@ def build_classifier(args, ctx):
 
 def build_language_model(args, ctx):
     """OpenAI GPT or GPT-2 on a text, and what describes the data in the job."""
-    head = LANGUAGE_MODELS[args.family]
-    model, tokenizer = ModelChoice(args).build(head, ctx)
+    model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
     if args.block_size is None:
         args.block_size = min(128, model.context_length)
     size = args.block_size

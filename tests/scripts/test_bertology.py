@@ -195,7 +195,7 @@ def count_measurements(monkeypatch, before=lambda number: None):
 def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsys):
     whole, broken = tmp_path / 'whole', tmp_path / 'broken'
     with monkeypatch.context() as patch:
-        titles = count_measurements(script, patch)
+        titles = count_measurements(patch)
         assert run(script, *masking, '--output_dir', whole) == 0
     assert len(titles) > 4 and titles[-2:] == ['masked', 'pruned']
 
@@ -204,7 +204,7 @@ def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsy
             os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        count_measurements(script, patch, interrupt)
+        count_measurements(patch, interrupt)
         assert run(script, *masking, '--output_dir', broken) == 130
     told = capsys.readouterr().err
     assert 'interrupted: ' in told and 'with --resume to go on' in told
@@ -321,7 +321,7 @@ def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
 def test_resume_after_kill(script, masking, tmp_path, monkeypatch, number):
     """Within the masking, and when the model had been pruned but not been measured."""
     with monkeypatch.context() as patch:
-        titles = count_measurements(script, patch)
+        titles = count_measurements(patch)
         assert run(script, *masking, '--output_dir', tmp_path / 'whole') == 0
     number = range(len(titles))[number] + 1
     program = tmp_path / 'program.py'
@@ -329,11 +329,12 @@ def test_resume_after_kill(script, masking, tmp_path, monkeypatch, number):
         'import os, sys\n'
         f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
         'import bertology\n'
-        'measure, calls = bertology.measure_heads, []\n'
+        'from model_zoo.analysis import study\n'
+        'measure, calls = study.measure_heads, []\n'
         'def counted(*args):\n'
         '    calls.append(args)\n'
         f'    return os.kill(os.getpid(), 9) if len(calls) == {number} else measure(*args)\n'
-        'bertology.measure_heads = counted\n'
+        'study.measure_heads = counted\n'
         'bertology.main()\n',
         'utf-8',
     )
