@@ -120,6 +120,7 @@ def parse_arguments(argv=None):
         '--resume', action='store_true', help='go on with what an interrupted run has measured'
     )
     parser.set_defaults(dtype='float32')
+    parser.names = {'data': '--data'}  # of a job: what --data_dir or --eval_file holds
     add_originals(parser, 'bertology')
     args = parser.parse_args(argv)
     check_arguments(args)

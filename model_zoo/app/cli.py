@@ -31,9 +31,15 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Is remembered, once it has parsed, for `message_of`."""
+    """Is remembered, once it has parsed, for `message_of`.
 
-    used = None
+    Attributes
+    ----------
+    names : dict
+        Field that isn't a flag of its own -> what messages call it.
+    """
+
+    used, names = None, {}
 
     def parse_known_args(self, args=None, namespace=None):
         _Parser.used = self
@@ -59,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
         if f'--{field}' in self._option_string_actions:
             return f'--{field}'
         own = (each.option_strings for each in self._actions if each.dest == field)
-        return next((flags[0] for flags in own if flags), None)
+        return next((flags[0] for flags in own if flags), self.names.get(field))
 
 
 def parser(description, **kwargs):

@@ -24,7 +24,7 @@ from model_zoo.app import (
     originals,
 )
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import evaluate_segments
+from model_zoo.tasks.evaluate import evaluate_segments
 from model_zoo.training.objective import Objective
 
 
