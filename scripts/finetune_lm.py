@@ -17,8 +17,8 @@ finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` r
 ``--dev_corpus`` or ``--dev_data``, or of the last one.
 """
 
+import contextlib
 import os
-import shutil
 import socket
 import sys
 
@@ -42,10 +42,11 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
-    MappedLoader,
+    MappedShards,
     PretrainingLoader,
-    RawTextLoader,
     SampleOptions,
+    ShardFiles,
+    TextFiles,
     describe_files,
     matching_files,
 )
@@ -134,71 +135,40 @@ def make_model(args, ctx):
     return model, tokenizer
 
 
-class Data:
-    """The loaders, and what is to be put in order when they aren't used any more."""
+def make_loaders(run, model, tokenizer, stack):
+    """Of the training set and of the dev set, which is None where there is none.
 
-    def __init__(self, args, model, tokenizer, ctx, workers):
-        self._args, self._tokenizer = args, tokenizer
-        self._common = {'ctx': ctx, 'workers': workers}
-        self._shards = {'vocab': tokenizer.vocab, 'max_len': model.context_length, **self._common}
-        self._options = from_flags(SampleOptions, args) if has_text(args) else None
-        if self._options is not None:
-            self._options.warn_of_lost_masks()
-        self._loaders = []
-        self._workers = workers
-        # each machine's own
-        self._folder = os.path.join(args.output_dir, f'mapped_{socket.gethostname()}')
+    `stack`, an ExitStack, closes them.
+    """
+    args, workers = run.args, run.workers
+    options = None
+    if has_text(args):
+        options = from_flags(SampleOptions, args)
+        options.warn_of_lost_masks()
 
-    def __enter__(self):
-        return self
+    def source(corpus, samples, is_mapped=False):
+        if corpus:
+            return TextFiles(corpus, tokenizer, options, num_workers=args.num_workers)
+        if is_mapped:  # to a folder of this machine's own
+            folder = os.path.join(args.output_dir, f'mapped_{socket.gethostname()}')
+            return MappedShards(samples, tokenizer.vocab, folder, model.context_length, workers)
+        return ShardFiles(samples, tokenizer.vocab, model.context_length)
 
-    def __exit__(self, *error):
-        for loader in self._loaders:
-            loader.close()
-        if self._args.reduce_memory and self._workers.local_rank == 0:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def train(self):
-        args, size = self._args, self._args.batch_size
-        options = {'seed': args.seed, 'accumulate': args.accumulate or 1}
-        if args.train_corpus:
-            return self._text(args.train_corpus, size, **options)
-        if args.reduce_memory:
-            return self._mapped(args.pregenerated_data, size, **options)
-        return PretrainingLoader(args.pregenerated_data, size, **self._shards, **options)
-
-    def dev(self):
-        """None if there is nothing to evaluate on."""
-        args, size = self._args, self._args.dev_batch_size
-        if args.dev_corpus:
-            return self._text(args.dev_corpus, size, shuffle=False)
-        if args.dev_data:
-            return PretrainingLoader(args.dev_data, size, shuffle=False, **self._shards)
-        return None
-
-    def _mapped(self, files, size, **options):
-        unpacks = self._workers.local_rank == 0
-        if not unpacks:
-            self._workers.sum([0])  # waits for the worker that does
-        loader = MappedLoader(
-            files, size, self._folder, unpack=unpacks, **self._shards, **options
-        )
-        if unpacks:
-            self._workers.sum([0])
-        return loader
-
-    def _text(self, files, size, **options):
-        loader = RawTextLoader(
-            files,
-            size,
-            tokenizer=self._tokenizer,
-            options=self._options,
-            num_workers=self._args.num_workers,
-            **self._common,
-            **options,
-        )
-        self._loaders.append(loader)
-        return loader
+    common = {'ctx': run.ctx, 'workers': workers}
+    train = PretrainingLoader(
+        source(args.train_corpus, args.pregenerated_data, args.reduce_memory),
+        args.batch_size,
+        seed=args.seed,
+        accumulate=args.accumulate or 1,
+        **common,
+    )
+    stack.callback(train.close)
+    dev = None
+    if args.dev_corpus or args.dev_data:
+        dev_source = source(args.dev_corpus, args.dev_data)
+        dev = PretrainingLoader(dev_source, args.dev_batch_size, shuffle=False, **common)
+        stack.callback(dev.close)
+    return train, dev
 
 
 def count_steps(args, loader):
@@ -208,9 +178,8 @@ def count_steps(args, loader):
         args.training_steps = batches // (args.accumulate or 1)
 
 
-def train(run, model, tokenizer, data):
+def train(run, model, tokenizer, loader, dev):
     args = run.args
-    loader, dev = data.train(), data.dev()
     count_steps(args, loader)
     objective = pretraining_objective(model)
 
@@ -236,8 +205,8 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, 'lm', workers=workers)
     model, tokenizer = make_model(args, run.ctx)
-    with Data(args, model, tokenizer, run.ctx, workers) as data:
-        train(run, model, tokenizer, data)
+    with contextlib.ExitStack() as stack:
+        train(run, model, tokenizer, *make_loaders(run, model, tokenizer, stack))
 
 
 if __name__ == '__main__':

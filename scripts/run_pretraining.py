@@ -39,9 +39,10 @@ from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
-    RawTextLoader,
     SampleOptions,
+    ShardFiles,
     SyntheticLoader,
+    TextFiles,
     describe_files,
 )
 from model_zoo.tasks.pretraining.objective import (
@@ -271,41 +272,39 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     if args.raw or args.synthetic_data:
         check_length(args, 'max_seq_length', model)
     common = {'ctx': contexts, 'workers': workers}
-    shards = {**common, 'vocab': tokenizer.vocab, 'max_len': model.context_length}
     train = evaluation = None
     if args.synthetic_data:
         masks = min(args.max_predictions_per_seq, args.max_seq_length)
         sizes = args.batch_size, args.max_seq_length, masks
         train = SyntheticLoader(*sizes, tokenizer.vocab, seed=args.seed, **common)
     elif args.data:
-        training = {name: getattr(args, name) for name in ('seed', 'num_buckets', 'use_avg_len')}
-        training['circle_length'] = args.circle_length
-        training['accumulate'] = args.accumulate * len(contexts)
-        if args.raw:
-            train = make_text_loader(args, args.data, args.batch_size, tokenizer, common, training)
-        else:
-            train = PretrainingLoader(args.data, args.batch_size, **shards, **training)
+        train = PretrainingLoader(
+            make_source(args, args.data, args.raw, model, tokenizer),
+            args.batch_size,
+            num_buckets=args.num_buckets,
+            use_avg_len=args.use_avg_len,
+            circle_length=args.circle_length,
+            accumulate=args.accumulate * len(contexts),
+            seed=args.seed,
+            **common,
+        )
     if args.data_eval:
-        size = args.batch_size_eval
-        if args.raw and not args.eval_use_npz:
-            evaluation = make_text_loader(args, args.data_eval, size, tokenizer, common, {})
-        else:
-            evaluation = PretrainingLoader(args.data_eval, size, shuffle=False, **shards)
+        is_text = args.raw and not args.eval_use_npz
+        evaluation = PretrainingLoader(
+            make_source(args, args.data_eval, is_text, model, tokenizer),
+            args.batch_size_eval,
+            shuffle=is_text,
+            **common,
+        )
     return train, evaluation
 
 
-def make_text_loader(args, files, batch_size, tokenizer, common, training):
+def make_source(args, files, is_text, model, tokenizer):
+    if not is_text:
+        return ShardFiles(files, tokenizer.vocab, model.context_length)
     options = from_flags(SampleOptions, args)
     options.warn_of_lost_masks()
-    return RawTextLoader(
-        files,
-        batch_size,
-        tokenizer=tokenizer,
-        options=options,
-        num_workers=args.num_dataset_workers,
-        **common,
-        **training,
-    )
+    return TextFiles(files, tokenizer, options, num_workers=args.num_dataset_workers)
 
 
 class Results(Callback):
@@ -427,9 +426,8 @@ def main(argv=None, comm_backend=None):
         else:
             evaluate_only(folder, objective, loaders[1], workers)
     finally:
-        for loader in loaders:
-            if isinstance(loader, RawTextLoader):
-                loader.close()
+        for loader in filter(None, loaders):
+            loader.close()
 
 
 def evaluate_only(folder, objective, loader, workers):

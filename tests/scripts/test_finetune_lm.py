@@ -151,12 +151,12 @@ def test_workers_of_a_machine_share_the_map(script, data, arguments, without_dro
         f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
         'import finetune_lm\n'
         'from model_zoo import cli\n'
-        'from model_zoo.tasks.pretraining import MappedLoader\n'
-        'unpack = MappedLoader._unpack\n'
-        'def counted(loader):\n'
-        '    print("unpacked to", loader._folder, flush=True)\n'
-        '    unpack(loader)\n'
-        'MappedLoader._unpack = counted\n'
+        'from model_zoo.tasks.pretraining import MappedShards\n'
+        'unpack = MappedShards._unpack\n'
+        'def counted(shards):\n'
+        '    print("unpacked to", shards._folder, flush=True)\n'
+        '    unpack(shards)\n'
+        'MappedShards._unpack = counted\n'
         'sys.exit(cli.run(finetune_lm.main))\n',
         'utf-8',
     )

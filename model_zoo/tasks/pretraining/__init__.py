@@ -1,31 +1,32 @@
 """Data for BERT's pre-training: text to samples, samples to files, files to batches.
 
-``Corpus`` -> ``SampleMaker`` -> ``create_shards`` -> ``PretrainingLoader`` -> the model; without
-files in between: ``RawTextLoader``.
+``Corpus`` -> ``SampleMaker`` -> ``create_shards`` -> ``ShardFiles`` -> ``PretrainingLoader`` -> the
+model; without files in between: ``TextFiles`` -> ``PretrainingLoader``.
 """
 
-from .batches import PretrainingBatch
 from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .instances import SampleMaker, SampleOptions
-from .loaders import PretrainingLoader, RawTextLoader, SyntheticLoader
-from .mapped import MappedLoader
+from .loaders import PretrainingLoader, SyntheticLoader, make_batch
 from .shards import Samples, read_lengths, read_shard, vocab_checksum, write_shard
+from .sources import MappedShards, ShardFiles, Source, TextFiles
 
 __all__ = [
     'PART_BYTES',
     'Corpus',
-    'MappedLoader',
-    'PretrainingBatch',
+    'MappedShards',
     'PretrainingLoader',
-    'RawTextLoader',
     'SampleMaker',
     'SampleOptions',
     'Samples',
     'ShardFacts',
+    'ShardFiles',
+    'Source',
     'SyntheticLoader',
+    'TextFiles',
     'create_shards',
     'describe_files',
+    'make_batch',
     'matching_files',
     'plan_parts',
     'read_lengths',

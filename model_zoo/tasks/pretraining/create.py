@@ -5,10 +5,10 @@ import os
 import re
 from typing import NamedTuple
 
+from ...batches.loaders import check_positive
 from ...errors import InputError
 from ...util.files import make_writable_dir
 from ...util.threads import available_processors
-from .batches import check_positive
 from .processes import Processes
 from .shards import write_shard
 

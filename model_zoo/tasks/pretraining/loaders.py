@@ -1,98 +1,113 @@
-"""Samples for pre-training as batches: from files, from text, or made up."""
+"""Samples for pre-training as batches: of a source, or made up."""
 
 import collections
-import concurrent.futures
-import dataclasses
 import itertools
 
 import mxnet as mx
 import numpy as np
 
+from ...batches import Batch, Loader
+from ...batches.loaders import check_positive
+from ...batches.sampling import Buckets
 from ...errors import InputError
-from .batches import Buckets, check_positive, make_batch
-from .create import PART_BYTES, plan_parts
-from .documents import Corpus, matching_files
-from .instances import SampleMaker
-from .processes import Processes
-from .shards import Samples, read_lengths, read_shard
+from .shards import Samples
+from .sources import ROW_BITS
 
-__all__ = ['PretrainingLoader', 'RawTextLoader', 'SyntheticLoader']
-
-_ROW_BITS = 32  # of a sample's number; above them is that of its part
+__all__ = ['PretrainingLoader', 'SyntheticLoader', 'make_batch']
 
 
-class _Part:
-    """Samples that are read together, a file or a span of a text.
+class PretrainingLoader(Loader):
+    """Batches of samples for pre-training.
 
-    Subclasses give ``lengths()``, the samples' valid lengths, and ``read()``, the samples.
+    The samples of a few parts of the source are mixed with what the parts before them have left,
+    and dealt to batches by their lengths; only the last batches of an epoch aren't full. The order
+    of epoch e depends on ``(seed, e)``. The batches are those of `make_batch`.
+
+    Parameters
+    ----------
+    source : Source
+    batch_size : int
+        Of one worker, and one device.
+    num_buckets : int
+        Ranges of lengths, of which a batch has one.
+    use_avg_len : bool
+        The batch size is one in tokens: a batch has as many samples of the bucket's average length
+        and a standard deviation, as GluonNLP has it; of a text, samples are taken for as long as
+        the longest of a bucket.
+    shuffle : bool
+        Without it, the order is that of the parts, and within them of the buckets.
+    round_to : int
+        Lengths and numbers of masks are padded to multiples of this.
+    circle_length : int
+        How many parts are mixed.
+    accumulate : int
+        Batches of an update. The samples of an update are drawn together, and dealt out to its
+        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
+    **options
+        `seed`, `ctx` and `workers`, see `Loader`.
+
+    Raises
+    ------
+    InputError
+        If a number isn't positive.
     """
-
-    def __init__(self, number):
-        self.number = number
-
-    def ids(self):
-        """Numbers of the samples."""
-        return (self.number << _ROW_BITS) + np.arange(len(self.lengths()))
-
-    def read_ahead(self):
-        """Begin to read, while others are used."""
-
-    def cancel(self):
-        """Don't read what hasn't been read yet."""
-
-
-class _StreamingLoader:
-    """Batches of parts of which a few are in memory at a time.
-
-    The samples of `circle_length` parts are mixed with what the parts before them have left, and
-    dealt to batches by their lengths; only the last batches of an epoch aren't full. The order of
-    epoch e depends on ``(seed, e)``.
-
-    Subclasses give ``_buckets``, and ``_part(epoch, number)``.
-    """
-
-    _groups_ahead = 1
-    _longest = None  # of the model's positions
-    _join = staticmethod(Samples.concatenate)
 
     def __init__(
         self,
+        source,
         batch_size,
-        num_parts,
-        vocab,
-        ctx=None,
-        seed=0,
+        *,
+        num_buckets=1,
+        use_avg_len=False,
         shuffle=True,
-        workers=None,
         round_to=8,
         circle_length=2,
         accumulate=1,
+        **options,
     ):
         check_positive(
             batch_size=batch_size,
+            num_buckets=num_buckets,
             round_to=round_to,
             circle_length=circle_length,
             accumulate=accumulate,
         )
-        self._num_parts, self._circle_length = num_parts, circle_length
-        self._pad_val = vocab[vocab.padding_token]
-        self._contexts = _contexts(ctx)
-        self._seed, self._shuffle = seed % 2**32, shuffle
-        self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
-        self._accumulate = accumulate
-        self._round_to = round_to
+        super().__init__(**options)
+        self._seed %= 2**32
+        self._source, self._shuffle = source, shuffle
+        self._pad_val = source.vocab[source.vocab.padding_token]
+        self._round_to, self._accumulate = round_to, accumulate
+        self._circle_length = source.num_parts if source.mixes_all else circle_length
+        self._buckets = Buckets(source.shortest, source.longest, batch_size, num_buckets)
+        if use_avg_len:
+            self._buckets.count_tokens(source.histogram)
+        self._counts = {}
 
-    def __iter__(self):
-        return self.epoch(0)
+    def __len__(self):
+        """Number of batches of an epoch; of a text, whose epochs differ, that of epoch 0."""
+        return self.count_batches(0)
+
+    def count_batches(self, epoch):
+        """Number of batches of an epoch; of a text, the samples are made to count them."""
+        histogram = self._source.histogram
+        if histogram is not None:
+            lengths = np.flatnonzero(histogram)
+            counts = np.bincount(self._buckets.of(lengths), weights=histogram[lengths])
+            of_update = self._buckets.sizes * self._size * self._accumulate
+            return int(np.ceil(counts / of_update).sum()) * self._accumulate
+        if epoch not in self._counts:
+            self._counts[epoch] = sum(1 for _ in self.epoch(epoch))
+        return self._counts[epoch]
+
+    @property
+    def num_samples(self):
+        """Number of samples of an epoch, which isn't known of a text."""
+        return int(self._source.histogram.sum())
+
+    def close(self):
+        self._source.close()
 
     def epoch(self, epoch, start=0):
-        """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
-
-        Yields
-        ------
-        PretrainingBatch or None
-            None where nothing of a batch is left for this worker.
-        """
         rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch]))
         waiting = collections.deque()  # groups of parts
         try:
@@ -103,11 +118,13 @@ class _StreamingLoader:
 
     def _open(self, epoch, waiting, rng):
         """Groups of parts, and whether each is the last one; the next ones are waiting."""
-        order = rng.permutation(self._num_parts) if self._shuffle else np.arange(self._num_parts)
+        count = self._source.num_parts
+        order = rng.permutation(count) if self._shuffle else np.arange(count)
+        ahead = max(1, self._source.parts_ahead // self._circle_length)
         for at in range(0, len(order), self._circle_length):
             group = order[at : at + self._circle_length].tolist()
-            waiting.append([self._part(epoch, number) for number in group])
-            if len(waiting) > self._groups_ahead:
+            waiting.append([self._source.part(number, epoch, self._seed) for number in group])
+            if len(waiting) > ahead:
                 yield waiting.popleft(), False
         while waiting:
             yield waiting.popleft(), not waiting
@@ -124,7 +141,7 @@ class _StreamingLoader:
             if done + len(batches) > first:
                 if left is None:
                     left = _gather(ids[:fresh], skipped)
-                samples = self._join([left, *(part.read() for part in parts)])
+                samples = self._source.join([left, *(part.read() for part in parts)])
                 for part in itertools.chain(*waiting):
                     part.read_ahead()
                 for number, rows in enumerate(batches, done):
@@ -136,7 +153,7 @@ class _StreamingLoader:
                 del samples
             else:
                 skipped.update((part.number, part) for part in parts)
-                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> _ROW_BITS).tolist()}
+                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> ROW_BITS).tolist()}
             done += len(batches)
             ids, lengths = ids[rest], lengths[rest]
 
@@ -159,17 +176,21 @@ class _StreamingLoader:
     def _batch(self, number, samples, ids, rows):
         if not len(rows):
             return None
-        ctx = self._contexts[number % len(self._contexts)]
         return make_batch(
-            samples.take(rows), ids[rows], self._pad_val, self._round_to, ctx, self._longest
+            samples.take(rows),
+            ids[rows],
+            self._pad_val,
+            self._round_to,
+            self._context(number),
+            self._source.max_len,
         )
 
 
 def _gather(ids, parts):
     """Samples of several parts by their numbers, in that order."""
-    owners = ids >> _ROW_BITS
+    owners = ids >> ROW_BITS
     order = np.argsort(owners, kind='stable')
-    rows = ids[order] & ((1 << _ROW_BITS) - 1)
+    rows = ids[order] & ((1 << ROW_BITS) - 1)
     pieces = [
         parts[number].read().take(rows[owners[order] == number])
         for number in np.unique(owners).tolist()
@@ -177,243 +198,69 @@ def _gather(ids, parts):
     return Samples.concatenate([Samples.none(), *pieces]).take(np.argsort(order))
 
 
-def _contexts(ctx):
-    return ctx if isinstance(ctx, (list, tuple)) else [ctx or mx.cpu()]
-
-
-class _ShardPart(_Part):
-    """A file."""
-
-    def __init__(self, number, path, vocab, max_len, executor):
-        super().__init__(number)
-        self._path, self._vocab, self._max_len = path, vocab, max_len
-        self._executor, self._future = executor, None
-
-    def lengths(self):
-        return read_lengths(self._path, self._vocab)
-
-    def read_ahead(self):
-        if self._future is None:
-            self._future = self._executor.submit(self._read_file)
-
-    def read(self):
-        return self._read_file() if self._future is None else self._future.result()
-
-    def _read_file(self):
-        return read_shard(self._path, self._vocab, self._max_len)
-
-    def cancel(self):
-        if self._future is not None:
-            self._future.cancel()
-
-
-class PretrainingLoader(_StreamingLoader):
-    """Batches of samples in files, of which a few are in memory at a time.
-
-    All files are looked at first: their vocabulary, and the samples' lengths. While the batches of
-    `circle_length` files are used, a thread reads the next ones.
+def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
+    """A batch of samples, as narrow as they and `round_to` allow.
 
     Parameters
     ----------
-    files : str or sequence of str
-        Wildcards, separated by commas; or paths. Of our files or GluonNLP's.
-    batch_size : int
-        Of one worker, and one device.
-    vocab : gluonnlp.vocab.BERTVocab
-        The model's.
-    num_buckets : int
-        Ranges of lengths, of which a batch has one.
-    use_avg_len : bool
-        The batch size is one in tokens: a batch has as many samples of the bucket's average length
-        and a standard deviation, as GluonNLP has it.
-    max_len : int, optional
-        Most positions that the model has.
-    **options
-        The following.
-    ctx : mxnet.Context or list of mxnet.Context
-        Batches go to several in turn.
-    seed : int, default 0
-    shuffle : bool, default True
-        Without it, the order is that of the files, and within them of the buckets.
-    workers : object, optional
-        With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
-        ``r::size``; all read all files.
-    round_to : int, default 8
-        Lengths and numbers of masks are padded to multiples of this.
-    circle_length : int, default 2
-        How many files are mixed.
-    accumulate : int, default 1
-        Batches of an update. The samples of an update are drawn together, and dealt out to its
-        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
+    samples : Samples
+    indices : numpy.ndarray, shape (samples,), int64
+    pad_val : int
+        Id of the padding token.
+    round_to : int
+        Lengths and numbers of masks are multiples of this.
+    ctx : mxnet.Context
+    longest : int, optional
+        To which lengths are rounded up at most: the positions that a model has.
 
-    Attributes
-    ----------
-    num_samples : int
+    Returns
+    -------
+    Batch
+        Besides `words`, `token_types`, `valid_length` and `indices` (``part << 32 | row``, the
+        files sorted by name) it has:
 
-    Raises
-    ------
-    InputError
-        If no file matches, or one can't be used; see :func:`read_shard`.
+        - `masked_positions`, `masked_ids`, shape (batch, masks), int32: 0 where a sample has no
+          more masks;
+        - `masked_weights`, shape (batch, masks), float32: 1 for a mask, 0 for padding;
+        - `next_sentence_labels`, shape (batch,), int32: 1 where the second segment is from another
+          document;
+        - `num_masked`, `num_tokens`, int: how many masks and tokens there are, padding not counted.
     """
+    lengths, weights = samples.valid_lengths, samples.masked_lm_weights
+    counts = weights.sum(axis=1).astype(int)
+    length = -(-int(lengths.max()) // round_to) * round_to
+    if longest is not None:
+        length = min(length, longest)
+    masks = -(-max(1, int(counts.max())) // round_to) * round_to
+    ids = _fit(samples.input_ids, length)
+    ids[np.arange(length) >= lengths[:, None]] = pad_val
 
-    def __init__(
-        self,
-        files,
-        batch_size,
-        *,
-        vocab,
-        num_buckets=1,
-        use_avg_len=False,
-        max_len=None,
-        **options,
-    ):
-        check_positive(num_buckets=num_buckets)
-        self._files = matching_files(files) if isinstance(files, str) else sorted(files)
-        super().__init__(batch_size, len(self._files), vocab, **options)
-        self._vocab, self._longest = vocab, max_len
-        # one thread: more would only read what is needed later
-        self._executor = concurrent.futures.ThreadPoolExecutor(1)
-        histogram = np.zeros(1, np.int64)
-        for path in self._files:
-            counts = np.bincount(read_lengths(path, vocab))
-            histogram, counts = sorted((histogram, counts), key=len, reverse=True)
-            histogram[: len(counts)] += counts
-        lengths = np.flatnonzero(histogram)
-        if max_len is not None and lengths[-1] > max_len:
-            raise InputError(
-                f'the samples have up to {lengths[-1]} tokens, and the model takes {max_len} at '
-                'most: make them with a smaller `max_seq_length`'
-            )
-        self.num_samples = int(histogram.sum())
-        self._buckets = Buckets(lengths[0], lengths[-1], batch_size, num_buckets)
-        if use_avg_len:
-            self._buckets.count_tokens(histogram)
-        counts = np.bincount(self._buckets.of(lengths), weights=histogram[lengths])
-        of_update = self._buckets.sizes * self._size * self._accumulate
-        self._length = int(np.ceil(counts / of_update).sum()) * self._accumulate
+    def put(array, dtype='int32'):
+        return mx.nd.array(array, ctx=ctx, dtype=dtype)
 
-    def __len__(self):
-        """Number of batches of an epoch, the same in all."""
-        return self._length
-
-    def _part(self, epoch, number):
-        path = self._files[number]
-        return _ShardPart(number, path, self._vocab, self._longest, self._executor)
+    return Batch(
+        put(ids),
+        put(_fit(samples.segment_ids, length)),
+        put(lengths, 'float32'),
+        indices=indices,
+        masked_positions=put(_fit(samples.masked_lm_positions, masks)),
+        masked_ids=put(_fit(samples.masked_lm_ids, masks)),
+        masked_weights=put(_fit(weights, masks), 'float32'),
+        next_sentence_labels=put(samples.next_sentence_labels),
+        num_masked=int(counts.sum()),
+        num_tokens=int(lengths.sum()),
+    )
 
 
-class _TextPart(_Part):
-    """A span of a text; a process makes its samples from the beginning on."""
-
-    def __init__(self, number, result):
-        super().__init__(number)
-        self._result, self._samples = result, None
-
-    def read(self):
-        if self._samples is None:
-            self._samples = self._result.result()
-        return self._samples
-
-    def lengths(self):
-        return self.read().valid_lengths
-
-    def cancel(self):
-        self._result.cancel()
+def _fit(array, width):
+    """A copy with as many columns as wanted, padded with zeros."""
+    result = np.zeros((len(array), width), array.dtype)
+    width = min(width, array.shape[1])
+    result[:, :width] = array[:, :width]
+    return result
 
 
-class RawTextLoader(_StreamingLoader):
-    """Batches of samples that are made from text meanwhile, in each epoch others.
-
-    Worker processes make the samples of the next parts of the text while those of these are used.
-    Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
-    Several workers all make the same samples, each to take its part: where there are many of them,
-    files of samples are cheaper.
-
-    Parameters
-    ----------
-    files : str or sequence of str
-        Text; wildcards, separated by commas, or paths. See :class:`Corpus`.
-    batch_size : int
-        Of one worker, and one device.
-    tokenizer : object
-        As of :class:`SampleMaker`.
-    options : SampleOptions
-        The text is gone through once in an epoch, whatever `dupe_factor` says.
-    num_workers : int
-        Processes that make samples; 0 to do it in this one.
-    num_buckets : int
-        As of :class:`PretrainingLoader`.
-    use_avg_len : bool
-        The batch size is one in tokens; samples are taken for as long as the longest of a bucket.
-    part_bytes : int
-        Of the text that samples are made of at a time.
-    **options_of_batches
-        The `options` of :class:`PretrainingLoader`; `circle_length` parts of the text are mixed.
-
-    Raises
-    ------
-    InputError
-        If no file matches, or a number isn't positive; later, if the text can't be read or has
-        fewer than two documents.
-    """
-
-    def __init__(
-        self,
-        files,
-        batch_size,
-        tokenizer,
-        options,
-        *,
-        num_workers=4,
-        num_buckets=1,
-        use_avg_len=False,
-        part_bytes=PART_BYTES,
-        **options_of_batches,
-    ):
-        check_positive(num_buckets=num_buckets, part_bytes=part_bytes)
-        if num_workers < 0:
-            raise InputError(f'num_workers {num_workers}: give 0 or more')
-        corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
-        num_parts = plan_parts(corpus, part_bytes=part_bytes)
-        super().__init__(batch_size, num_parts, tokenizer.vocab, **options_of_batches)
-        maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
-        self._processes = Processes(_TextJob(maker, num_parts, self._seed), num_workers)
-        self._groups_ahead = max(1, num_workers // self._circle_length)
-        self._counts = {}
-        self._longest = options.max_seq_length
-        self._buckets = Buckets(1, options.max_seq_length, batch_size, num_buckets)
-        if use_avg_len:
-            self._buckets.count_tokens()
-
-    def _part(self, epoch, number):
-        return _TextPart(number, self._processes.submit(epoch, number))
-
-    def __len__(self):
-        """Number of batches of epoch 0."""
-        return self.count_batches(0)
-
-    def count_batches(self, epoch):
-        """Number of batches of an epoch, whose samples are made to count them."""
-        if epoch not in self._counts:
-            self._counts[epoch] = sum(1 for _ in self.epoch(epoch))
-        return self._counts[epoch]
-
-    def close(self):
-        """End the processes."""
-        self._processes.close()
-
-
-class _TextJob:
-    """Makes the samples of a part of the text in an epoch; for a worker process."""
-
-    def __init__(self, maker, num_parts, seed):
-        self._maker, self._num_parts, self._seed = maker, num_parts, seed
-
-    def __call__(self, epoch, number):
-        span = self._maker.corpus.span(number, self._num_parts)
-        return self._maker.make(*span, self._seed, epoch, number)
-
-
-class SyntheticLoader:
+class SyntheticLoader(Loader):
     """One batch of random tokens for each context, again and again: to measure a training's speed.
 
     Parameters
@@ -427,10 +274,8 @@ class SyntheticLoader:
     vocab : gluonnlp.vocab.BERTVocab
     num_batches : int
         Of an epoch.
-    ctx : mxnet.Context or list of mxnet.Context
-    seed : int
-    workers : object, optional
-        With ``rank``: each has a batch of its own.
+    **options
+        `seed`, `ctx` and `workers`, see `Loader`; each worker has a batch of its own.
 
     Raises
     ------
@@ -446,9 +291,7 @@ class SyntheticLoader:
         vocab,
         *,
         num_batches=1000,
-        ctx=None,
-        seed=0,
-        workers=None,
+        **options,
     ):
         check_positive(
             batch_size=batch_size,
@@ -458,8 +301,8 @@ class SyntheticLoader:
         )
         if max_predictions > max_seq_length:
             raise InputError(f'{max_predictions} masks in sequences of {max_seq_length} tokens')
-        rank = 0 if workers is None else workers.rank
-        rng = np.random.default_rng([seed % 2**32, rank])
+        super().__init__(**options)
+        rng = np.random.default_rng([self._seed % 2**32, self._rank])
         shape = batch_size, max_seq_length
         masks = batch_size, max_predictions
         places = np.argsort(rng.random(shape), axis=1)[:, :max_predictions]
@@ -476,22 +319,12 @@ class SyntheticLoader:
         )
         indices = np.arange(batch_size)
         # neither the length nor the number of masks is rounded: they are as asked for
-        self._batches = [make_batch(samples, indices, 0, 1, each) for each in _contexts(ctx)]
+        self._batches = [make_batch(samples, indices, 0, 1, each) for each in self._contexts]
         self._num_batches = num_batches
 
     def __len__(self):
-        """Number of batches of an epoch."""
         return self._num_batches
 
-    def __iter__(self):
-        return self.epoch(0)
-
     def epoch(self, epoch, start=0):
-        """Iterate over the batches of an epoch, from number `start` on.
-
-        Yields
-        ------
-        PretrainingBatch
-        """
         for number in range(start, self._num_batches):
             yield self._batches[number % len(self._batches)]

@@ -87,14 +87,14 @@ def pretraining_objective(model, accuracies=True):
     Returns
     -------
     model_zoo.training.objective.Objective
-        Of batches that are :class:`model_zoo.tasks.pretraining.PretrainingBatch`.
+        Of the batches of a `PretrainingLoader`.
     """
     loss = PretrainingLoss(accuracies)
     loss.hybridize(static_alloc=True)
 
     def terms(batch):
         scores = model(
-            batch.input_ids, batch.token_types, batch.valid_length, batch.masked_positions
+            *batch.inputs, batch.masked_positions
         )
         scores = [each.astype('float32', copy=False) for each in scores]
         return loss(*scores, batch.masked_ids, batch.masked_weights, batch.next_sentence_labels)

@@ -1,7 +1,6 @@
 """The objective of pre-training: its terms, exact accumulation, evaluation, log and curves."""
 
 import logging
-import types
 
 import mxnet as mx
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from training_loops import training_loop
 
 from bert import BertConfig, BertForPreTraining
+from model_zoo.batches import Batch
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
 from model_zoo.tasks.pretraining.objective import (
     PretrainingLogger,
@@ -49,7 +49,7 @@ def make_samples(count, seed=0):
     num_masked = random.randint(1, POSITIONS + 1, count)
     weights = (np.arange(POSITIONS) < num_masked[:, None]).astype('float32')
     return {
-        'input_ids': random.randint(0, VOCAB, (count, LENGTH)).astype('int32'),
+        'words': random.randint(0, VOCAB, (count, LENGTH)).astype('int32'),
         'token_types': random.randint(0, 2, (count, LENGTH)).astype('int32'),
         'valid_length': random.randint(POSITIONS, LENGTH + 1, count).astype('float32'),
         'masked_positions': random.randint(0, POSITIONS, (count, POSITIONS)).astype('int32'),
@@ -68,7 +68,7 @@ def make_batch(samples, rows, ctx=None):
     arrays = {
         name: mx.nd.array(array, ctx, dtype=array.dtype) for name, array in arrays.items()
     }
-    return types.SimpleNamespace(indices=np.array(rows), **arrays, **counts)
+    return Batch(indices=np.array(rows), **arrays, **counts)
 
 
 class Loader:
@@ -115,9 +115,7 @@ def test_terms_are_those_of_the_scores():
     results = [array.asscalar() for array in objective.terms(batch)]
     masked_lm, next_sentence = (
         scores.asnumpy().astype('float64')
-        for scores in model(
-            batch.input_ids, batch.token_types, batch.valid_length, batch.masked_positions
-        )
+        for scores in model(*batch.inputs, batch.masked_positions)
     )
     expected = []
     weights = batch.masked_weights.asnumpy().astype(bool)
@@ -138,9 +136,7 @@ def test_right_predictions_are_counted_where_the_weight_is_1():
     model = make_model()
     samples = make_samples(8)
     batch = make_batch(samples, range(8))
-    scores, pairs = model(
-        batch.input_ids, batch.token_types, batch.valid_length, batch.masked_positions
-    )
+    scores, pairs = model(*batch.inputs, batch.masked_positions)
     batch.masked_ids = scores.argmax(axis=-1)
     batch.next_sentence_labels = pairs.argmax(axis=-1)
     _, _, words, sentences = pretraining_objective(model).terms(batch)

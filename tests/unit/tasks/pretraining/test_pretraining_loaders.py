@@ -11,16 +11,17 @@ from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
-    MappedLoader,
+    MappedShards,
     PretrainingLoader,
-    RawTextLoader,
     SampleMaker,
     SampleOptions,
+    ShardFiles,
     SyntheticLoader,
+    TextFiles,
     create_shards,
-    loaders,
-    mapped,
+    make_batch,
     read_shard,
+    sources,
 )
 from model_zoo.tasks.pretraining.shards import Samples
 
@@ -57,8 +58,8 @@ def shards(text, tokenizer, tmp_path_factory):
 def load(shards, tokenizer):
     def load(**options):
         size = 500 if options.get('use_avg_len') else 8
-        options = {'batch_size': size, 'vocab': tokenizer.vocab, **options}
-        return PretrainingLoader(f'{shards}/*.npz', **options)
+        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, options.pop('max_len', None))
+        return PretrainingLoader(source, **{'batch_size': size, **options})
 
     return load
 
@@ -67,10 +68,21 @@ def worker(rank, size):
     return types.SimpleNamespace(rank=rank, size=size)
 
 
+def arrays(batch):
+    """In the order in which the model and its losses take them."""
+    return [
+        *batch.inputs,
+        batch.masked_positions,
+        batch.masked_ids,
+        batch.masked_weights,
+        batch.next_sentence_labels,
+    ]
+
+
 def assert_same(one, other):
     assert (one.indices == other.indices).all()
     assert (one.num_masked, one.num_tokens) == (other.num_masked, other.num_tokens)
-    for mine, want in zip(one[:7], other[:7]):
+    for mine, want in zip(arrays(one), arrays(other)):
         assert mine.shape == want.shape and mine.dtype == want.dtype
         assert (mine.asnumpy() == want.asnumpy()).all()
 
@@ -109,7 +121,7 @@ def test_workers_share_each_batch(kind, load):
                 assert not len(batch.indices[rank::2])
             else:
                 assert (part.indices == batch.indices[rank::2]).all()
-                assert len(part.indices) == len(part.input_ids) == len(part.valid_length)
+                assert len(part.indices) == len(part.words) == len(part.valid_length)
 
 
 def test_nothing_left_for_a_worker(load):
@@ -126,8 +138,8 @@ def test_what_a_batch_holds(load, shards, tokenizer):
     paths = sorted(shards.iterdir())
     files = [read_shard(str(path)) for path in paths]
     for batch in load(num_buckets=4).epoch(0):
-        length, masks = batch.input_ids.shape[1], batch.masked_ids.shape[1]
-        assert [array.dtype for array in batch[:7]] == [
+        length, masks = batch.words.shape[1], batch.masked_ids.shape[1]
+        assert [array.dtype for array in arrays(batch)] == [
             np.int32, np.int32, np.float32, np.int32, np.int32, np.float32, np.int32,
         ]  # fmt: skip
         lengths = batch.valid_length.asnumpy().astype(int)
@@ -139,7 +151,7 @@ def test_what_a_batch_holds(load, shards, tokenizer):
             assert want.valid_lengths[0] == lengths[row]
             assert want.next_sentence_labels[0] == batch.next_sentence_labels[row].asscalar()
             for mine, field, size in (
-                (batch.input_ids, 'input_ids', lengths[row]),
+                (batch.words, 'input_ids', lengths[row]),
                 (batch.token_types, 'segment_ids', lengths[row]),
                 (batch.masked_positions, 'masked_lm_positions', counts[row]),
                 (batch.masked_ids, 'masked_lm_ids', counts[row]),
@@ -155,19 +167,19 @@ def test_padding_is_the_vocabularys():
     for array in found:
         array[:] = 1
     found.valid_lengths[:] = 3, 5
-    batch = loaders.make_batch(found, np.arange(2), 9, 8, mx.cpu())
-    assert batch.input_ids.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
+    batch = make_batch(found, np.arange(2), 9, 8, mx.cpu())
+    assert batch.words.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
 
 
 def test_padding_ends_with_the_models_positions(load):
-    widths = {batch.input_ids.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
+    widths = {batch.words.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
     assert max(widths) == 64 and widths <= {24, 48, 64}
 
 
 def test_buckets_hold_like_lengths(load):
     def padding(**options):
         batches = list(load(round_to=1, **options).epoch(0))
-        return 1 - sum(b.num_tokens for b in batches) / sum(b.input_ids.size for b in batches)
+        return 1 - sum(b.num_tokens for b in batches) / sum(b.words.size for b in batches)
 
     assert padding(num_buckets=6) < 0.5 * padding()
     tokens = [b.num_tokens for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
@@ -179,7 +191,7 @@ def test_buckets_hold_like_lengths(load):
 def test_contexts_take_turns(load):
     contexts = [mx.cpu(0), mx.cpu(1)]
     batches = list(load(ctx=contexts).epoch(0))
-    assert [batch.input_ids.context for batch in batches[:4]] == contexts * 2
+    assert [batch.words.context for batch in batches[:4]] == contexts * 2
     rest = list(load(ctx=contexts).epoch(0, 3))
     assert [b.masked_ids.context for b in rest] == [b.masked_ids.context for b in batches[3:]]
 
@@ -187,8 +199,8 @@ def test_contexts_take_turns(load):
 def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
     loader, read = load(circle_length=1), []
     count = len(list(loader.epoch(0)))
-    real = loaders.read_shard
-    monkeypatch.setattr(loaders, 'read_shard', lambda *args: read.append(args) or real(*args))
+    real = sources.read_shard
+    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args) or real(*args))
     assert len(list(loader.epoch(0, count - 1))) == 1
     assert 1 <= len(read) <= 2
     del read[:]
@@ -200,7 +212,7 @@ def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
 
 def test_bad_files(shards, load, tokenizer, tmp_path):
     with pytest.raises(InputError, match='no file matches'):
-        PretrainingLoader(f'{tmp_path}/*.npz', 8, vocab=tokenizer.vocab)
+        ShardFiles(f'{tmp_path}/*.npz', tokenizer.vocab)
     with pytest.raises(InputError, match='samples have up to 64 tokens, and the model takes 32 at'):
         load(max_len=32)
     for name in ('batch_size', 'num_buckets', 'round_to', 'circle_length'):
@@ -209,17 +221,16 @@ def test_bad_files(shards, load, tokenizer, tmp_path):
     path = tmp_path / 'bad.npz'
     path.write_bytes((shards / 'part-000.npz').read_bytes()[:-300])
     with pytest.raises(InputError, match='bad.npz. is damaged or was cut off'):
-        PretrainingLoader([str(path)], 8, vocab=tokenizer.vocab)
+        ShardFiles([str(path)], tokenizer.vocab)
 
 
 @pytest.mark.parametrize('kind', [{}, {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 400}])
 def test_raw_text(kind, text, tokenizer):
-    kind = {'batch_size': 8, 'part_bytes': 4000, **kind}
+    kind = {'batch_size': 8, **kind}
 
     def load(num_workers, **options):
-        return RawTextLoader(
-            text, tokenizer=tokenizer, options=OPTIONS, num_workers=num_workers, **kind, **options
-        )
+        source = TextFiles(text, tokenizer, OPTIONS, num_workers=num_workers, part_bytes=4000)
+        return PretrainingLoader(source, **kind, **options)
 
     here = load(0)
     batches = list(here.epoch(1))
@@ -232,7 +243,7 @@ def test_raw_text(kind, text, tokenizer):
         assert_same(one, other)
     elsewhere.close()
     other = next(here.epoch(2))
-    assert not np.array_equal(other.input_ids.asnumpy(), batches[0].input_ids.asnumpy())
+    assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
     numbers = np.concatenate([batch.indices for batch in batches])
     assert len(numbers) == len(set(numbers))
     if 'num_buckets' not in kind:
@@ -242,9 +253,8 @@ def test_raw_text(kind, text, tokenizer):
 
 
 def test_batches_of_a_text_are_counted(text, tokenizer):
-    loader = RawTextLoader(
-        text, 8, tokenizer, OPTIONS, num_workers=0, seed=1, part_bytes=4000
-    )
+    source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
+    loader = PretrainingLoader(source, 8, seed=1)
     counts = [sum(1 for _ in loader.epoch(epoch)) for epoch in range(3)]
     assert [loader.count_batches(epoch) for epoch in range(3)] == counts
     assert len(loader) == counts[0] and len(set(counts)) > 1
@@ -252,13 +262,14 @@ def test_batches_of_a_text_are_counted(text, tokenizer):
 
 def test_raw_text_that_cannot_be_used(tokenizer, tmp_path):
     (tmp_path / 'a.txt').write_text('the rain\n')
-    arguments = 8, tokenizer, OPTIONS
+    arguments = tokenizer, OPTIONS
     with pytest.raises(InputError, match='has only one document'):
-        next(RawTextLoader(f'{tmp_path}/*.txt', *arguments, num_workers=0).epoch(0))
+        source = TextFiles(f'{tmp_path}/*.txt', *arguments, num_workers=0)
+        next(PretrainingLoader(source, 8).epoch(0))
     with pytest.raises(InputError, match='no file matches'):
-        RawTextLoader(f'{tmp_path}/*.md', *arguments)
+        TextFiles(f'{tmp_path}/*.md', *arguments)
     with pytest.raises(InputError, match='num_workers -1: give 0 or more'):
-        RawTextLoader(f'{tmp_path}/*.txt', *arguments, num_workers=-1)
+        TextFiles(f'{tmp_path}/*.txt', *arguments, num_workers=-1)
 
 
 def test_synthetic(tokenizer):
@@ -267,13 +278,13 @@ def test_synthetic(tokenizer):
     batches = list(loader.epoch(0))
     assert len(batches) == len(loader) == 9 and len(list(loader.epoch(0, 4))) == 5
     for number, batch in enumerate(batches):
-        assert batch.input_ids.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
+        assert batch.words.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
         assert batch.num_tokens == 120 and batch.num_masked == 20
-        assert batch.input_ids.context == contexts[number % 2]
-        assert batch.input_ids.asnumpy().min() >= 0 and batch.input_ids.asnumpy().max() < 400
+        assert batch.words.context == contexts[number % 2]
+        assert batch.words.asnumpy().min() >= 0 and batch.words.asnumpy().max() < 400
         assert (np.diff(batch.masked_positions.asnumpy()) > 0).all()
     other = next(SyntheticLoader(4, 30, 5, tokenizer.vocab, workers=worker(1, 2)).epoch(0))
-    assert not np.array_equal(other.input_ids.asnumpy(), batches[0].input_ids.asnumpy())
+    assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
     with pytest.raises(InputError, match='31 masks in sequences of 30 tokens'):
         SyntheticLoader(4, 30, 31, tokenizer.vocab)
 
@@ -284,9 +295,8 @@ def test_synthetic(tokenizer):
 @pytest.fixture
 def load_mapped(shards, tokenizer, tmp_path):
     def load(**options):
-        return MappedLoader(
-            f'{shards}/*.npz', 8, str(tmp_path / 'mapped'), vocab=tokenizer.vocab, **options
-        )
+        source = MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'mapped'))
+        return PretrainingLoader(source, 8, **options)
 
     return load
 
@@ -317,11 +327,11 @@ def test_workers_share_mapped_batches(load_mapped):
 def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
     """One file after the other is read, once, and what batches come from are maps."""
     read = []
-    real = mapped.read_shard
-    monkeypatch.setattr(mapped, 'read_shard', lambda *args: read.append(args[0]) or real(*args))
+    real = sources.read_shard
+    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args[0]) or real(*args))
     loader = load_mapped()
     assert len(read) == len(set(read)) == FILES
-    part = loader._part(0, 0).read()
+    part = loader._source.part(0, 0, 0).read()
     assert all(isinstance(array, np.memmap) for array in part)
     assert all(type(array) is np.ndarray for array in part.take(np.array([1, 0])))
     list(loader.epoch(0))
@@ -331,7 +341,7 @@ def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
 def test_bad_folder_of_maps(shards, tokenizer, tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(InputError, match='cannot write to directory'):
-        MappedLoader(f'{shards}/*.npz', 8, str(tmp_path / 'file'), vocab=tokenizer.vocab)
+        MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'file'))
     with pytest.raises(InputError, match='no file matches'):
-        MappedLoader(f'{tmp_path}/*.npz', 8, str(tmp_path / 'x'), vocab=tokenizer.vocab)
+        MappedShards(f'{tmp_path}/*.npz', tokenizer.vocab, str(tmp_path / 'x'))
     assert not os.path.exists(tmp_path / 'x')

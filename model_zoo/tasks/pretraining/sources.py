@@ -1,0 +1,335 @@
+"""Where samples for pre-training come from: files of them, read or mapped; or text."""
+
+import abc
+import concurrent.futures
+import dataclasses
+import os
+import shutil
+
+import numpy as np
+
+from ...batches.loaders import check_positive
+from ...errors import InputError
+from ...util.files import atomic_write, make_writable_dir
+from .create import PART_BYTES, plan_parts
+from .documents import Corpus, matching_files
+from .instances import SampleMaker
+from .processes import Processes
+from .shards import Samples, read_lengths, read_shard
+
+__all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
+
+ROW_BITS = 32  # of a sample's number; above them is that of its part
+
+
+class Part(abc.ABC):
+    """Samples that are read together, a file or a span of a text."""
+
+    def __init__(self, number):
+        self.number = number
+
+    @abc.abstractmethod
+    def lengths(self):
+        """The samples' valid lengths."""
+
+    @abc.abstractmethod
+    def read(self):
+        """The samples."""
+
+    def ids(self):
+        """Numbers of the samples."""
+        return (self.number << ROW_BITS) + np.arange(len(self.lengths()))
+
+    def read_ahead(self):  # noqa: B027
+        """Begin to read, while others are used."""
+
+    def cancel(self):  # noqa: B027
+        """Don't read what hasn't been read yet."""
+
+
+class Source(abc.ABC):
+    """What a `PretrainingLoader` makes batches of: samples in parts.
+
+    Attributes
+    ----------
+    vocab : gluonnlp.vocab.BERTVocab
+    num_parts : int
+    shortest, longest : int
+        The range of the samples' lengths.
+    max_len : int or None
+        The longest that a padded sample may be.
+    histogram : numpy.ndarray or None
+        Number of samples of each length, where it is known before they are read.
+    parts_ahead : int
+        How many parts are made while others are used.
+    mixes_all : bool
+        Whether all parts are mixed, as none of them is in memory.
+    """
+
+    histogram = None
+    parts_ahead = 1
+    mixes_all = False
+
+    @abc.abstractmethod
+    def part(self, number, epoch, seed):
+        """Part `number` of an epoch.
+
+        Returns
+        -------
+        Part
+        """
+
+    def join(self, samples):
+        """One object whose ``take`` gives samples of several parts."""
+        return Samples.concatenate(samples)
+
+    def close(self):  # noqa: B027
+        """End what works for the source, and remove what it keeps on disk."""
+
+
+class ShardFiles(Source):
+    """Files of samples, of which a few are in memory at a time.
+
+    All files are looked at first: their vocabulary, and the samples' lengths. While some are used,
+    a thread reads the next ones.
+
+    Parameters
+    ----------
+    files : str or sequence of str
+        Wildcards, separated by commas; or paths. Of our files or GluonNLP's.
+    vocab : gluonnlp.vocab.BERTVocab
+        The model's.
+    max_len : int, optional
+        Most positions that the model has.
+
+    Raises
+    ------
+    InputError
+        If no file matches, or one can't be used; see :func:`read_shard`.
+    """
+
+    def __init__(self, files, vocab, max_len=None):
+        self._files = matching_files(files) if isinstance(files, str) else sorted(files)
+        self.vocab, self.max_len = vocab, max_len
+        self.num_parts = len(self._files)
+        # one thread: more would only read what is needed later
+        self._executor = concurrent.futures.ThreadPoolExecutor(1)
+        histogram = np.zeros(1, np.int64)
+        for path in self._files:
+            counts = np.bincount(read_lengths(path, vocab))
+            histogram, counts = sorted((histogram, counts), key=len, reverse=True)
+            histogram[: len(counts)] += counts
+        self.histogram = histogram
+        self.shortest, self.longest = np.flatnonzero(histogram)[[0, -1]]
+        if max_len is not None and self.longest > max_len:
+            raise InputError(
+                f'the samples have up to {self.longest} tokens, and the model takes {max_len} at '
+                'most: make them with a smaller `max_seq_length`'
+            )
+
+    def part(self, number, epoch, seed):
+        return _ShardPart(number, self._files[number], self)
+
+    def read(self, path):
+        """The samples of a file."""
+        return read_shard(path, self.vocab, self.max_len)
+
+    def submit(self, path):
+        """A future of the samples of a file."""
+        return self._executor.submit(self.read, path)
+
+
+class _ShardPart(Part):
+    """A file."""
+
+    def __init__(self, number, path, source):
+        super().__init__(number)
+        self._path, self._source, self._future = path, source, None
+
+    def lengths(self):
+        return read_lengths(self._path, self._source.vocab)
+
+    def read_ahead(self):
+        if self._future is None:
+            self._future = self._source.submit(self._path)
+
+    def read(self):
+        return self._source.read(self._path) if self._future is None else self._future.result()
+
+    def cancel(self):
+        if self._future is not None:
+            self._future.cancel()
+
+
+class MappedShards(ShardFiles):
+    """Files of samples, all of them mixed, and none in memory.
+
+    The files are compressed, so they are unpacked first, one after the other, to a folder: what
+    comes from there, the system keeps in memory as long as there is room. A batch takes its samples
+    from wherever they are, which is fast from a solid-state disk.
+
+    Parameters
+    ----------
+    files, vocab, max_len
+        As of `ShardFiles`.
+    folder : str
+        For the unpacked files, some five times as large as the others; of each machine its own.
+        What is there is overwritten, and ``close`` removes it.
+    workers : Workers, optional
+        Of those of a machine the first one unpacks and removes the files; all have to make this
+        object.
+
+    Raises
+    ------
+    InputError
+        As `ShardFiles` does, and if the folder can't be written to.
+    """
+
+    mixes_all = True
+
+    def __init__(self, files, vocab, folder, max_len=None, workers=None):
+        super().__init__(files, vocab, max_len)
+        self._folder = folder
+        self._unpacks = workers is None or workers.local_rank == 0
+        if self._unpacks:
+            make_writable_dir(folder)
+            try:
+                self._unpack()
+            except BaseException:
+                self.close()
+                raise
+        if workers is not None:
+            workers.sum(np.zeros(1))  # the others wait for the first one
+
+    def _unpack(self):
+        for number, path in enumerate(self._files):
+            for name, array in self.read(path)._asdict().items():
+                with atomic_write(_path(self._folder, number, name), 'wb') as file:
+                    np.save(file, array)
+
+    def part(self, number, epoch, seed):
+        return _MappedPart(number, self._folder)
+
+    def join(self, samples):
+        return _Joined(samples)
+
+    def close(self):
+        if self._unpacks:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _path(folder, number, name):
+    return os.path.join(folder, f'{number}-{name}.npy')
+
+
+class _MappedPart(Part):
+    """A file that was unpacked."""
+
+    def __init__(self, number, folder):
+        super().__init__(number)
+        self._samples = Samples(
+            *(np.load(_path(folder, number, name), mmap_mode='r') for name in Samples._fields)
+        )
+
+    def lengths(self):
+        return self._samples.valid_lengths
+
+    def read(self):
+        return self._samples
+
+
+class _Joined:
+    """Samples of several parts, one behind the other, of which only what is taken is read."""
+
+    def __init__(self, parts):
+        self._parts = [part for part in parts if part.count]
+        self._starts = np.cumsum([0, *(part.count for part in self._parts)])
+
+    def take(self, rows):
+        """The samples at `rows`, as `Samples.take`."""
+        owners = np.searchsorted(self._starts, rows, side='right') - 1
+        order = np.argsort(owners, kind='stable')
+        pieces = [Samples.none()]
+        for owner in np.unique(owners).tolist():
+            own = order[owners[order] == owner]
+            pieces.append(self._parts[owner].take(rows[own] - self._starts[owner]))
+        return Samples.concatenate(pieces).take(np.argsort(order))
+
+
+class TextFiles(Source):
+    """Text, of which samples are made meanwhile, in each epoch others.
+
+    Worker processes make the samples of the next parts of the text while those of these are used.
+    Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
+    Where several workers train, all make the same samples, each to take its part: where there are
+    many of them, files of samples are cheaper.
+
+    Parameters
+    ----------
+    files : str or sequence of str
+        Wildcards, separated by commas, or paths. See :class:`Corpus`.
+    tokenizer : object
+        As of :class:`SampleMaker`.
+    options : SampleOptions
+        The text is gone through once in an epoch, whatever `dupe_factor` says.
+    num_workers : int
+        Processes that make samples; 0 to do it in this one.
+    part_bytes : int
+        Of the text that samples are made of at a time.
+
+    Raises
+    ------
+    InputError
+        If no file matches, or a number isn't positive; later, if the text can't be read or has
+        fewer than two documents.
+    """
+
+    shortest = 1
+
+    def __init__(self, files, tokenizer, options, *, num_workers=4, part_bytes=PART_BYTES):
+        check_positive(part_bytes=part_bytes)
+        if num_workers < 0:
+            raise InputError(f'num_workers {num_workers}: give 0 or more')
+        corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
+        self.vocab = tokenizer.vocab
+        self.longest = self.max_len = options.max_seq_length
+        self.num_parts = plan_parts(corpus, part_bytes=part_bytes)
+        self.parts_ahead = num_workers
+        maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
+        self._processes = Processes(_TextJob(maker, self.num_parts), num_workers)
+
+    def part(self, number, epoch, seed):
+        return _TextPart(number, self._processes.submit(seed, epoch, number))
+
+    def close(self):
+        self._processes.close()
+
+
+class _TextPart(Part):
+    """A span of a text; a process makes its samples from the beginning on."""
+
+    def __init__(self, number, result):
+        super().__init__(number)
+        self._result, self._samples = result, None
+
+    def read(self):
+        if self._samples is None:
+            self._samples = self._result.result()
+        return self._samples
+
+    def lengths(self):
+        return self.read().valid_lengths
+
+    def cancel(self):
+        self._result.cancel()
+
+
+class _TextJob:
+    """Makes the samples of a part of the text in an epoch; for a worker process."""
+
+    def __init__(self, maker, num_parts):
+        self._maker, self._num_parts = maker, num_parts
+
+    def __call__(self, seed, epoch, number):
+        span = self._maker.corpus.span(number, self._num_parts)
+        return self._maker.make(*span, seed, epoch, number)
