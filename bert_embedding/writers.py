@@ -1,4 +1,4 @@
-"""Embeddings as files, written while they come: ``.npz`` and ``.jsonl``.
+"""Files of embeddings, written while these are computed: ``.npz`` and ``.jsonl``.
 
 ``.npz`` is read with ``numpy.load(path)``. Its arrays are, for words
 
@@ -120,13 +120,13 @@ _WRITERS = {'.npz': _Npz, '.jsonl': _JsonLines}
 def open_writer(path):
     """Open a file of embeddings, which appears once the block has ended well.
 
-    After an error or Ctrl-C nothing is left, and what was at `path` before is as it was. A file
-    holds either words or sentence vectors.
+    After an error or Ctrl-C no new file is left, and an existing file at `path` stays as it was. A
+    file has either words or sentence vectors.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Its ending is the format: ``.npz`` or ``.jsonl``.
+        Its extension chooses the format: ``.npz`` or ``.jsonl``.
 
     Yields
     ------
@@ -136,7 +136,7 @@ def open_writer(path):
     Raises
     ------
     InputError
-        If the ending is another one, or the file can't be written.
+        If it has another extension, or the file can't be written.
     """
     path = os.fspath(path)
     kind = _WRITERS.get(os.path.splitext(path)[1].lower())

@@ -48,7 +48,7 @@ _log = logging.getLogger('export')
 
 
 class ExportError(ZooError):
-    """What was written does not compute what the block does; it has been removed."""
+    """The written files don't compute what the block does; they have been removed."""
 
 
 # -- the export of a block ----------------------------------------------------------------------
@@ -57,11 +57,11 @@ class ExportError(ZooError):
 def export_block(block, directory, name, example_inputs=None):
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
 
-    The two files are all that MXNet needs. The graph takes any batch size and length, as the block
-    does, and returns the block's outputs as they are without labels, lists among them one after the
-    other: the question answering head has two, the scores of starts and of ends, each (batch,
-    length). Before the files get their names they are loaded back, and compared with the block on
-    batches of two sizes. The block stays as it is, hybridized or not.
+    MXNet needs only these two files. The graph takes any batch size and length, like the block, and
+    returns the block's outputs without labels. Lists among the outputs are flattened: the question
+    answering head has two, the scores of starts and of ends, each (batch, length). Before the files
+    get their names they are loaded back, and compared with the block on batches of two sizes. The
+    block isn't changed, hybridized or not.
 
     The graph computes in the block's precision (`ZooBlock.cast`). That of a float16 block on the
     CPU has casts to float32 around its products, which a GPU doesn't need: for a GPU, export a
@@ -76,11 +76,11 @@ def export_block(block, directory, name, example_inputs=None):
     name : str
         The files' prefix.
     example_inputs : sequence of (NDArray, list of NDArray or None), optional
-        The block's inputs, by which the graph's inputs are chosen: None, and what is left out at
-        the end, are no inputs of the graph. The others are named data0, data1, ... in their order,
-        each element of a list by itself. By default the block's `export_inputs`: words, token types
-        and valid length for BERT, words and valid length for decoders. With arrays of the block's
-        own, these are compared too. Labels can't be inputs.
+        The block's inputs; those that are None, or left out at the end, aren't inputs of the graph.
+        The others are named data0, data1, ... in their order, with a name for each element of a
+        list. The default are the block's `export_inputs`: words, token types and valid length for
+        BERT, words and valid length for decoders. The outputs for these arrays are compared, too.
+        Labels can't be inputs.
 
     Returns
     -------
@@ -93,9 +93,8 @@ def export_block(block, directory, name, example_inputs=None):
         If the inputs can't be used, the parameters aren't initialized or aren't of the block's
         precision, or the directory can't be written to.
     ExportError
-        If the loaded graph's outputs differ from the block's by more than 1e-5, in float16 2e-3
-        (relative to the largest output, where that is above 1). What stood in the directory
-        before stays.
+        If the loaded graph's outputs differ from the block's by more than 1e-5, or 2e-3 in float16
+        (relative to the largest output if that is above 1). Earlier files in the directory stay.
 
     Examples
     --------
@@ -318,8 +317,8 @@ def build_block(args):
     Raises
     ------
     ZooError
-        If the model isn't known, nothing says how large its vocabulary is, or the parameters don't
-        fit.
+        If the model isn't known, the size of its vocabulary is unknown, or the parameters don't
+        match.
     """
     block_class, head = TASKS[args.task]
     weights, fields = _find_model(args)

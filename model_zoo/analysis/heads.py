@@ -23,13 +23,13 @@ class HeadMeasures(NamedTuple):
     Parameters
     ----------
     entropy : numpy.ndarray, shape (layers, heads), float64
-        Of the attention probabilities, in nats, the mean over all tokens that attend. 0: the head
-        looks at one token only; the logarithm of the length: at all alike.
+        Entropy of the attention probabilities, in nats, averaged over all tokens that attend. 0:
+        the head looks at one token only; the logarithm of the length: at all tokens equally.
     importance : numpy.ndarray, shape (layers, heads), float64
         How much the loss changes with the head's output, not normalized: the absolute value of the
-        product of its output and the loss's gradient, the mean over all tokens.
+        product of its output and the loss's gradient, averaged over all tokens.
     outputs : list
-        What `forward` returned last, of each batch.
+        The third value that `forward` returned, for each batch.
     """
 
     entropy: np.ndarray
@@ -51,9 +51,9 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
         ``forward(batch, head_mask) -> (loss, attentions, output)``: the sum of the samples' losses,
         what the block returns as its attentions, and anything to be kept.
     loader : iterable
-        Of batches with `valid_length`, an array of shape (batch,).
+        Yields batches with `valid_length`, an array of shape (batch,).
     head_mask : numpy.ndarray, shape (layers, heads), optional
-        1 keeps a head, 0 turns it off.
+        1 keeps a head, 0 masks it.
     title : str, optional
         Shown with the progress.
     guard : model_zoo.training.interrupt.InterruptGuard, optional
@@ -145,30 +145,30 @@ def attention_of(block, *inputs):
     Parameters
     ----------
     block : AttentionBlock
-        A task's, whose last output the attentions are. It is left as it was.
+        A task's block, whose last output is the attentions. The block isn't changed.
     *inputs
         Of the block, such as `words` of shape (1, length).
 
     Returns
     -------
     list of numpy.ndarray, shape (batch, heads, length, length)
-        One a layer, of the heads that it has; a token's row says where it looks.
+        One array per layer, for the heads that it has. A token's row says where it looks.
     """
     with _watched(block):
         return [attention.asnumpy() for attention in block(*inputs)[-1]]
 
 
 def normalize_importance(importance, by_layer=True, overall=True):
-    """Importances as they are compared with one another.
+    """Scale importances so that they can be compared with one another.
 
     Parameters
     ----------
     importance : numpy.ndarray, shape (layers, heads)
-        Of `measure_heads`; NaN for heads that aren't there.
+        As `measure_heads` returns it; NaN for heads that were pruned before.
     by_layer : bool
-        Give each layer the Euclidean norm 1, as Molchanov et al. (2017) found best.
+        Scale each layer to the Euclidean norm 1, as Molchanov et al. (2017) found best.
     overall : bool
-        Then spread all from 0 to 1.
+        Then scale all values to the range from 0 to 1.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Turning attention heads off, the least important ones first, while the model is good enough.
 
-Sources: as of `heads`. What differs: each layer keeps a head, because it couldn't be pruned
-without; and the end is found where all others are off.
+Sources: see `heads`. Two things differ: each layer keeps one head, because a layer without heads
+couldn't be pruned; and masking also ends when all other heads are masked.
 """
 
 import logging
@@ -22,12 +22,12 @@ class MaskingStep(NamedTuple):
     Parameters
     ----------
     heads : list of (int, int)
-        Layer and number of the heads that it turned off, besides those before.
+        Layer and number of the heads that it masked, in addition to those before.
     left : int
-        How many are on.
+        How many heads are left.
     score : float
     accepted : bool
-        Whether that was good enough.
+        Whether the score was good enough.
     """
 
     heads: List[Tuple[int, int]]
@@ -37,7 +37,7 @@ class MaskingStep(NamedTuple):
 
 
 def heads_left(config):
-    """A mask with 1 for each head that is there, 0 for those that were pruned before.
+    """A mask with 1 for each existing head, 0 for those that were pruned before.
 
     Parameters
     ----------
@@ -54,21 +54,21 @@ def heads_left(config):
 
 
 def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
-    """Turn off heads until the score falls below a share of what it was.
+    """Mask heads until the score falls below a fraction of its first value.
 
     Parameters
     ----------
     measure : callable
-        ``measure(mask) -> (score, importance)`` of the model with a mask; more is better.
+        ``measure(mask) -> (score, importance)`` of the model with a mask; a higher score is better.
     mask : numpy.ndarray, shape (layers, heads)
         To begin with.
     score : float
     importance : numpy.ndarray, shape (layers, heads)
         What `measure` says of that mask.
     threshold : float
-        The share, from 0 to 1.
+        The fraction, from 0 to 1.
     amount : float
-        How many heads a step turns off, as a share of all that there are in `mask`.
+        How many heads a step masks, as a fraction of all heads in `mask`.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _least_important(mask, importance, count):
 
 
 def heads_to_prune(mask, config):
-    """What ``block.prune_heads`` wants to remove the heads that a mask turns off.
+    """The argument of ``block.prune_heads`` that removes the heads that a mask turns off.
 
     Parameters
     ----------

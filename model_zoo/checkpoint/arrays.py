@@ -6,7 +6,7 @@ __all__ = ['as_weights', 'from_bfloat16']
 
 
 def from_bfloat16(bits):
-    """bfloat16 as float32, of which it is the first half.
+    """Convert bfloat16 to float32; its bits are the first half of float32's.
 
     Parameters
     ----------

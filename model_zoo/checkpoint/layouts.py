@@ -36,7 +36,7 @@ CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A layout of other programs' that can be written.
+    """A layout of another program that can be written.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def weights_in_folder(folder, format=None):
     ----------
     folder : str
     format : str, optional
-        One of `FORMATS`, if only its files are meant. By default a TensorFlow checkpoint is taken
-        where there is nothing else.
+        One of `FORMATS`, to look only for its files. By default a TensorFlow checkpoint is used
+        only if there is nothing else.
 
     Returns
     -------

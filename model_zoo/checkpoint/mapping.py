@@ -124,14 +124,14 @@ class Rule:
     Parameters
     ----------
     ours : str
-        Our parameter's name; ``{i}`` stands for a layer's number.
+        The name of our parameter; ``{i}`` stands for a layer's number.
     theirs : str or tuple of str
-        The other program's names, several where a conversion joins them.
+        The other program's names; several if a conversion joins them.
     convert : object
         Has ``load(arrays, config)`` -> array and ``save(array, config)`` -> arrays.
     tied : tuple of str
-        Their further names of the same tensor, without ``{i}``: written on saving, left out on
-        loading.
+        Further names of the same tensor in their files, without ``{i}``: written on saving, ignored
+        on loading.
     tied_to : str
         Write `tied` only where we have the parameter of this name; by default never.
     """
@@ -154,7 +154,7 @@ def _pattern(template):
 class Mapping:
     """A reversible table of rules.
 
-    Names of a task's head are marked with ``^``, so that they can't be taken for parameters of
+    Names of a task's head are marked with ``^``, so that they can't be confused with parameters of
     the backbone with the same name (see `canonical`).
 
     Parameters
@@ -166,14 +166,14 @@ class Mapping:
         Whether names without that prefix belong to the task's head if others have it. The
         Hugging Face files keep parts of the backbone outside: there it is False.
     outside : tuple of str
-        How those of their names begin that never get the prefix, where they aren't marked.
+        Beginnings of their names that never get the prefix, if names aren't marked.
     ignore : tuple of str
-        Regular expressions of their names that carry nothing, such as stored position ids.
+        Regular expressions for their names to ignore, such as stored position ids.
     rename : tuple of (str, str)
-        Regular expressions and replacements that bring older names to today's.
+        Regular expressions and replacements that turn older names into today's.
     order : tuple of str
-        Their names in the order of a format that stores no names but numbers; those of a layer,
-        with ``{i}``, come last and are repeated for each layer.
+        Their names in order, for a format that stores numbers instead of names. The names of a
+        layer, with ``{i}``, come last and are repeated for each layer.
     """
 
     def __init__(
@@ -197,8 +197,8 @@ class Mapping:
     def canonical(self, names):
         """Their name -> the name that the rules use, for all `names` of a file.
 
-        Names to ignore are left out, and so are further names of tied tensors, unless the first
-        one is missing: a writer that stores such a tensor once may choose any of its names.
+        Names to ignore are left out. So are further names of tied tensors, unless the first one is
+        missing: a program that stores such a tensor once may use any of its names.
         """
         has_prefix = any(name.startswith(self.backbone) for name in names)
         numbered = self._numbered(len(names))
@@ -294,7 +294,7 @@ class Mapping:
             By our names, as the rules write them.
         config : Config
         with_prefix : bool
-            Whether the file is a task's: its backbone gets the prefix.
+            Whether the file belongs to a task, so that its backbone gets the prefix.
 
         Returns
         -------

@@ -1,9 +1,9 @@
 """The NumPy files in which OpenAI published GPT.
 
-``params_shapes.json`` lists the shapes of all tensors, and the numbers of all of them, one after
-the other, are in ``params_0.npy`` to ``params_9.npy``. The names aren't stored: a tensor's name
-here is its place, ``'0'``, ``'1'``, and so on (see `Mapping`'s `order`). The converter of
-pytorch-pretrained-bert wants ``parameters_names.json`` as well, which is written for it.
+``params_shapes.json`` lists the shapes of all tensors. Their values, one tensor after the other,
+are in ``params_0.npy`` to ``params_9.npy``. Names aren't stored: a tensor's name here is its
+position, ``'0'``, ``'1'``, and so on (see `Mapping`'s `order`). The converter of
+pytorch-pretrained-bert also needs ``parameters_names.json``, so this is written, too.
 """
 
 import json
@@ -41,7 +41,7 @@ def read_numpy(path, shapes):
     Returns
     -------
     tensors : dict of str to numpy.ndarray
-        By their places.
+        By their positions.
     metadata : dict
         Empty.
 
@@ -85,7 +85,7 @@ def write_numpy(path, tensors):
     Parameters
     ----------
     path : str
-        Of ``params_shapes.json``; the others go beside it.
+        Path of ``params_shapes.json``; the other files are written next to it.
     tensors : dict of str to numpy.ndarray
         In the order of the format, the position table first and the token table second.
     """

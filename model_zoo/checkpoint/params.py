@@ -1,8 +1,8 @@
 """MXNet's ``.params`` files.
 
-They are read here and not by ``mx.nd.load`` because a ``.params`` file has no checksum and MXNet
-trusts what it says: a damaged length can make it allocate terabytes. Reading into NumPy also
-leaves the choice of the context and the conversion of the layout to the caller.
+``mx.nd.load`` isn't used, because a ``.params`` file has no checksum and MXNet trusts its content:
+a damaged length can make it allocate terabytes. Reading into NumPy also lets the caller choose the
+context and convert the layout.
 
 Format (``src/ndarray/ndarray.cc``), little-endian: u64 magic 0x112, u64 0, u64 number of arrays;
 for each array u32 version, i32 storage type, u32 dimensions and i64 each, i32 device type,
@@ -109,7 +109,7 @@ def read_params(path):
     tensors : dict of str to numpy.ndarray
         Without `METADATA`. The arrays are views of one buffer and not to be written to.
     metadata : dict
-        Of our own files; empty for others.
+        That of our own files; empty for others.
 
     Raises
     ------
@@ -175,8 +175,8 @@ def write_params(path, tensors, metadata=None):
     path : str
     tensors : dict of str to numpy.ndarray
     metadata : dict, optional
-        Makes it a file of ours, with version and checksum. None writes a plain file, as other
-        programs want it.
+        Makes it one of our own files, with version and checksum. None writes a plain file for other
+        programs.
     """
     arrays = {name: mx.nd.array(value, dtype=value.dtype) for name, value in tensors.items()}
     if metadata is not None:

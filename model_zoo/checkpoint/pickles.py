@@ -1,10 +1,10 @@
-"""Pickles of plain data, read without running what they ask for.
+"""Pickles of plain data, read without executing them.
 
-A pickle names the functions that put its objects together, and Python's own reader calls whatever
-it names. Here only dicts, lists, strings, numbers, NumPy arrays and torch's tensors come to life;
-instances of classes that the caller lists become namespaces of their attributes; any other name is
-refused. What is called on behalf of a pickle is made anew for each file, so that a pickle can't
-leave anything behind in it. Neither torch nor the listed classes are imported.
+A pickle names the functions that build its objects, and Python's own reader calls any function that
+it names. Here only dicts, lists, strings, numbers, NumPy arrays and torch's tensors are created.
+Instances of classes that the caller lists become namespaces of their attributes. Any other name is
+refused. The functions that a pickle may call are created for each file, so a pickle can't leave
+anything behind in them. Neither torch nor the listed classes are imported.
 """
 
 import collections
@@ -53,7 +53,7 @@ def read_pickle(path, classes=()):
     Raises
     ------
     CheckpointError
-        If the file can't be read, isn't a pickle, or asks for something else; says for what.
+        If the file can't be read, isn't a pickle, or names something else; the message says what.
     """
     path = os.fspath(path)
     try:
@@ -79,7 +79,7 @@ def read_object_array(content, path):
     Parameters
     ----------
     content : bytes
-        The pickle, as it stands behind the header of an ``.npy`` file.
+        The pickle behind the header of an ``.npy`` file.
     path : str
         For messages.
 
@@ -91,7 +91,7 @@ def read_object_array(content, path):
     Raises
     ------
     CheckpointError
-        If the pickle is damaged, or asks for something else; says for what.
+        If the pickle is damaged, or names something else; the message says what.
     """
     try:
         array = _Reader(path, (), object_arrays=True).read_stream(content)
@@ -240,7 +240,7 @@ class _Reader:
         return _Tensor(storage, offset, size)
 
     def settle(self, value, seen=None):
-        """`value` with arrays and namespaces in place of what stood for them."""
+        """`value`, with placeholders replaced by arrays and namespaces."""
         seen = {} if seen is None else seen
         if id(value) in seen:
             return seen[id(value)]

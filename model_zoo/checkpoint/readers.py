@@ -27,12 +27,12 @@ def read_tensors(path):
     -------
     tensors : dict of str to numpy.ndarray
     metadata : dict
-        What the file says of itself.
+        The file's own metadata.
 
     Raises
     ------
     CheckpointError
-        If the file is missing, damaged, refused, or of no format known here.
+        If the file is missing, damaged, refused, or of an unknown format.
     MissingExtraError
         If the format needs a library that isn't installed.
     """

@@ -28,7 +28,7 @@ def read_safetensors(path):
     Returns
     -------
     tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 as float32, with which weights are computed.
+        float16 and bfloat16 become float32, in which weights are computed.
     metadata : dict
         What the file says of itself.
 
@@ -62,7 +62,7 @@ def read_parts(path, index, read):
     Parameters
     ----------
     path : str
-        Of the index (``model.safetensors.index.json``), beside which the files are.
+        Path of the index (``model.safetensors.index.json``); the files are next to it.
     index : dict
         Its content: 'weight_map' has the file of each tensor.
     read : callable

@@ -1,7 +1,7 @@
 """TensorFlow's checkpoints, through TensorFlow itself.
 
 A checkpoint is a group of files, ``NAME.index`` and ``NAME.data-00000-of-00001``; the first one
-stands for it here. A file ``checkpoint`` beside them names the newest in the folder.
+stands for it here. A file ``checkpoint`` next to them names the newest one in the folder.
 """
 
 import logging
@@ -35,7 +35,7 @@ def newest_checkpoint(folder):
     Returns
     -------
     str or None
-        None if there is no checkpoint, or there are several and nothing says which is meant.
+        None if there is no checkpoint, or if there are several and no file says which one to use.
     """
     try:
         with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as file:
@@ -75,8 +75,8 @@ def read_tensorflow(path):
     Returns
     -------
     tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 as float32. Without strings, in which TensorFlow 2 keeps what isn't
-        a variable.
+        float16 and bfloat16 become float32. Strings are left out: TensorFlow 2 stores in them what
+        isn't a variable.
     metadata : dict
         Empty.
 

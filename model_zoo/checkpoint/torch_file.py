@@ -35,7 +35,7 @@ def _import_torch():
 
 
 def read_torch(path):
-    """Read a file of PyTorch's that holds nothing but tensors by their names.
+    """Read a PyTorch file that has only tensors by name.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ def read_torch(path):
     Returns
     -------
     tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 as float32.
+        float16 and bfloat16 become float32.
     metadata : dict
         Empty.
 
     Raises
     ------
     MissingExtraError
-        If torch isn't installed, or is a version that can be made to run code of the file's.
+        If torch isn't installed, or is a version that can be made to execute code from the file.
     CheckpointError
-        If the file is damaged, or holds anything else than tensors.
+        If the file is damaged, or has anything other than tensors.
     """
     with open(path, 'rb') as file:
         if not file.read(len(_PICKLE)).startswith((_ZIP, _PICKLE)):

@@ -1,12 +1,11 @@
 """Beam search.
 
-It is written here because GluonNLP's ``BeamSearchSampler`` knows a single end token and always
-adds it; its finished texts keep their places in the beam, so that what is found differs from other
-programs' as soon as a text ends; and it copies all of a decoder's states at every token, moved or
+GluonNLP's ``BeamSearchSampler`` isn't used, for three reasons. It knows a single end token and
+always adds it. Its finished texts keep their places in the beam, so its results differ from other
+programs' as soon as a text ends. And it copies all of a decoder's states at every token, moved or
 not. Without end tokens both find the same texts, which a test checks. GluonNLP's
-``SequenceSampler`` has no `top_p`, and draws from MXNet's global generator, so that a prompt's text
-depends on the batch that it is in.
-"""
+``SequenceSampler`` has no `top_p`, and draws from MXNet's global generator, so a prompt's text
+depends on its batch. """
 
 import mxnet as mx
 import numpy as np
@@ -63,10 +62,10 @@ class _Beams:
 class BeamSearch:
     """Search for the likeliest texts, as transformers does.
 
-    At each token the `num_beams` likeliest texts go on. Those that end with a stop token are put
-    aside, and compared by their log-probability over ``length ** length_penalty``. The search for
-    a prompt is over when it has `num_beams` of these, and its likeliest text that goes on scores
-    no better than the last of them.
+    At each token the `num_beams` most likely texts continue. Those that end with a stop token are
+    put aside, and compared by their log-probability divided by ``length ** length_penalty``. The
+    search for a prompt ends when `num_beams` texts are finished, and the most likely text that
+    continues scores no better than the last of them.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ class BeamSearch:
         Returns
         -------
         list of list of (float, float, tuple of int, str)
-            For each prompt `num_beams` texts or less, the best one first: score, log-probability,
+            For each prompt at most `num_beams` texts, the best one first: score, log-probability,
             tokens, and ``'stop'`` or ``'length'``.
         """
         size = self._num_beams

@@ -22,12 +22,12 @@ class Continuation(NamedTuple):
     Attributes
     ----------
     tokens : list of int
-        The new ones, with the stop token where there is one.
+        The new tokens, including the stop token if there is one.
     log_prob : float
-        Logarithm of the tokens' probability after the prompt, by the model's own distribution:
-        that before `temperature`, `top_k` and `top_p`.
+        Log-probability of the tokens after the prompt, under the model's own distribution: the one
+        before `temperature`, `top_k` and `top_p`.
     finish : str
-        Why it ends: ``'stop'`` (a stop token) or ``'length'`` (as many as were asked for).
+        Why it ends: ``'stop'`` (a stop token) or ``'length'`` (the maximal number of tokens).
     """
 
     tokens: List[int]
@@ -233,11 +233,11 @@ def generate(
 ):
     """Continue prompts with a language model.
 
-    By default the likeliest token is taken at every step (greedy). As soon as `temperature`,
-    `top_k` or `top_p` is given, tokens are drawn at random; with `num_beams` above 1 likely texts
-    are searched for.
+    By default the most likely token is taken at every step (greedy). If `temperature`, `top_k` or
+    `top_p` is given, tokens are sampled. With `num_beams` above 1, beam search looks for likely
+    texts.
 
-    Prompts of any lengths can be mixed: each is continued as it would be alone.
+    Prompts of different lengths can be mixed: each is continued as it would be alone.
 
     Parameters
     ----------
@@ -257,26 +257,26 @@ def generate(
     valid_length : (batch,), optional
         Lengths of the prompts in an array.
     temperature : float, optional
-        What the scores are divided by: below 1 the likely tokens become likelier. 1, the default
+        The scores are divided by this: below 1, likely tokens become more likely. 1, the default
         with `top_k` or `top_p`, is the model's own distribution.
     top_k : int, optional
-        Draw from this many likeliest tokens.
+        Draw from this many most likely tokens.
     top_p : float, optional
-        Draw from the fewest likeliest tokens that have this probability together.
+        Draw from the smallest set of most likely tokens whose probabilities sum to this.
     num_beams : int
         Number of texts that beam search keeps for each prompt; see `beam.BeamSearch`.
     length_penalty : float
-        Beam search compares log-probabilities over ``length ** length_penalty``.
+        Beam search compares log-probabilities divided by ``length ** length_penalty``.
     num_return_sequences : int
         Continuations of each prompt; with beam search the best, of `num_beams`.
     stop_tokens : int or collection of int
         Tokens that end a text.
     seed : int, optional
-        Of the tokens drawn. With the same seed a prompt has the same continuation, whatever else
-        is in the batch; None draws others each time.
+        Seed of the sampling. With the same seed a prompt has the same continuation, whatever else
+        is in the batch. With None the tokens differ each time.
     overflow : {'error', 'slide'}
-        Beyond the model's context raise an error, before anything is generated; or begin anew with
-        the text's last half context whenever it is full.
+        What to do if a text gets longer than the model's context: raise an error before anything is
+        generated, or start again from the last half of the context whenever it is full.
 
     Returns
     -------
@@ -336,10 +336,10 @@ def stream(
     seed=None,
     overflow='error',
 ):
-    """Continue prompts with a language model, and yield the tokens as they come.
+    """Continue prompts with a language model, and yield the tokens as they are generated.
 
-    There is no beam search, which has no text before its end. The prompts are checked and run when
-    this is called; each turn of the iterator then runs a step when its tokens are asked for.
+    Beam search can't be streamed, since it has no text before its end. The call checks and runs the
+    prompts; the iterator then runs each step when its tokens are asked for.
 
     Parameters
     ----------

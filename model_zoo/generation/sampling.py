@@ -25,8 +25,8 @@ def log_normalizer(scores):
 def row_generators(prompts, num_return_sequences, seed):
     """A random generator for each sequence, prompt by prompt.
 
-    They are seeded with the prompt itself, so that what a prompt is continued with depends neither
-    on the other prompts nor on its place among them. Equal prompts have different generators.
+    They are seeded with the prompt itself, so a continuation depends neither on the other prompts
+    nor on the place among them. Equal prompts have different generators.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Sampler:
     Parameters
     ----------
     temperature : float
-        What the scores are divided by.
+        The scores are divided by this.
     top_k : int or None
-        Draw from this many likeliest tokens.
+        Draw from this many most likely tokens.
     top_p : float or None
-        Draw from the fewest likeliest tokens that have this probability together (Holtzman et al.,
-        "The Curious Case of Neural Text Degeneration", section 3.1).
+        Draw from the smallest set of most likely tokens whose probabilities sum to this (Holtzman
+        et al., "The Curious Case of Neural Text Degeneration", section 3.1).
     """
 
     def __init__(self, temperature=1.0, top_k=None, top_p=None):

@@ -9,10 +9,10 @@ __all__ = ['GrowingText']
 class GrowingText:
     """A batch of texts, and a model's scores of what comes next in each.
 
-    The model's memory is allocated for the whole length at once. Whenever a text is longer than
-    the model's context, the model begins anew with the last half of it: that costs as much as some
-    tokens do, and so happens only once in half a context. What the model sees of a text depends on
-    the text's length alone, be it a prompt or generated.
+    The model's memory is allocated for the whole length at once. Whenever a text is longer than the
+    model's context, the model starts again from the last half of it. That costs as much as a few
+    tokens, so it happens only once every half context. What the model sees of a text depends only
+    on the text's length, whether prompt or generated.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def register(optimizer):
 class DecoupledAdam(mx.optimizer.Optimizer):
     """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
 
-    Subclasses say in ``_rates`` how far a weight moves. Nothing here waits for the device.
+    Subclasses define in ``_rates`` how far a weight moves. Nothing here waits for the device.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     epsilon : float
         Added to the denominator.
     max_grad_norm : float or None
-        The gradient of each parameter by itself is scaled down to this L2 norm. None, or a value
-        that isn't positive, means no clipping.
+        Clip each parameter's gradient separately to this L2 norm. None, or a value that isn't
+        positive, means no clipping.
     **kwargs
         Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...

@@ -16,8 +16,8 @@ class BERTAdam(DecoupledAdam):
         var = beta2 * var + (1 - beta2) * g ** 2
         w = w - lr * (mean / (sqrt(var) + epsilon) + wd * w)
 
-    Registered with MXNet as ``'bertadam'``. It takes the arguments of GluonNLP's optimizer of
-    that name and takes its place; with ``max_grad_norm=1.0, wd=0.01`` it is `BertAdam` of
+    It is registered with MXNet as ``'bertadam'``. It has the arguments of GluonNLP's optimizer of
+    that name and replaces it. With ``max_grad_norm=1.0, wd=0.01`` it equals `BertAdam` of
     pytorch-pretrained-bert (``optimization.py``) with that class's defaults.
 
     Parameters
@@ -31,9 +31,9 @@ class BERTAdam(DecoupledAdam):
     epsilon : float
         Added to the denominator (`e` of the original).
     max_grad_norm : float, optional
-        Scale each parameter's gradient by itself down to this L2 norm, as the original does.
-        None, the default, and values that aren't positive leave gradients as they are: the
-        training scripts clip by the norm of all gradients together, as Google's BERT does.
+        Clip each parameter's gradient separately to this L2 norm, as the original does. None, the
+        default, and values that aren't positive mean no clipping: the training scripts clip by the
+        norm of all gradients together, as Google's BERT does.
     **kwargs
         Arguments of :class:`mxnet.optimizer.Optimizer`, such as
 

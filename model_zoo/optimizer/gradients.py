@@ -58,19 +58,19 @@ def grad_global_norm(parameters):
 def clip_grad_global_norm(parameters, max_norm):
     """Scale the gradients of `parameters` in place, so that their common L2 norm is `max_norm`.
 
-    Does nothing to gradients whose norm is `max_norm` or less.
+    Gradients whose norm is `max_norm` or less stay as they are.
 
     Parameters
     ----------
     parameters : ParameterDict or iterable of mxnet.gluon.Parameter
         See :func:`grad_global_norm`. The trainer needs ``update_on_kvstore=False``.
     max_norm : float
-        Where gradients are scaled or accumulated (``trainer.update(n)``), scale this likewise.
+        If gradients are scaled or accumulated (``trainer.update(n)``), scale this accordingly.
 
     Returns
     -------
     mxnet.nd.NDArray
-        The norm before clipping, shape (1,), float32; not finite if a gradient isn't, and the
+        The norm before clipping, shape (1,), float32. It isn't finite if a gradient isn't; the
         gradients are useless then.
 
     Raises

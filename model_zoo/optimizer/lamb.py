@@ -12,7 +12,7 @@ __all__ = ['LAMB']
 
 @register
 class LAMB(DecoupledAdam):
-    """Adam whose step has, for each weight tensor by itself, the length of learning rate x weight.
+    """Adam whose step has, for each weight tensor, the length learning rate x norm of the weight.
 
     For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
 
@@ -22,13 +22,13 @@ class LAMB(DecoupledAdam):
         u = mean / (1 - beta1 ** t) / (sqrt(var / (1 - beta2 ** t)) + epsilon) + wd * w
         w = w - lr * norm(w) / norm(u) * u
 
-    The ratio of the norms is 1 where one of them is 0, and for weights that are exempt from decay
+    The ratio of the norms is 1 if one of them is 0, and for weights that are exempt from decay
     (``wd_mult`` 0: biases and layer normalization after
     :func:`model_zoo.optimizer.disable_weight_decay`), as in Google's ``lamb_optimizer.py``.
 
-    Registered with MXNet as ``'lamb'``. It takes the arguments of MXNet's own and takes its place:
-    on CPUs the norms of that one are too low for large tensors, so that its step for the word
-    embedding of BERT base is 8 % too long.
+    It is registered with MXNet as ``'lamb'`` and replaces MXNet's own, with the same arguments. On
+    CPUs the norms of MXNet's are too low for large tensors, so its step for the word embedding of
+    BERT base is 8 % too long.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class LAMB(DecoupledAdam):
         Whether the moments are divided by ``1 - beta ** t``, as in the paper. Google's code for
         ALBERT doesn't.
     max_grad_norm : float, optional
-        Scale each parameter's gradient by itself down to this L2 norm.
+        Clip each parameter's gradient separately to this L2 norm.
     **kwargs
         Arguments of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...

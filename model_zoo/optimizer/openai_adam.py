@@ -22,10 +22,10 @@ class OpenAIAdam(DecoupledAdam):
 
     The last line is left out for vectors (biases, layer normalization) unless `vector_l2`.
 
-    Registered with MXNet as ``'openaiadam'``. The original is `OpenAIAdam` of
-    pytorch-pretrained-bert (``optimization_openai.py``). It asks its schedule for step 1 at the
-    first update, where BERT's asks for step 0; a schedule of :mod:`model_zoo.optimizer.schedules`
-    that was made without `first_step` is set to do so.
+    It is registered with MXNet as ``'openaiadam'``. The original is `OpenAIAdam` of
+    pytorch-pretrained-bert (``optimization_openai.py``). At the first update it asks its schedule
+    for step 1, while BERT's asks for step 0. A schedule of :mod:`model_zoo.optimizer.schedules`
+    that was made without `first_step` is set accordingly.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class OpenAIAdam(DecoupledAdam):
     vector_l2 : bool
         Whether parameters of one dimension are decayed too.
     max_grad_norm : float, optional
-        Scale each parameter's gradient by itself down to this L2 norm. None, the default, and
-        values that aren't positive leave gradients as they are.
+        Clip each parameter's gradient separately to this L2 norm. None, the default, and values
+        that aren't positive mean no clipping.
     **kwargs
         Arguments of :class:`mxnet.optimizer.Optimizer`, see :class:`BERTAdam`.
 

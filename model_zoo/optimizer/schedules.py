@@ -34,16 +34,16 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     Parameters
     ----------
     warmup : float
-        The part of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
+        The fraction of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
     t_total : int
         How many updates are planned. With a negative number the rate is constant, whatever the
         schedule, and a warning says so.
     base_lr : float
         The learning rate that the factors multiply. A `learning_rate` that is given to the
-        optimizer takes its place.
+        optimizer replaces it.
     first_step : int, optional
-        The step that the first update gets the rate of. By default 0, as the original `BertAdam`
-        has it; :class:`OpenAIAdam` makes that 1, as its own original does.
+        The step whose rate the first update gets. The default is 0, as in the original `BertAdam`;
+        :class:`OpenAIAdam` sets it to 1, as in its own original.
 
     Raises
     ------
@@ -80,8 +80,8 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     def get_lr(self, step, nowarn=False):
         """The factor of the learning rate at `step`, which counts from 0.
 
-        Past `t_total` it is what the formula gives, and the schedules that are at their end then
-        log one warning, unless `nowarn`.
+        After `t_total` it follows the formula. Schedules that have ended then log one warning,
+        unless `nowarn`.
         """
         if self.t_total < 0:
             return 1.0
@@ -196,7 +196,8 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
     Parameters
     ----------
     warmup : float
-        The part of all updates in which *each* of the cycles grows; ``warmup * cycles`` is below 1.
+        The fraction of all updates in which *each* of the cycles grows; ``warmup * cycles`` must be
+        below 1.
     cycles : float
         At least 1.
     """

@@ -16,7 +16,7 @@ def disable_weight_decay(block, pattern=NO_DECAY):
     ----------
     block : mxnet.gluon.Block or mxnet.gluon.ParameterDict
     pattern : str
-        Regular expression of the names of the parameters that aren't to be decayed.
+        Regular expression for the names of the parameters that don't decay.
 
     Returns
     -------

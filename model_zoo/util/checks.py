@@ -28,9 +28,9 @@ def check_range(name, array, low, high, hint=''):
     """Raise InputError unless all values of `array` are in [low, high).
 
     MXNet's embedding silently takes the first or last row for an id out of range, and operators
-    that take lengths can read beyond their memory. The values of a batch lie in the CPU's memory
-    when a model is called, so that looking at them costs some microseconds; on a GPU it would stop
-    the queue of operators, and isn't done.
+    that take lengths can read beyond their memory. When a model is called, the values of a batch
+    are in the CPU's memory, so this check takes some microseconds. On a GPU it would stall the
+    queue of operators, so it is skipped.
     """
     if array.context.device_type == 'gpu':
         return

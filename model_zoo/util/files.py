@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import contextlib
 import json
@@ -44,16 +44,16 @@ def make_writable_dir(path):
 def atomic_write(path, mode='w', encoding='utf-8'):
     """Open a temporary file beside `path`, and rename it to `path` once the block has ended well.
 
-    On any error, Ctrl-C and a full disk included, the temporary file is removed and what stood at
-    `path` before is left as it was.
+    On any error, including Ctrl-C and a full disk, the temporary file is removed and an existing
+    file at `path` stays as it was.
 
     Parameters
     ----------
     path : str or os.PathLike
     mode : {'w', 'wb', None}
-        None hands out the temporary file's *name*, for writers that open files by themselves.
+        None yields the temporary file's *name*, for writers that open files themselves.
     encoding : str
-        Of text files.
+        Encoding of text files.
 
     Yields
     ------

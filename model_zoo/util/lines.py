@@ -1,4 +1,4 @@
-"""Lines of text files in UTF-8, and what is said of files that aren't."""
+"""Lines of text files in UTF-8, and errors for files that aren't."""
 
 from ..errors import InputError
 
@@ -8,7 +8,7 @@ __all__ = ['read_lines', 'read_text']
 def read_lines(path):
     """Read the lines of a file one by one; a byte-order mark before the first is dropped.
 
-    Lines end at a newline only: texts do hold other separators, such as U+2028, at which
+    Lines end only at a newline: texts contain other separators, such as U+2028, at which
     `str.splitlines` breaks.
 
     Parameters
@@ -25,7 +25,7 @@ def read_lines(path):
     Raises
     ------
     InputError
-        If the file can't be read or isn't UTF-8; the message names the line.
+        If the file can't be read, or isn't UTF-8; the message names the line.
     """
     try:
         with open(path, 'rb') as file:

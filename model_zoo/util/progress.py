@@ -1,4 +1,4 @@
-"""How far a long loop is."""
+"""The progress of a long loop."""
 
 import logging
 import sys
@@ -20,13 +20,13 @@ def progress(items, unit, title=None, total=None, leave=False):
     ----------
     items : iterable
     unit : str
-        What they are, in the plural.
+        The name of the items, in the plural.
     title : str, optional
         Shown first.
     total : int, optional
-        How many there are, of iterables that don't know their length.
+        The number of items, if the iterable doesn't know its length.
     leave : bool
-        Whether the bar stays where it is at the end.
+        Whether the bar stays visible at the end.
     """
     if total is None and hasattr(items, '__len__'):
         total = len(items)

@@ -14,8 +14,8 @@ COMMAND_FOLDERS, INSTALLED_COMMAND = ('scripts', 'export', 'bert_embedding'), 'b
 def end_quietly_until_run():
     """Let Ctrl-C during the imports of one of our commands end it as `model_zoo.app.cli.run` would.
 
-    Loading MXNet takes a second, before which no command can reach that, and in which Ctrl-C
-    would show Python's traceback. Programs of others that import us keep their own ways.
+    Loading MXNet takes a second, before the command's own code can handle Ctrl-C, and a traceback
+    would appear. Other programs that import us keep their own behaviour.
     """
     main = getattr(sys.modules.get('__main__'), '__file__', None)
     if main is None or threading.current_thread() is not threading.main_thread():

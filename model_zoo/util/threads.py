@@ -16,7 +16,7 @@ _CGROUPS = '/sys/fs/cgroup'
 def available_processors():
     """Number of processors that this process may run on.
 
-    The smaller one of its affinity and of a container's CPU quota, rounded up.
+    The smaller of its affinity and a container's CPU quota, rounded up.
     """
     if hasattr(os, 'sched_getaffinity'):
         count = len(os.sched_getaffinity(0))
