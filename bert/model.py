@@ -9,7 +9,8 @@ from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.cells import EncoderStack
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
-from model_zoo.layers.sequences import batch_major
+from model_zoo.layers.sequences import MASK, as_float, batch_major
+from model_zoo.layers.standard import uses_standard_operators
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .catalogue import ARCHITECTURES
@@ -26,7 +27,7 @@ class BertEncoder(HybridBlock):
     ------
     x : (batch, length, embedding_units)
         Sum of word and token type embeddings.
-    valid_length : (batch,) or None
+    valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
 
     Outputs
@@ -56,12 +57,19 @@ class BertEncoder(HybridBlock):
             )
 
     def hybrid_forward(self, F, x, valid_length=None, head_mask=None, position_weight=None):
+        if uses_standard_operators():
+            return self.layers(self._embed(F, x, position_weight), valid_length, head_mask)
         x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight)  # (L, B, C)
         states, attentions = self.layers(x, valid_length, head_mask)
         return [batch_major(F, x, valid_length) for x in states], attentions
 
     def _embed(self, F, x, position_weight):
         """What the first layer gets (L, B, units), of the embeddings (L, B, embedding_units)."""
+        if uses_standard_operators():  # of (B, L, C)
+            table = dict(zip(('input_dim', 'output_dim'), self.position_weight.shape))
+            places = F.expand_dims(F.contrib.arange_like(x, axis=1), 0)  # (1, L)
+            x = F.broadcast_add(x, F.Embedding(places, position_weight, **table))
+            return self.dropout(self.norm(x))
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         return self.dropout(self.norm(x))
@@ -115,6 +123,11 @@ class BertBlock(AttentionBlock):
         (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
 
+    def __call__(self, words, token_types, valid_length, *others):
+        if getattr(valid_length, 'ndim', None) == getattr(words, 'ndim', 0):
+            valid_length = [valid_length]  # an attention mask: see `layers.sequences.MASK`
+        return super().__call__(words, token_types, valid_length, *others)
+
     @classmethod
     def name_maps(cls, config):
         return bert_mappings()
@@ -139,7 +152,13 @@ class BertBlock(AttentionBlock):
         """Raise InputError if the inputs can't be right."""
         if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
             return
-        self.check_text(words, valid_length)
+        if isinstance(valid_length, MASK):  # of a head, which has checked it
+            return
+        is_mask = getattr(valid_length, 'ndim', None) == words.ndim
+        self.check_text(words, None if is_mask else valid_length)
+        if is_mask:
+            check_shape('the attention mask', valid_length, words.shape)
+            check_range('the attention mask', valid_length, 0, 2)
         if token_types is not None:
             check_shape('token_types', token_types, words.shape)
             check_ids('token_types', token_types, self.config.type_vocab_size)
@@ -177,8 +196,9 @@ class BertModel(BertBlock):
         Token ids.
     token_types : (batch, length), optional
         0 for the first sentence, 1 for the second. None means zeros.
-    valid_length : (batch,), optional
-        None means that nothing is padding.
+    valid_length : (batch,), or (batch, length), optional
+        None means that nothing is padding. An array of the words' shape is an attention mask: 1
+        where a token is to be looked at, 0 elsewhere, in any order, so that padding may come first.
     masked_positions : (batch, positions), optional
         Where to predict words; None means everywhere. Only with `use_decoder`.
     head_mask : (heads,) or (layers, heads), optional
@@ -300,8 +320,8 @@ class BertModel(BertBlock):
         head_mask=None,
         word_weight=None,
     ):
-        if valid_length is not None:
-            valid_length = F.cast(valid_length, 'float32')  # it may be integers, as the ids
+        if not uses_standard_operators():
+            valid_length = as_float(F, valid_length)  # it may be integers, as the ids
         embedding = self._embed(F, words, token_types)  # (B, L, C)
         states, attentions = self.encoder(embedding, valid_length, head_mask)
         sequence = states[-1]

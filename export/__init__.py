@@ -1,5 +1,6 @@
-"""Blocks as files that MXNet runs without this project: symbol.json and parameters."""
+"""Blocks as files that run without this project: symbol.json and parameters, or ONNX."""
 
 from .export import ExportError, export_block
+from .onnx_file import export_onnx
 
-__all__ = ['ExportError', 'export_block']
+__all__ = ['ExportError', 'export_block', 'export_onnx']

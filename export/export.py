@@ -105,7 +105,7 @@ def export_block(block, directory, name, example_inputs=None):
     >>> net(mx.nd.array([[101, 7592, 102]]), mx.nd.zeros((1, 3)), mx.nd.array([3])).shape
     (1, 2)
     """
-    _check_block(block)
+    check_exportable(block)
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be the start of a file name, but is {name!r}')
     batches = _batches(block, example_inputs)
@@ -122,7 +122,7 @@ def export_block(block, directory, name, example_inputs=None):
     return tuple(final)
 
 
-def _check_block(block):
+def check_exportable(block):
     if not isinstance(block, ZooBlock):
         raise InputError(
             f'{type(block).__name__} is not a model of this zoo; use its own export() method'
@@ -162,13 +162,13 @@ def _batches(block, example_inputs):
     random = np.random.RandomState(0)  # not the global one: the user's random numbers stay
     limit = block.context_length or math.inf
     if not batches:
-        batches = [_make_batch(block, names, 1, min(16, limit), 'float32', random)]
+        batches = [make_batch(block, names, 1, min(16, limit), 'float32', random)]
     length = batches[0]['words'].shape[-1]
     length += 7 if length + 7 < limit else -min(7, length - 1)  # which leaves room for a past
-    return [*batches, _make_batch(block, names, 3, length, 'int32', random)]
+    return [*batches, make_batch(block, names, 3, length, 'int32', random)]
 
 
-def _make_batch(block, names, batch_size, length, id_type, random):
+def make_batch(block, names, batch_size, length, id_type, random):
     """Arrays for the inputs `names` of `block`."""
     makers = block.example_makers(batch_size, length, random)
     batch = {}
@@ -193,18 +193,18 @@ def _map(function, value):
 
 def _trace(block, batch):
     """The graph of `block` for such inputs, and their names; the block isn't touched."""
-    names = [f'data{i}' for i in range(len(_flatten(list(batch.values()))))]
+    names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
     left = iter(names)
     variables = {
         name: _map(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
     }
-    return mx.sym.Group(_flatten(block(**variables))), names
+    return mx.sym.Group(flatten(block(**variables))), names
 
 
-def _flatten(outputs):
+def flatten(outputs):
     if not isinstance(outputs, (list, tuple)):
         return [outputs]
-    return [array for output in outputs for array in _flatten(output)]
+    return [array for output in outputs for array in flatten(output)]
 
 
 def _write(symbol, block, symbol_path, params_path):
@@ -224,7 +224,7 @@ def _write(symbol, block, symbol_path, params_path):
 
 
 @contextlib.contextmanager
-def _plain(block):
+def plain_calls(block):
     """Run `block` operator by operator, without its cached graphs and without keeping anything."""
     blocks, saved = [], []
     block.apply(blocks.append)
@@ -249,14 +249,14 @@ def _compare(block, names, batch, symbol_path, params_path):
     batch = {
         name: _map(lambda array: array.as_in_context(ctx), value) for name, value in batch.items()
     }
-    with _plain(block), warnings.catch_warnings():
-        expected = _flatten(block(**batch))
+    with plain_calls(block), warnings.catch_warnings():
+        expected = flatten(block(**batch))
         if 'head_mask' in batch:
             batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])
         try:
             warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
             loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
-            results = _flatten(loaded(*_flatten(list(batch.values()))))
+            results = flatten(loaded(*flatten(list(batch.values()))))
             results = [result.asnumpy() for result in results]
         except mx.MXNetError as error:
             reason = str(error).strip().splitlines()[-1]

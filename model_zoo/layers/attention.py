@@ -1,10 +1,13 @@
 """Multi-head self-attention with one fused projection for query, key and value."""
 
+import math
+
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from .precision import Dense, MixedPrecision
-from .sequences import positions_of
+from .sequences import padding_of, positions_of
+from .standard import uses_standard_operators
 
 __all__ = ['BLOCKED', 'SelfAttention', 'attention_mask', 'layer_head_mask']
 
@@ -22,7 +25,8 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
     ----------
     F : module
         ``mx.nd`` or ``mx.sym``.
-    valid_length : (batch,)
+    valid_length : (batch,), or list of one (batch, length)
+        Or an attention mask.
     steps : (length, batch, units)
         Any array of 3 axes with the sequence's length as its first one.
     num_heads : int
@@ -37,10 +41,12 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
         queries, in vain and slowly (60 ms a layer for 32 x 12 x 128 x 128), and one array serves
         all layers.
     """
-    positions = F.expand_dims(positions_of(F, steps), 0)  # (1, L)
-    valid_length = F.expand_dims(valid_length, 1)  # (B, 1)
-    padding = F.broadcast_greater_equal(positions, F.cast(valid_length, 'float32'))  # (B, L)
-    padding, positions = F.cast(padding, dtype), F.cast(positions, dtype)
+    if uses_standard_operators():
+        mask = F.expand_dims(F.expand_dims(valid_length[0], 1), 1)  # (B, 1, 1, L)
+        return BLOCKED * (1 - F.cast(mask, dtype))
+    positions = positions_of(F, steps)
+    padding = F.cast(padding_of(F, positions, valid_length), dtype)  # (B, L)
+    positions = F.expand_dims(F.cast(positions, dtype), 0)  # (1, L)
     mask = F.expand_dims(F.repeat(BLOCKED * padding, repeats=num_heads, axis=0), 1)
     queries = F.expand_dims(positions, 2)  # (1, L, 1)
     mask = F.broadcast_like(mask, queries, lhs_axes=(1,), rhs_axes=(1,))
@@ -169,6 +175,8 @@ class SelfAttention(MixedPrecision, HybridBlock):
         self.proj.bias.set_data(proj_bias)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
+        if uses_standard_operators():
+            return self._standard(F, x, mask)
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
@@ -177,6 +185,26 @@ class SelfAttention(MixedPrecision, HybridBlock):
             F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
         )  # (L, B, inner)
         return self._project(context), by_head
+
+    def _standard(self, F, x, mask):
+        """The same of x (B, L, C), for `standard_operators`."""
+        heads, size = self._num_heads, self._head_size
+        weight = F.reshape(self.qkv.weight.var(), shape=(heads, 3, size, -1))
+        bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
+        parts = []
+        for part, axes in enumerate([(0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)]):
+            own = [F.slice_axis(each, axis=1, begin=part, end=part + 1) for each in (weight, bias)]
+            own = F.reshape(own[0], shape=(heads * size, -1)), F.reshape(own[1], shape=(-1,))
+            one = F.FullyConnected(x, *own, num_hidden=heads * size, flatten=False)
+            one = F.reshape(one, shape=(0, 0, heads, size))
+            parts.append(F.transpose(one, axes=axes))
+        query, key, value = parts  # (B, heads, L, size), the key (B, heads, size, L)
+        scores = F.linalg.gemm2(query, key) / math.sqrt(size)
+        if mask is not None:
+            scores = F.broadcast_add(scores, mask)
+        probabilities = F.softmax(scores, axis=-1)
+        context = F.transpose(F.linalg.gemm2(probabilities, value), axes=(0, 2, 1, 3))
+        return self.proj(F.reshape(context, shape=(0, 0, heads * size))), probabilities
 
     def _probabilities(self, F, scores, mask, head_mask):
         """Of scores (B * heads, queries, keys); in that shape, and (B, heads, queries, keys)."""

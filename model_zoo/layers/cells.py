@@ -91,7 +91,7 @@ class EncoderStack(nn.HybridSequential):
     Inputs
     ------
     x : (length, batch, units)
-    valid_length : (batch,), float32, or None
+    valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
 
     Outputs

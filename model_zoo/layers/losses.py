@@ -1,5 +1,7 @@
 """The losses of the task heads, as the originals define them; float32, whatever the scores are."""
 
+from .sequences import MASK, padding_of
+
 __all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy', 'without_padding']
 
 
@@ -53,19 +55,17 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
     scores : (batch, length)
         Unnormalized.
     positions : (batch,)
-    valid_length : (batch,), optional
+    valid_length : (batch,), or list of an attention mask, optional
 
     Returns
     -------
     (1,)
     """
     scores = F.cast(scores, 'float32')
-    steps = F.expand_dims(F.contrib.arange_like(scores, axis=1), 0)  # (1, L)
+    steps = F.contrib.arange_like(scores, axis=1)  # (L,)
     if valid_length is not None:
-        padding = F.broadcast_greater_equal(
-            steps, F.expand_dims(F.cast(valid_length, 'float32'), 1)
-        )
-        scores = scores - 10000 * padding
+        scores = scores - 10000 * padding_of(F, steps, valid_length)
+    steps = F.expand_dims(steps, 0)  # (1, L)
     chosen = F.broadcast_equal(steps, F.expand_dims(F.cast(positions, 'float32'), 1))  # (B, L)
     total = F.sum(F.log_softmax(scores, axis=-1) * chosen)
     return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))
@@ -78,7 +78,7 @@ def without_padding(F, labels, valid_length):
     ----------
     F : module
     labels : (batch, length)
-    valid_length : (batch,) or None
+    valid_length : (batch,), list of an attention mask (batch, length), or None
 
     Returns
     -------
@@ -87,6 +87,8 @@ def without_padding(F, labels, valid_length):
     labels = F.cast(labels, 'float32')
     if valid_length is None:
         return labels
+    if isinstance(valid_length, MASK):
+        return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
     return F.SequenceMask(
         labels,
         sequence_length=F.cast(valid_length, 'float32'),

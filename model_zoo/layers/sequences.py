@@ -1,6 +1,11 @@
 """Arrays of sequences: their positions, and from the layers' order of axes to the user's."""
 
-__all__ = ['batch_major', 'positions_of', 'vectors_at']
+__all__ = ['as_float', 'batch_major', 'padding_of', 'positions_of', 'vectors_at']
+
+#: A batch tells what is padding by `valid_length`, (batch,), or by a list of one attention mask,
+#: (batch, length), which is 1 where a token is to be looked at. A list, so that graphs with either
+#: are different ones.
+MASK = (list, tuple)
 
 
 def positions_of(F, x, axis=0):
@@ -22,20 +27,53 @@ def positions_of(F, x, axis=0):
     return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
 
 
+def as_float(F, valid):
+    """A valid length, or a list of an attention mask, in float32; None stays None."""
+    if valid is None:
+        return None
+    if isinstance(valid, MASK):
+        return [F.cast(valid[0], 'float32')]
+    return F.cast(valid, 'float32')
+
+
+def padding_of(F, positions, valid):
+    """Where no token is.
+
+    Parameters
+    ----------
+    F : module
+    positions : (length,), float32
+        See `positions_of`.
+    valid : (batch,), or list of one (batch, length)
+        Valid length or attention mask.
+
+    Returns
+    -------
+    (batch, length), float32
+        1 at padding, 0 elsewhere.
+    """
+    if isinstance(valid, MASK):
+        return 1 - F.cast(valid[0], 'float32')
+    valid_length = F.expand_dims(valid, 1)  # (B, 1)
+    return F.broadcast_greater_equal(F.expand_dims(positions, 0), F.cast(valid_length, 'float32'))
+
+
 def batch_major(F, x, valid_length=None):
     """What layers return, the batch first and zero behind the valid length.
+
+    An attention mask zeroes nothing, as in the originals.
 
     Parameters
     ----------
     F : module
     x : (length, batch, units)
-    valid_length : (batch,), float32, optional
+    valid_length : (batch,), float32, or list of an attention mask, optional
 
     Returns
     -------
     (batch, length, units)
     """
-    if valid_length is not None:
+    if valid_length is not None and not isinstance(valid_length, MASK):
         x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
     return F.transpose(x, axes=(1, 0, 2))
 

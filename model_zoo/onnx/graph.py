@@ -1,0 +1,293 @@
+"""A symbol's graph as an ONNX graph, node by node."""
+
+import ast
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ['OPSET', 'to_onnx']
+
+OPSET = 13  #: version of ONNX's operators that the graphs are written in
+_IR_VERSION = 7  # the one that came with this opset: older runtimes read the files, too
+
+
+class Tensor(NamedTuple):
+    """A value in the ONNX graph.
+
+    Parameters
+    ----------
+    name : str
+    dtype : str
+        ``'float32'``, ``'float16'``, ``'float64'``, ``'int64'`` or ``'bool'``.
+    rank : int
+        Number of axes. Their sizes stay open.
+    """
+
+    name: str
+    dtype: str
+    rank: int
+
+
+class Node(NamedTuple):
+    """A node of the symbol's graph.
+
+    Parameters
+    ----------
+    name : str
+    attrs : dict
+        Its parameters as Python values.
+    inputs : list of Tensor
+    ranks : list of int
+        Number of axes of each output.
+    """
+
+    name: str
+    attrs: dict
+    inputs: list
+    ranks: list
+
+
+class Writer:
+    """Collects the nodes and constants of an ONNX graph."""
+
+    def __init__(self):
+        self.nodes = []
+        self.arrays = {}  #: name of a constant or parameter -> its value
+        #: name of 0, 1, 2, ... -> the tensor and the axis that they count
+        self.ranges = {}
+        #: name of a tensor -> another one with the same sizes of its first axes
+        self.same_axes = {}
+        self._constants, self._count = {}, 0
+
+    def add(self, op, inputs, dtype=None, rank=None, outputs=1, **attrs):
+        """Add a node; `inputs` are tensors, or None for one that is left out.
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            Of the first input's type and rank unless said otherwise.
+        """
+        from onnx import helper
+
+        first = next(each for each in inputs if each is not None)
+        made = [
+            Tensor(self._name(op), dtype or first.dtype, first.rank if rank is None else rank)
+            for _ in range(outputs)
+        ]
+        names = ['' if each is None else each.name for each in inputs]
+        self.nodes.append(
+            helper.make_node(op, names, [each.name for each in made], made[0].name, **attrs)
+        )
+        return made[0] if outputs == 1 else made
+
+    def _name(self, op):
+        self._count += 1
+        return f'{op}_{self._count}'
+
+    def constant(self, value, dtype):
+        """A constant; equal ones are written once."""
+        array = np.array(value, dtype)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self.initializer(f'constant_{len(self._constants)}', array)
+        return self._constants[key]
+
+    def initializer(self, name, array):
+        """A parameter of this name."""
+        self.arrays[name] = array
+        return Tensor(name, str(array.dtype), array.ndim)
+
+    def initializers(self):
+        """What the nodes use of the constants and parameters, in ONNX's form."""
+        from onnx import numpy_helper
+
+        used = {name for node in self.nodes for name in node.input}
+        return [
+            numpy_helper.from_array(np.array(array, order='C'), name)
+            for name, array in self.arrays.items()
+            if name in used
+        ]
+
+    def ints(self, *values):
+        """A constant vector of int64, as shapes and axes are."""
+        return self.constant(values, 'int64')
+
+    def cast(self, tensor, dtype):
+        """`tensor` in another type, or itself."""
+        from onnx import helper
+
+        if tensor.dtype == dtype:
+            return tensor
+        return self.add(
+            'Cast', [tensor], dtype, to=int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        )
+
+    def same_type(self, *tensors):
+        """All in the widest of their types; a truth value counts as a number."""
+        order = ('int64', 'float16', 'float32', 'float64')
+        dtype = max((each.dtype for each in tensors if each.dtype != 'bool'), key=order.index,
+                    default='float32')  # fmt: skip
+        return [self.cast(each, dtype) for each in tensors]
+
+    def shape(self, tensor, begin=0, end=None):
+        """Sizes of the axes from `begin` to `end`, a vector of int64."""
+        sizes = self.add('Shape', [tensor], 'int64', 1)
+        if begin == 0 and end is None:
+            return sizes
+        stop = tensor.rank if end is None else end
+        return self.add('Slice', [sizes, self.ints(begin), self.ints(stop)])
+
+    def concat(self, *vectors):
+        """Vectors of int64 as one."""
+        return vectors[0] if len(vectors) == 1 else self.add('Concat', vectors, axis=0)
+
+    def reshape(self, tensor, shape, rank):
+        """`tensor` in the shape that a vector of int64 holds."""
+        return self.add('Reshape', [tensor, shape], rank=rank)
+
+    def unsqueeze(self, tensor, *axes):
+        """`tensor` with new axes of size 1."""
+        return self.add('Unsqueeze', [tensor, self.ints(*axes)], rank=tensor.rank + len(axes))
+
+
+def _parse(value):
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+
+
+def to_onnx(symbol, params, inputs, outputs):
+    """Translate a symbol and its parameters to an ONNX model.
+
+    Axes of inputs and outputs are dynamic where they are named. Nothing of the graph depends on
+    the sizes of an example.
+
+    Parameters
+    ----------
+    symbol : mxnet.symbol.Symbol
+    params : dict of str to numpy.ndarray
+    inputs : dict of str to (str, str, tuple)
+        Name of the symbol's input -> name in ONNX, type, and axes: names of the dynamic ones and
+        sizes of the others.
+    outputs : dict of str to tuple
+        Name in ONNX -> axes, in the order of the symbol's outputs.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    InputError
+        If no translation is known for an operator of the graph.
+    """
+    from onnx import checker, helper
+
+    from .operators import OPERATORS
+
+    writer, values, graph = Writer(), {}, json.loads(symbol.tojson())
+    nodes, ranks, data = graph['nodes'], _ranks(symbol, params, inputs), {}
+    folded = _folded(symbol, nodes, graph['heads'], params)
+    for number, node in enumerate(nodes):
+        name, op = node['name'], node['op']
+        if number in folded:
+            for place, array in enumerate(folded[number]):
+                values[number, place] = writer.initializer(
+                    name if op == 'null' else f'{name}_{place}', array
+                )
+            continue
+        if op == 'null':
+            if name in inputs:
+                given, dtype, axes = inputs[name]
+                values[number, 0] = data[name] = Tensor(given, dtype, len(axes))
+            continue
+        if all((i, k) not in values for i, k, *_ in node['inputs']):
+            continue  # it only makes what is folded
+        if op not in OPERATORS:
+            raise InputError(f'the operator {op!r} of node {name!r} has no translation to ONNX')
+        attrs = {key: _parse(value) for key, value in node.get('attrs', {}).items()}
+        made = OPERATORS[op](
+            writer,
+            Node(name, attrs, [values[i, k] for i, k, *_ in node['inputs']], ranks[name]),
+        )
+        for place, tensor in enumerate(made if isinstance(made, list) else [made]):
+            values[number, place] = tensor
+    results = []
+    for (i, k, *_), (name, axes) in zip(graph['heads'], outputs.items()):
+        tensor = writer.add('Identity', [values[i, k]])
+        writer.nodes[-1].output[0] = name
+        results.append(_value_info(Tensor(name, tensor.dtype, tensor.rank), axes))
+    sources = [_value_info(data[name], axes) for name, (_, _, axes) in inputs.items()
+               if name in data]  # fmt: skip
+    model = helper.make_model(
+        helper.make_graph(writer.nodes, 'gluon_transformer_zoo', sources, results,
+                          writer.initializers()),
+        producer_name='gluon-transformer-zoo',
+        opset_imports=[helper.make_opsetid('', OPSET)],
+        ir_version=_IR_VERSION,
+    )  # fmt: skip
+    checker.check_model(model, full_check=True)
+    return model
+
+
+def _value_info(tensor, axes):
+    from onnx import helper
+
+    dtype = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
+    return helper.make_tensor_value_info(tensor.name, dtype, axes or [None] * tensor.rank)
+
+
+def _folded(symbol, nodes, heads, params):
+    """Number of a node -> its values, of parameters and of what follows from these alone.
+
+    Only those that another node or the result uses. A weight that the graph cuts or turns before
+    it is used, such as the fused one of an attention, is so stored in the form in which it is used.
+    """
+    import mxnet as mx
+
+    constant = set()
+    for number, node in enumerate(nodes):
+        inputs = [i for i, *_ in node['inputs']]
+        if node['name'] in params or (inputs and constant.issuperset(inputs)):
+            constant.add(number)
+    used = {i for i, *_ in heads if i in constant}
+    for number, node in enumerate(nodes):
+        if number not in constant:
+            used.update(i for i, *_ in node['inputs'] if i in constant)
+    internals = symbol.get_internals()
+    result = {}
+    for number in used:
+        name = nodes[number]['name']
+        if name in params:
+            result[number] = [params[name]]
+            continue
+        outputs = mx.sym.Group([each for each in internals if each.name == name])
+        names = set(outputs.list_arguments())
+        arrays = {key: mx.nd.array(params[key], dtype=params[key].dtype) for key in names}
+        with mx.autograd.pause():
+            result[number] = [each.asnumpy() for each in outputs.eval(mx.cpu(), **arrays)]
+    return result
+
+
+def _ranks(symbol, params, inputs):
+    """Name of a node -> number of axes of each of its outputs, found with small sizes."""
+    sizes = {}
+    shapes = {name: array.shape for name, array in params.items()}
+    for name, (_, _, axes) in inputs.items():
+        shapes[name] = tuple(
+            sizes.setdefault(axis, 2 + len(sizes)) if isinstance(axis, str) else axis
+            for axis in axes
+        )
+    internals = symbol.get_internals()
+    known = set(internals.list_inputs())
+    _, out_shapes, _ = internals.infer_shape(
+        **{name: shape for name, shape in shapes.items() if name in known}
+    )
+    result = {}
+    for each, shape in zip(internals, out_shapes):
+        result.setdefault(each.name, []).append(len(shape))
+    return result
