@@ -10,7 +10,8 @@ from ..errors import InputError
 
 __all__ = ['OPSET', 'to_onnx']
 
-OPSET = 13  #: version of ONNX's operators that the graphs are written in
+#: version of ONNX's operators that the graphs are written in
+OPSET = 13
 _IR_VERSION = 7  # the one that came with this opset: older runtimes read the files, too
 
 

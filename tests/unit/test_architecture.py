@@ -38,6 +38,8 @@ EXCEPTIONS = {
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
+    'model_zoo.onnx.graph': {'onnx'},
+    'export.onnx_file': {'onnx', 'onnxruntime'},
     # the originals, which it compares with
     'scripts.compare_checkpoints': {
         'pytorch_pretrained_bert', 'tensorflow', 'torch', 'transformers'
