@@ -9,7 +9,7 @@ from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.cells import EncoderStack
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
-from model_zoo.layers.sequences import MASK, as_float, batch_major
+from model_zoo.layers.sequences import Mask, as_float, batch_major
 from model_zoo.layers.standard import uses_standard_operators
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
@@ -124,9 +124,15 @@ class BertBlock(AttentionBlock):
     )
 
     def __call__(self, words, token_types, valid_length, *others):
-        if getattr(valid_length, 'ndim', None) == getattr(words, 'ndim', 0):
-            valid_length = [valid_length]  # an attention mask: see `layers.sequences.MASK`
+        if self._is_mask(words, valid_length):
+            valid_length = Mask([valid_length])
         return super().__call__(words, token_types, valid_length, *others)
+
+    @staticmethod
+    def _is_mask(words, valid_length):
+        """Whether an attention mask is given in the place of a valid length."""
+        arrays = isinstance(words, mx.nd.NDArray) and isinstance(valid_length, mx.nd.NDArray)
+        return arrays and words.ndim == valid_length.ndim
 
     @classmethod
     def name_maps(cls, config):
@@ -152,12 +158,12 @@ class BertBlock(AttentionBlock):
         """Raise InputError if the inputs can't be right."""
         if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
             return
-        if isinstance(valid_length, MASK):  # of a head, which has checked it
+        if isinstance(valid_length, Mask):  # of a head, which has checked it
             return
-        is_mask = getattr(valid_length, 'ndim', None) == words.ndim
+        is_mask = self._is_mask(words, valid_length)
         self.check_text(words, None if is_mask else valid_length)
         if is_mask:
-            check_shape('the attention mask', valid_length, words.shape)
+            check_shape('valid_length', valid_length, words.shape)
             check_range('the attention mask', valid_length, 0, 2)
         if token_types is not None:
             check_shape('token_types', token_types, words.shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from bert.model import BertBlock
 from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.layers.sequences import Mask
 from model_zoo.layers.standard import standard_operators
 from model_zoo.onnx import to_onnx
 from model_zoo.util.files import make_writable_dir
@@ -107,7 +108,7 @@ def _require_extra():
 
 def _translate(block):
     variables = {name: mx.sym.var(name) for name in INPUTS}
-    arguments = {**variables, 'valid_length': [variables['valid_length']]}
+    arguments = {**variables, 'valid_length': Mask([variables['valid_length']])}
     with standard_operators():
         symbol = mx.sym.Group(flatten(block(**arguments)))
     used = set(symbol.list_arguments())

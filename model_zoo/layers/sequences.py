@@ -1,11 +1,14 @@
 """Arrays of sequences: their positions, and from the layers' order of axes to the user's."""
 
-__all__ = ['as_float', 'batch_major', 'padding_of', 'positions_of', 'vectors_at']
+__all__ = ['Mask', 'as_float', 'batch_major', 'padding_of', 'positions_of', 'vectors_at']
 
-#: A batch tells what is padding by `valid_length`, (batch,), or by a list of one attention mask,
-#: (batch, length), which is 1 where a token is to be looked at. A list, so that graphs with either
-#: are different ones.
-MASK = (list, tuple)
+
+class Mask(list):
+    """One attention mask, (batch, length), in the place of a valid length.
+
+    It is 1 where a token is to be looked at. A list, so that a block has different graphs for
+    masks and for lengths; within a graph Gluon makes a plain one of it.
+    """
 
 
 def positions_of(F, x, axis=0):
@@ -31,8 +34,8 @@ def as_float(F, valid):
     """A valid length, or a list of an attention mask, in float32; None stays None."""
     if valid is None:
         return None
-    if isinstance(valid, MASK):
-        return [F.cast(valid[0], 'float32')]
+    if isinstance(valid, (list, tuple)):
+        return Mask([F.cast(valid[0], 'float32')])
     return F.cast(valid, 'float32')
 
 
@@ -52,7 +55,7 @@ def padding_of(F, positions, valid):
     (batch, length), float32
         1 at padding, 0 elsewhere.
     """
-    if isinstance(valid, MASK):
+    if isinstance(valid, (list, tuple)):
         return 1 - F.cast(valid[0], 'float32')
     valid_length = F.expand_dims(valid, 1)  # (B, 1)
     return F.broadcast_greater_equal(F.expand_dims(positions, 0), F.cast(valid_length, 'float32'))
@@ -73,7 +76,7 @@ def batch_major(F, x, valid_length=None):
     -------
     (batch, length, units)
     """
-    if valid_length is not None and not isinstance(valid_length, MASK):
+    if valid_length is not None and not isinstance(valid_length, (list, tuple)):
         x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
     return F.transpose(x, axes=(1, 0, 2))
 

@@ -589,3 +589,52 @@ def test_minilm_equals_the_original(minilm, fixtures, hybridized):
         np.testing.assert_allclose(pooled.asnumpy(), expected['pooled'][rows], atol=1e-5)
     kept = np.arange(words.shape[1]) < valid[:, None]
     np.testing.assert_allclose(layers[:, kept], expected['layers'], atol=1e-5)
+
+
+# -- attention masks -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('hybridize', [False, True])
+def test_a_mask_of_leading_tokens_is_a_valid_length(hybridize):
+    block = bert_with_random_weights()
+    if hybridize:
+        block.hybridize(static_alloc=True, static_shape=True)
+    words = mx.nd.array([[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]])
+    types, mask = mx.nd.zeros_like(words), mx.nd.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    one = block(words, types, mx.nd.array([5, 3]))[0].asnumpy()
+    two = block(words, types, mask)[0].asnumpy()
+    np.testing.assert_allclose(two[0], one[0], atol=1e-6)
+    np.testing.assert_allclose(two[1, :3], one[1, :3], atol=1e-6)
+    again = block(words, types, mx.nd.array([5, 3]))[0].asnumpy()  # graphs are kept apart
+    np.testing.assert_array_equal(again, one)
+
+
+@pytest.mark.parametrize('hybridize', [False, True])
+def test_nobody_looks_where_a_mask_is_zero(hybridize):
+    block = bert_with_random_weights()
+    if hybridize:
+        block.hybridize()
+    words, mask = mx.nd.array([[5, 6, 7, 8, 9]]), mx.nd.array([[0, 1, 0, 1, 1]])
+    others = mx.nd.array([[1, 6, 2, 8, 9]])
+    types = mx.nd.zeros_like(words)
+    one, two = (block(each, types, mask)[0].asnumpy()[0, [1, 3, 4]] for each in (words, others))
+    np.testing.assert_allclose(one, two, atol=1e-6)
+    assert np.abs(one - block(words, types)[0].asnumpy()[0, [1, 3, 4]]).max() > 1e-4
+
+
+def test_a_mask_holds_zeros_and_ones():
+    block = bert_with_random_weights()
+    words = mx.nd.array([[5, 6, 7]])
+    with pytest.raises(InputError, match='attention mask holds 2'):
+        block(words, mx.nd.zeros_like(words), mx.nd.array([[1, 2, 1]]))
+    with pytest.raises(InputError, match='valid_length must have shape'):
+        block(words, mx.nd.zeros_like(words), mx.nd.array([[1, 1]]))
+
+
+def bert_with_random_weights():
+    config = bert.BertConfig(
+        20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    block = bert.BertModel(config)
+    block.initialize(mx.init.Normal(0.2))
+    return block
