@@ -121,7 +121,7 @@ class TransfoXLCorpus:
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text, see :mod:`transfo_xl.streams`.
+        """Batches of a text.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from ...tokenization.encoding import pad_rows
 
 __all__ = ['SEPARATOR', 'FeatureExtractor']
 
+#: between the texts of a pair
 SEPARATOR = ' ||| '
 POOL = 4  # batches whose lines are sorted by length together: their vectors are in memory at once
 
