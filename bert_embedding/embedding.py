@@ -16,11 +16,12 @@ import numpy as np
 
 from bert.model import BertModel
 from bert.tokenizer import BertSPTokenizer
+from model_zoo.batches import Sample, make_batch
+from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import open_model
-from model_zoo.tokenization.encoding import pad_rows
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -50,15 +51,6 @@ class _Job(NamedTuple):
     number: int
     window: Window
     ids: np.ndarray
-
-
-def _batches(jobs, batch_size):
-    """Lists of jobs of like length, the longest first."""
-    jobs = sorted(jobs, key=lambda job: len(job.ids), reverse=True)
-    while jobs:
-        size = max(1, min(batch_size, BATCH_PIECES // len(jobs[0].ids)))
-        yield jobs[:size]
-        jobs = jobs[size:]
 
 
 def _checked(sentences):
@@ -361,7 +353,9 @@ class BertEmbedding:
                 seen = ids[window.start : window.stop + 2].copy()
                 seen[0], seen[-1] = ids[0], ids[-1]
                 jobs.append(_Job(number, window, seen))
-        for batch in _batches(jobs, self.batch_size):
+        lengths = [len(job.ids) for job in jobs]
+        for places in longest_first(lengths, self.batch_size, BATCH_PIECES):
+            batch = [jobs[place] for place in places]
             for job, states in zip(batch, self._forward([job.ids for job in batch])):
                 if job.number not in parts:
                     yield job.number, states
@@ -375,14 +369,10 @@ class BertEmbedding:
 
     def _forward(self, rows):
         """Vectors of lists of ids, each (length, units)."""
-        lengths = np.array([len(row) for row in rows], dtype=np.float32)
         # the padding is masked: where a vocabulary has no token for it any id will do
-        words = pad_rows(rows, self.tokenizer.pad_token_id or 0)
-        states = self.bert(
-            mx.nd.array(words, ctx=self.ctx, dtype='int32'),
-            None,
-            mx.nd.array(lengths, ctx=self.ctx),
-        ).asnumpy()  # (B, L, C)
+        pad_val = self.tokenizer.pad_token_id or 0
+        batch = make_batch([Sample(row) for row in rows], pad_val, ctx=self.ctx)
+        states = self.bert(*batch.inputs).asnumpy()  # (B, L, C)
         states = states.astype(np.float32, copy=False)
         return [states[place, : len(row)] for place, row in enumerate(rows)]
 

@@ -5,8 +5,9 @@ import itertools
 import mxnet as mx
 import numpy as np
 
+from ...batches import make_batch
+from ...batches.sampling import longest_first
 from ...errors import InputError
-from ...tokenization.encoding import pad_rows
 
 __all__ = ['SEPARATOR', 'FeatureExtractor']
 
@@ -63,19 +64,12 @@ class FeatureExtractor:
 
     def _fill(self, pool, encoded, vectors, guard):
         """Set the vectors of a pool of lines."""
-        order = np.argsort(-encoded.valid_length, kind='stable')
-        for start in range(0, len(pool), self._batch_size):
+        for rows in longest_first(encoded.valid_length, self._batch_size):
             if guard is not None:
                 guard.check()
-            rows = order[start : start + self._batch_size]
-            ids = [encoded.input_ids[row] for row in rows]
-            words = pad_rows(ids, self._tokenizer.pad_token_id)
-            types = pad_rows([encoded.token_types[row] for row in rows])
-            states = self._model(
-                mx.nd.array(words, self._ctx, 'int32'),
-                mx.nd.array(types, self._ctx, 'int32'),
-                mx.nd.array(encoded.valid_length[rows], self._ctx, 'float32'),
-            )
+            encodings = [encoded.rows[row] for row in rows]
+            batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
+            states = self._model(*batch.inputs)
             chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: encoded.valid_length[row]]
