@@ -85,8 +85,12 @@ class FileTokenizer(Tokenizer):
 
     Examples
     --------
-    >>> tokenizer = FileTokenizer.from_pretrained('folder')
-    >>> batch = tokenizer.encode_batch(['A text.', 'Another one.'])
+    >>> from tokenizers import Tokenizer, models, pre_tokenizers
+    >>> library = Tokenizer(models.WordLevel({'[UNK]': 0, 'a': 1, 'text': 2}, '[UNK]'))
+    >>> library.pre_tokenizer = pre_tokenizers.Whitespace()
+    >>> tokenizer = FileTokenizer(library)  # or FileTokenizer.from_pretrained('FOLDER')
+    >>> tokenizer.tokenize('a long text')
+    ['a', '[UNK]', 'text']
     """
 
     def __init__(self, source, special_tokens=None, max_len=None):
