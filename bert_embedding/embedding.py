@@ -54,7 +54,7 @@ class _Job(NamedTuple):
 
 
 def _checked(sentences):
-    """Yield the sentences, each of which must be a str."""
+    """Yield the sentences; each must be a str."""
     for number, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
             hint = '; decode it first' if isinstance(sentence, bytes) else ''

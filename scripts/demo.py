@@ -133,7 +133,7 @@ def run(script, *args):
 
 
 def majority_share():
-    """Share of the dev set that has its commonest label."""
+    """Share of the dev set that has the most frequent label."""
     examples = read_examples(get_task('SST'), str(DATA), 'dev')
     _, counts = np.unique([example.label for example in examples], return_counts=True)
     return counts.max() / counts.sum()

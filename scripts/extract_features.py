@@ -153,7 +153,7 @@ def check_model(args, model):
 
 
 def describe_input(path):
-    """Number of lines, all of which can be read, and a checksum of them.
+    """Check that all lines can be read; return their number and checksum.
 
     Warns of lines that look like pairs and aren't.
     """

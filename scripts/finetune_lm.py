@@ -1,4 +1,4 @@
-"""Go on with BERT's pre-training on a text of one's own: masked words and next sentences.
+"""Continue BERT's pre-training on your own text: masked words and next sentences.
 
     python finetune_lm.py --train_corpus text.txt --bert_model bert-base-uncased --output_dir out
     python finetune_classifier.py --bert_model out/best_model ...

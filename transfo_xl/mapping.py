@@ -14,7 +14,7 @@ __all__ = ['transfo_xl_mappings']
 
 
 class _SplitMapping(Mapping):
-    """A `Mapping` with tensors of theirs that are several of ours, one behind the other.
+    """A `Mapping` where one of their tensors is several of ours, one after the other.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
     numpy.ndarray, shape (layers, heads)
         The last mask with a score that is good enough.
     list of MaskingStep
-        All trials, of which the last may have failed.
+        All trials; the last one may have failed.
 
     Raises
     ------

@@ -55,7 +55,8 @@ class ClassifierSubject:
         return dict(compute_metrics(self._task, self._labels, rows[order]))
 
     def baseline(self):
-        """The task's metrics, by name, of always giving the commonest label, or the mean grade."""
+        """The task's metrics, by name, for always giving the most frequent label, or the mean
+        grade."""
         if self._task.regression:
             guess = np.mean(self._labels)
         else:

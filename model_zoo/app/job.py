@@ -1,4 +1,4 @@
-"""What a run does, apart from where and how: the same for it and for one that goes on with it."""
+"""What a run does, apart from where and how: a run can only be resumed with the same job."""
 
 import itertools
 import zlib

@@ -56,7 +56,7 @@ def _labels_in(config, folder):
 
 
 def check_labels(task, folder):
-    """Raise InputError if a model of ours can't have been trained for a task.
+    """Raise InputError if one of our models can't have been trained for a task.
 
     One that was trained for another task with the same classes is warned of.
 

@@ -1,4 +1,4 @@
-"""The model that a training begins with, as the flags name it."""
+"""The model that the flags choose, as a training starts from it."""
 
 import dataclasses
 import logging
@@ -210,7 +210,7 @@ def family_of(model, dataset, config_classes):
 
 
 def parse_hparams(words):
-    """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, numbers as such.
+    """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, with numbers as int or float.
 
     Raises
     ------

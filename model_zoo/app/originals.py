@@ -11,7 +11,7 @@ __all__ = ['TABLE', 'Original', 'add_originals', 'convert_originals']
 
 @dataclasses.dataclass(frozen=True)
 class Original:
-    """An original's flag that is more than another name of one of ours.
+    """A flag of an original script that is more than another name for one of ours.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Original:
     takes_value : bool
         Of a flag without effect.
     convert : callable, optional
-        ``convert(args)`` makes what was given a value of ours.
+        ``convert(args)`` converts the value to our flag's.
     """
 
     help: str
@@ -147,7 +147,7 @@ def add_originals(parser, command):
 
 
 def convert_originals(args, command):
-    """Turn what was given by the originals' flags into ours, of which alone is left what counts.
+    """Convert the originals' flags to ours, and remove the originals' from `args`.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class Run:
         self._model_name = f'{family}_{name}' if family else name
 
     def train(self, training, score, outcome, job):
-        """Train as the flags say, and leave all files of a training in the folder.
+        """Train according to the flags, and write all files of a training to the folder.
 
         These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
         from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,

@@ -52,7 +52,7 @@ class RunFolder:
         return os.path.join(self.path, name)
 
     def checkpoints(self, name='checkpoints'):
-        """The checkpoints in a folder of this one, of which ``args.keep_checkpoints`` stay."""
+        """The checkpoints in a subfolder; ``args.keep_checkpoints`` of them are kept."""
         return CheckpointStore(self.file(name), self.args.keep_checkpoints)
 
     def write(self, name, state=None, **more):

@@ -49,7 +49,7 @@ class Loader(abc.ABC):
         Yields
         ------
         Batch or None
-            None for a batch of which nothing is left for this worker.
+            None for a batch that has no part for this worker.
         """
 
     def set_epoch(self, epoch):

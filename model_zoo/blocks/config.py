@@ -170,7 +170,7 @@ class Config:
 
 @dataclasses.dataclass
 class AttentionConfig(Config):
-    """A configuration of layers with attention heads, some of which may be pruned.
+    """A configuration of layers with attention heads; some heads may be pruned.
 
     A subclass has the field `pruned_heads`, and the properties `num_layers`, `num_heads` and
     `units`, for the names of these differ between the families' files.

@@ -129,7 +129,7 @@ class BlockFiles:
         cast_dtype=False,
         dtype_source='current',
     ):
-        """Load the parameters from a file of ours, or of a format in `mappings`.
+        """Load the parameters from one of our own files, or from a format in `mappings`.
 
         The format is recognised by the file's content. The file of a task's block can be loaded
         into its backbone (with `ignore_extra`) and the other way round (with `allow_missing`).

@@ -114,7 +114,8 @@ def read_params(path):
     Raises
     ------
     CheckpointError
-        If the file is damaged, of another format, or of a later version of ours.
+        If the file is damaged, has another format, or was written by a later version of this
+        project.
     """
     with open(path, 'rb') as file:
         data = memoryview(file.read())

@@ -29,7 +29,7 @@ class _Beams:
         Parameters
         ----------
         candidates : list of (float, int, int)
-            Log-probability, row in the beam and token; the likeliest first.
+            Log-probability, row in the beam and token; the most likely first.
         stop_tokens : set of int
         is_last : bool
             Whether there are as many tokens as were asked for.
@@ -52,7 +52,7 @@ class _Beams:
         return rows
 
     def _is_settled(self):
-        """Whether the likeliest text that goes on is already behind all that have ended."""
+        """Whether the most likely text that continues is already worse than all finished ones."""
         if len(self.ended) < self._size:
             return False
         log_prob, tokens = self.going[0]
@@ -60,7 +60,7 @@ class _Beams:
 
 
 class BeamSearch:
-    """Search for the likeliest texts, as transformers does.
+    """Search for the most likely texts, like transformers.
 
     At each token the `num_beams` most likely texts continue. Those that end with a stop token are
     put aside, and compared by their log-probability divided by ``length ** length_penalty``. The
@@ -118,7 +118,7 @@ class BeamSearch:
 
     @staticmethod
     def _candidates(scores, beams, count):
-        """For each prompt its likeliest `count` continuations, the likeliest first."""
+        """For each prompt its `count` most likely continuations, the most likely first."""
         vocabulary = scores.shape[1]
         width = scores.shape[0] // len(beams)
         before = np.full((len(beams), width), -np.inf, 'float32')

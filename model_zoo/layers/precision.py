@@ -1,4 +1,4 @@
-"""Blocks that compute in float16 or bfloat16, and the bricks of which they are made.
+"""Blocks that compute in float16 or bfloat16, and their bricks.
 
 A model has one of three precisions, which `set_precision` sets (as ``ZooBlock.cast`` does):
 

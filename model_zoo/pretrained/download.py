@@ -284,7 +284,7 @@ def _remove(part):
 
 @contextlib.contextmanager
 def _progress(name, total, done):
-    """A function that is told of new bytes: a bar on a terminal, a line every 10 s elsewhere."""
+    """A function to call with new bytes: shows a bar on a terminal, a line every 10 s elsewhere."""
     if sys.stderr.isatty():
         with tqdm.tqdm(total=total, initial=done, unit='B', unit_scale=True, desc=name) as bar:
             yield bar.update

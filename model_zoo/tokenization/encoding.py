@@ -67,7 +67,7 @@ class Frame(NamedTuple):
 
 
 class Pieces:
-    """One text's pieces without special tokens; each method makes its list anew."""
+    """One text's pieces without special tokens; each method makes a new list."""
 
     __slots__ = ()
 

@@ -60,11 +60,10 @@ class _RustPieces(Pieces):
 
 
 class FileTokenizer(Tokenizer):
-    """Text to ids and back as a ``tokenizer.json`` says, of whatever model.
+    """Text to ids and back, with the ``tokenizer.json`` of any model.
 
-    Special tokens stand around texts as its post-processor puts them. Cutting and padding are those
-    of every tokenizer here: at the end of texts, and on the right; what the file says of them is
-    left aside.
+    The file's post-processor adds the special tokens. Truncation and padding work as in every
+    tokenizer here, at the end of texts and on the right; the file's settings for them are ignored.
 
     Parameters
     ----------

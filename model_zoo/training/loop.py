@@ -107,8 +107,8 @@ class TrainingLoop:
         Returns
         -------
         str or None
-            Its directory. None if there is no checkpoint at all, as of a training that ended before
-            its first; it begins anew, then.
+            Its directory. None if there is no checkpoint yet, as after a training that ended before
+            its first one; the training then starts from the beginning.
 
         Raises
         ------

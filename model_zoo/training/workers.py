@@ -25,7 +25,7 @@ class Workers:
     rank, size, local_rank = 0, 1, 0
 
     def sum(self, values):
-        """Sums of numbers over the workers, all of which have to call this.
+        """Sums of numbers over the workers; all of them have to call this.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ POOL = 4  # batches whose lines are sorted by length together: their vectors are
 
 
 def _split(line):
-    """The texts of a line, the second of which may be empty."""
+    """The two texts of a line; the second one may be empty."""
     text, separator, pair = line.strip().rpartition(SEPARATOR)
     return (text, pair) if separator else (pair, '')
 

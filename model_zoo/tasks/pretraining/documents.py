@@ -1,4 +1,4 @@
-"""Text files as documents of sentences, of which any part can be read without what is before it."""
+"""Text files as documents of sentences; any part can be read without reading what is before it."""
 
 import codecs
 import glob

@@ -1,4 +1,4 @@
-"""Sentences to ids, for texts of which most words come again."""
+"""Sentences to ids, for texts whose words mostly repeat."""
 
 import array
 

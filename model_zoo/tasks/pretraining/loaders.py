@@ -162,7 +162,7 @@ class PretrainingLoader(Loader):
         return slice(part * self._size + self._rank, None, self._size * self._accumulate)
 
     def _deal(self, lengths, fresh, is_last, rng):
-        """Batches of samples, of which those from number `fresh` on are new ones."""
+        """Batches of samples; the samples from number `fresh` on are new."""
         order = np.arange(len(lengths))
         if self._shuffle:
             rng.shuffle(order[fresh:])

@@ -116,7 +116,8 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None):
     objective : model_zoo.training.objective.Objective
         A `pretraining_objective`.
     loader : object
-        Its ``epoch(0)`` iterates over the batches, None for those of which this worker has no part.
+        Its ``epoch(0)`` iterates over the batches; None stands for a batch without a part for this
+        worker.
     workers : model_zoo.training.workers.Workers, optional
         All of them have to call this.
     guard : model_zoo.training.interrupt.InterruptGuard, optional

@@ -88,7 +88,7 @@ class Source(abc.ABC):
 
 
 class ShardFiles(Source):
-    """Files of samples, of which a few are in memory at a time.
+    """Files of samples; a few of them are in memory at a time.
 
     All files are looked at first: their vocabulary, and the samples' lengths. While some are used,
     a thread reads the next ones.
@@ -239,7 +239,7 @@ class _MappedPart(Part):
 
 
 class _Joined:
-    """Samples of several parts, one behind the other, of which only what is taken is read."""
+    """Samples of several parts, one after the other; only what is used is read."""
 
     def __init__(self, parts):
         self._parts = [part for part in parts if part.count]
@@ -257,7 +257,7 @@ class _Joined:
 
 
 class TextFiles(Source):
-    """Text, of which samples are made meanwhile, in each epoch others.
+    """Text, from which new samples are made in each epoch, during the training.
 
     Worker processes make the samples of the next parts of the text while those of these are used.
     Epoch e always has the same ones; to begin at its batch `start`, those before are made again.

@@ -112,7 +112,7 @@ def _field(fields, column, what, path, line):
 
 
 def write_conll(path, source, predictions, label_column=-1):
-    """Write a file anew with a column more: the label that was predicted for each word.
+    """Copy a file with one more column: the label that was predicted for each word.
 
     All else is as in the source: without its last column the result has the same lines, and with
     the right labels in the column before, CoNLL's own script ``conlleval`` can score it.
