@@ -91,7 +91,7 @@ class Outcome:
 
 
 class Run:
-    """A run of a command with the flags of `add_training_flags`.
+    """A run of a command with the flags of `add_training_arguments`.
 
     Making one begins the log ``log_NAME.txt`` in ``--output_dir`` and sets the seed.
 
