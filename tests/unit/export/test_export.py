@@ -275,7 +275,8 @@ def test_bad_inputs(tmp_path):
     wrong = {
         'must begin with the words': [None, types],
         'has the inputs words, token_types': [words] * 20,
-        'valid_length must have shape': [words, types, words],
+        'attention mask holds': [words, types, words],
+        'valid_length must have shape': [words, types, words[:, 1:]],
         'masked_positions needs a model with use_decoder': [words, types, valid, words],
         'words holds 41': [mx.nd.array([[41]])],
     }
