@@ -65,7 +65,7 @@ class Stepper:
             losses, self._memories = self._model(words, labels, mems=memories)
             return losses.sum()
         labels = words.clone()
-        for row, length in zip(labels, batch.valid_length.asnumpy()):
+        for row, length in zip(labels, batch.valid_length.asnumpy().astype(int)):
             row[length:] = -1
         return self._model(words, lm_labels=labels) * batch.count
 
