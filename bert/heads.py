@@ -21,7 +21,7 @@ from model_zoo.layers.losses import (
     without_padding,
 )
 from model_zoo.layers.precision import Dense
-from model_zoo.layers.sequences import Mask
+from model_zoo.layers.sequences import Mask, is_mask
 from model_zoo.util.checks import check_range, check_shape
 
 from .model import BertBlock, BertModel
@@ -360,7 +360,7 @@ class BertForMultipleChoice(BertTask):
         flat = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
         if token_types is not None:
             token_types = F.reshape(token_types, shape=(-3, 0))
-        if isinstance(valid_length, (list, tuple)):
+        if is_mask(valid_length):
             valid_length = Mask([F.reshape(valid_length[0], shape=(-3, 0))])
         elif valid_length is not None:
             valid_length = F.reshape(valid_length, shape=(-1,))

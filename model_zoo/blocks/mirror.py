@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..layers.cells import MirroredCell
 from .graphs import BlockGraphs
 
-__all__ = ['BlockMirror', 'MirroredGraph', 'finish_backward']
+__all__ = ['BlockMirror', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
 
 _pending = []  # passes whose outputs have no gradients yet
 
@@ -169,12 +169,12 @@ class MirroredGraph:
             requests[name] = parameter.grad_req
             if parameter.grad_req != 'null':
                 gradients[name] = parameter.grad(ctx)
-        with _without_subgraphs():
+        with without_subgraphs():
             return self._symbol.bind(ctx, arguments, gradients, requests, shared_exec=shared)
 
 
 @contextlib.contextmanager
-def _without_subgraphs():
+def without_subgraphs():
     """Let an executor be made that fuses no operators, as it does unasked on the CPU."""
     name = 'MXNET_SUBGRAPH_BACKEND'
     before = os.environ.get(name)

@@ -1,6 +1,6 @@
 """The losses of the task heads, as the originals define them; float32, whatever the scores are."""
 
-from .sequences import padding_of
+from .sequences import is_mask, padding_of
 
 __all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy', 'without_padding']
 
@@ -87,7 +87,7 @@ def without_padding(F, labels, valid_length):
     labels = F.cast(labels, 'float32')
     if valid_length is None:
         return labels
-    if isinstance(valid_length, (list, tuple)):
+    if is_mask(valid_length):
         return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
     return F.SequenceMask(
         labels,

@@ -1,6 +1,6 @@
 """Arrays of sequences: their positions, and from the layers' order of axes to the user's."""
 
-__all__ = ['Mask', 'as_float', 'batch_major', 'padding_of', 'positions_of', 'vectors_at']
+__all__ = ['Mask', 'as_float', 'batch_major', 'is_mask', 'padding_of', 'positions_of', 'vectors_at']
 
 
 class Mask(list):
@@ -30,11 +30,16 @@ def positions_of(F, x, axis=0):
     return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
 
 
+def is_mask(valid):
+    """Whether what tells of padding is a `Mask`, which in a graph is a plain list."""
+    return isinstance(valid, (list, tuple))
+
+
 def as_float(F, valid):
     """A valid length, or a list of an attention mask, in float32; None stays None."""
     if valid is None:
         return None
-    if isinstance(valid, (list, tuple)):
+    if is_mask(valid):
         return Mask([F.cast(valid[0], 'float32')])
     return F.cast(valid, 'float32')
 
@@ -55,7 +60,7 @@ def padding_of(F, positions, valid):
     (batch, length), float32
         1 at padding, 0 elsewhere.
     """
-    if isinstance(valid, (list, tuple)):
+    if is_mask(valid):
         return 1 - F.cast(valid[0], 'float32')
     valid_length = F.expand_dims(valid, 1)  # (B, 1)
     return F.broadcast_greater_equal(F.expand_dims(positions, 0), F.cast(valid_length, 'float32'))
@@ -76,7 +81,7 @@ def batch_major(F, x, valid_length=None):
     -------
     (batch, length, units)
     """
-    if valid_length is not None and not isinstance(valid_length, (list, tuple)):
+    if valid_length is not None and not is_mask(valid_length):
         x = F.SequenceMask(x, sequence_length=valid_length, use_sequence_length=True, axis=0)
     return F.transpose(x, axes=(1, 0, 2))
 

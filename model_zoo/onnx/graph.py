@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..blocks.mirror import without_subgraphs
 from ..errors import InputError
 
 __all__ = ['OPSET', 'to_onnx']
@@ -259,18 +260,18 @@ def _folded(symbol, nodes, heads, params):
     for number, node in enumerate(nodes):
         if number not in constant:
             used.update(i for i, *_ in node['inputs'] if i in constant)
-    internals = symbol.get_internals()
-    result = {}
-    for number in used:
-        name = nodes[number]['name']
-        if name in params:
-            result[number] = [params[name]]
-            continue
-        outputs = mx.sym.Group([each for each in internals if each.name == name])
-        names = set(outputs.list_arguments())
-        arrays = {key: mx.nd.array(params[key], dtype=params[key].dtype) for key in names}
-        with mx.autograd.pause():
-            result[number] = [each.asnumpy() for each in outputs.eval(mx.cpu(), **arrays)]
+    names = {number: nodes[number]['name'] for number in used}
+    result = {number: [params[name]] for number, name in names.items() if name in params}
+    made = {name: number for number, name in names.items() if number not in result}
+    outputs = [each for each in symbol.get_internals() if each.name in made]
+    if outputs:
+        group = mx.sym.Group(outputs)
+        arrays = {name: mx.nd.array(params[name], dtype=params[name].dtype)
+                  for name in group.list_arguments()}  # fmt: skip
+        with without_subgraphs(), mx.autograd.pause():
+            values = group.eval(mx.cpu(), **arrays)
+        for output, value in zip(outputs, values):
+            result.setdefault(made[output.name], []).append(value.asnumpy())
     return result
 
 

@@ -6,6 +6,8 @@ the graph, and ``repeat`` and ``slice_like`` are wrong or missing; these here ke
 
 import math
 
+from ..errors import InputError
+
 __all__ = ['OPERATORS']
 
 #: name of an MXNet operator -> its translation
@@ -215,7 +217,7 @@ def _attention_context(writer, node):
 def _layer_norm(writer, node):
     tensor, gamma, beta = node.inputs
     if node.attrs.get('axis', -1) not in (-1, tensor.rank - 1):
-        raise NotImplementedError('a layer norm over another axis than the last')
+        raise InputError('a layer norm over another axis than the last has no translation to ONNX')
     mean = writer.add('ReduceMean', [tensor], axes=[-1], keepdims=1)
     centred = writer.add('Sub', [tensor, mean])
     squared = writer.add('Pow', [centred, writer.constant(2, tensor.dtype)])
@@ -412,7 +414,7 @@ def _reshape(writer, node):
         return writer.reshape(tensor, writer.ints(*codes), len(codes))  # ONNX's codes, too
     if node.attrs.get('reverse', False):
         if not all(code >= -1 for code in codes):
-            raise NotImplementedError(f'Reshape {codes} read from the right')
+            raise InputError(f'Reshape {codes} with reverse=True has no translation to ONNX')
         shift = tensor.rank - len(codes)
         parts = [
             writer.shape(tensor, place + shift, place + shift + 1) if code == 0
