@@ -198,7 +198,7 @@ def main(argv=None):
         if args.only_inference:
             check_labels(task, args.bert_model)
         model, tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, run.ctx,
+            args, choice, BertForSequenceClassification, run.contexts,
             trains=not args.only_inference, length_flag='max_len', num_labels=task.num_labels,
         )  # fmt: skip
     sets = TaskSets(
@@ -211,7 +211,7 @@ def main(argv=None):
         seed=args.seed,
         round_to=args.round_to,
         pad_val=tokenizer.pad_token_id,
-        ctx=run.ctx,
+        ctx=[run.ctx] if args.deploy else run.contexts,
     )
     segments = task.dev_segments
     if args.do_predict:

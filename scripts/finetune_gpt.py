@@ -25,6 +25,7 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_comm_backend_argument,
     add_originals,
     add_training_arguments,
     check_at_least_one,
@@ -45,6 +46,7 @@ from model_zoo.tasks.choice import (
     write_story_cloze_predictions,
 )
 from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.workers import make_workers
 
 SPECIAL_TOKENS = ('_start_', '_delimiter_', '_classify_')
 # What may differ when a training is resumed: where the files are, and what follows the training.
@@ -64,6 +66,7 @@ def parse_arguments(argv=None):
     add('--lr_schedule', default='warmup_linear', choices=list(SCHEDULES))
     ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt')
     add_training_arguments(parser)
+    add_comm_backend_argument(parser)
     parser.set_defaults(
         optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
         warmup_ratio=0.002, seed=42,
@@ -110,14 +113,14 @@ def read_stories(args):
     return train, dev
 
 
-def make_model(choice, ctx):
+def make_model(choice, contexts):
     """The model, initialized, and its tokenizer, both with the special tokens."""
 
     def add_special_tokens(model, tokenizer):
         tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
         model.set_num_special_tokens(len(SPECIAL_TOKENS))
 
-    return choice.build(OpenAIGPTDoubleHeadsModel, ctx, prepare=add_special_tokens)
+    return choice.build(OpenAIGPTDoubleHeadsModel, contexts, prepare=add_special_tokens)
 
 
 def batch_loss(model, batch, lm_coef):
@@ -146,19 +149,19 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='gpt')
     train, dev = read_stories(args)
-    run = Run(args, 'story_cloze')
-    ctx = run.ctx
-    model, tokenizer = make_model(choice, ctx)
+    workers = make_workers(args.comm_backend)
+    run = Run(args, 'story_cloze', workers=workers)
+    model, tokenizer = make_model(choice, run.contexts)
     special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
     make_features = StoryClozeFeatures(tokenizer.encode, *special, model.config.n_positions)
 
-    def make_loader(stories, batch_size, shuffle):
+    def make_loader(stories, batch_size, **options):
         features = make_features(stories)
         return features, BucketedLoader(
-            features, batch_size, shuffle=shuffle, seed=args.seed, pad_val=0, ctx=ctx
+            features, batch_size, seed=args.seed, pad_val=0, ctx=run.contexts, **options
         )
 
-    _, dev_loader = make_loader(dev, args.dev_batch_size, shuffle=False)
+    _, dev_loader = make_loader(dev, args.dev_batch_size)
     evaluator = ChoiceEvaluator(
         lambda batch: choose(model, batch),
         {'dev': (dev, dev_loader)},
@@ -168,7 +171,7 @@ def main(argv=None):
     if not args.do_train:
         run.infer(evaluator.evaluate, evaluator.predict)
         return
-    features, loader = make_loader(train, args.batch_size, shuffle=True)
+    features, loader = make_loader(train, args.batch_size, shuffle=True, workers=workers)
     values = (part for each in features for part in each.content)
 
     def schedule(num_steps):

@@ -126,10 +126,10 @@ def has_text(args):
     return bool(args.train_corpus or args.dev_corpus)
 
 
-def make_model(args, ctx):
+def make_model(args, contexts):
     """The model, initialized, and its tokenizer."""
     choice = ModelChoice(args, family='bert')
-    model, tokenizer = choice.build(BertForPreTraining, ctx, do_lower_case=args.do_lower_case)
+    model, tokenizer = choice.build(BertForPreTraining, contexts, do_lower_case=args.do_lower_case)
     if has_text(args):
         check_length(args, 'max_seq_length', model)
     return model, tokenizer
@@ -154,12 +154,12 @@ def make_loaders(run, model, tokenizer, stack):
             return MappedShards(samples, tokenizer.vocab, folder, model.context_length, workers)
         return ShardFiles(samples, tokenizer.vocab, model.context_length)
 
-    common = {'ctx': run.ctx, 'workers': workers}
+    common = {'ctx': run.contexts, 'workers': workers}
     train = PretrainingLoader(
         source(args.train_corpus, args.pregenerated_data, args.reduce_memory),
         args.batch_size,
         seed=args.seed,
-        accumulate=args.accumulate or 1,
+        accumulate=run.accumulate,
         **common,
     )
     stack.callback(train.close)
@@ -171,16 +171,17 @@ def make_loaders(run, model, tokenizer, stack):
     return train, dev
 
 
-def count_steps(args, loader):
+def count_steps(run, loader):
     """Set the number of updates, where epochs of a text differ in theirs."""
+    args = run.args
     if args.train_corpus and args.training_steps is None:
         batches = sum(map(loader.count_batches, range(args.epochs)))
-        args.training_steps = batches // (args.accumulate or 1)
+        args.training_steps = batches // run.accumulate
 
 
 def train(run, model, tokenizer, loader, dev):
     args = run.args
-    count_steps(args, loader)
+    count_steps(run, loader)
     objective = pretraining_objective(model)
 
     def evaluate(guard):
@@ -204,7 +205,7 @@ def main(argv=None):
     check_data_files(args)
     workers = make_workers(args.comm_backend)
     run = Run(args, 'lm', workers=workers)
-    model, tokenizer = make_model(args, run.ctx)
+    model, tokenizer = make_model(args, run.contexts)
     with contextlib.ExitStack() as stack:
         train(run, model, tokenizer, *make_loaders(run, model, tokenizer, stack))
 

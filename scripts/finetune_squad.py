@@ -15,8 +15,6 @@ import logging
 import os
 import sys
 
-import numpy as np
-
 from bert import BertForQuestionAnswering
 from model_zoo.app import (
     ModelChoice,
@@ -144,11 +142,8 @@ def read_features(args, segment, tokenizer, workers):
     if args.debug:
         squad = squad.first(DEBUG_SIZES[segment])
     cache_dir = args.cache_dir or os.path.join(args.output_dir, 'cache')
-    if workers.rank > 0:
-        workers.sum(np.zeros(1))  # wait for the first one, which fills the cache
-    encoding = encode_squad(squad, tokenizer, cache_dir)
-    if workers.rank == 0:
-        workers.sum(np.zeros(1))
+    with workers.first_alone():  # it fills the cache
+        encoding = encode_squad(squad, tokenizer, cache_dir)
     features = SquadFeatures(
         squad, encoding, tokenizer, args.max_seq_length, args.doc_stride, args.max_query_length
     )
@@ -186,17 +181,18 @@ def main(argv=None):
     choice = ModelChoice(args, family='bert')
     workers = make_workers(args.comm_backend)
     run = Run(args, 'squad', 'bert', workers)
-    ctx = run.ctx
+    contexts = run.contexts
     if args.deploy:
-        model, tokenizer = make_deployed(args, ctx), choice.tokenizer(BertForQuestionAnswering)
+        contexts = contexts[:1]
+        model, tokenizer = make_deployed(args, run.ctx), choice.tokenizer(BertForQuestionAnswering)
     else:
         model, tokenizer = make_task_model(
-            args, choice, BertForQuestionAnswering, ctx,
+            args, choice, BertForQuestionAnswering, contexts,
             trains=not args.only_inference,
         )  # fmt: skip
     if args.uncased and not tokenizer.do_lower_case:
         raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
-    options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': ctx}
+    options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': contexts}
     # a bad dev set is to be known of before the training
     dev = read_features(args, 'dev', tokenizer, workers)
     evaluator = SquadEvaluator(

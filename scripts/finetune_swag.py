@@ -99,13 +99,13 @@ def read_examples(args):
     return sets
 
 
-def make_loader(args, features, tokenizer, ctx, **options):
+def make_loader(args, features, tokenizer, contexts, **options):
     return BucketedLoader(
         features,
         seed=args.seed,
         round_to=args.round_to,
         pad_val=tokenizer.pad_token_id,
-        ctx=ctx,
+        ctx=contexts,
         **options,
     )
 
@@ -138,7 +138,7 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, 'swag', 'bert', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, run.ctx, trains=args.do_train
+        args, choice, BertForMultipleChoice, run.contexts, trains=args.do_train
     )
     if args.do_lower_case and not tokenizer.do_lower_case:
         raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
@@ -150,7 +150,7 @@ def main(argv=None):
         {
             segment: (
                 sets[segment],
-                make_loader(args, each, tokenizer, run.ctx, batch_size=args.dev_batch_size),
+                make_loader(args, each, tokenizer, run.contexts, batch_size=args.dev_batch_size),
             )
             for segment, each in features.items()
         },
@@ -161,7 +161,7 @@ def main(argv=None):
         run.infer(evaluator.evaluate, evaluator.predict)
         return
     loader = make_loader(
-        args, train_features, tokenizer, run.ctx,
+        args, train_features, tokenizer, run.contexts,
         batch_size=args.batch_size, shuffle=True, workers=workers,
     )  # fmt: skip
     train(run, model, tokenizer, train_features, loader, evaluator)

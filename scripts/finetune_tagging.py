@@ -148,7 +148,7 @@ def choose_labels(args, train):
     return labels
 
 
-def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
+def make_sets(args, files, sentences, labels, tokenizer, contexts, workers):
     """Segment -> TaggingSet; the training set is shuffled, and shared by the workers."""
     make_features = TaggingFeatures(tokenizer, labels, args.max_seq_length)
     sets = {}
@@ -162,7 +162,7 @@ def make_sets(args, files, sentences, labels, tokenizer, ctx, workers):
             seed=args.seed,
             round_to=args.round_to,
             pad_val=tokenizer.pad_token_id,
-            ctx=ctx,
+            ctx=contexts,
             **options,
         )
         column = args.label_column if sentences[segment][0].labels else None
@@ -208,10 +208,10 @@ def main(argv=None):
     run = Run(args, 'tagging', 'bert', workers)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
-        args, choice, BertForTokenClassification, run.ctx,
+        args, choice, BertForTokenClassification, run.contexts,
         trains=not args.only_inference, num_labels=len(labels), **dropout,
     )  # fmt: skip
-    sets = make_sets(args, files, sentences, labels, tokenizer, run.ctx, workers)
+    sets = make_sets(args, files, sentences, labels, tokenizer, run.contexts, workers)
     data = sets.pop('train', None)
     evaluator = TaggingEvaluator(lambda batch: model(*batch.inputs), sets, labels)
     if args.only_inference:

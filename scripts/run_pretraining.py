@@ -22,14 +22,17 @@ from model_zoo.app import (
     ModelChoice,
     RunFolder,
     add_comm_backend_argument,
+    add_device_arguments,
     add_originals,
     check_at_least_one,
+    check_device_arguments,
     check_files,
     check_length,
     check_rates,
     cli,
     convert_originals,
     describe_vocab,
+    find_contexts,
     from_flags,
     is_model_folder,
     job_of,
@@ -52,12 +55,10 @@ from model_zoo.tasks.pretraining.objective import (
     pretraining_objective,
 )
 from model_zoo.training.callbacks import Callback, TensorBoardWriter
-from model_zoo.training.host_trainer import HostTrainer
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
 from model_zoo.training.profiler import Profiler
 from model_zoo.training.workers import make_workers
-from model_zoo.util.devices import check_gpu
 
 logger = logging.getLogger('run_pretraining')
 
@@ -65,14 +66,11 @@ logger = logging.getLogger('run_pretraining')
 FREE = (
     'batch_size_eval',
     'ckpt_dir',
-    'ckpt_interval',
     'comm_backend',
     'data_eval',
     'eval_interval',
     'eval_use_npz',
-    'mirror',
     'num_dataset_workers',
-    'optimize_on_cpu',
     'profile',
     'start_step',
     'total_batch_size',
@@ -125,10 +123,11 @@ def add_data_arguments(parser):
 
 
 def add_training_arguments(parser):
-    add = parser.add_argument_group('training').add_argument
-    add('--gpus', help="such as 0 or 0,2,5; '': the CPU. Default: the CPU; with Horovod each "
-        "worker's own GPU where there are any")  # fmt: skip
-    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    group = parser.add_argument_group(
+        'training', 'Without --gpus each of several workers takes its own GPU, if there are any.'
+    )
+    add_device_arguments(group)
+    add = group.add_argument
     add('--num_steps', type=int, default=20, help='number of updates')
     add('--accumulate', type=int, default=1, help='number of batches that make one update')
     add('--optimizer', default='bertadam', help='bertadam, or lamb for large batches')
@@ -138,8 +137,6 @@ def add_training_arguments(parser):
     add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
     add('--seed', type=int, default=0)
     add('--no_compute_acc', action='store_true', help='skip the accuracies')
-    add('--mirror', action='store_true', help='less memory: layers are computed twice')
-    add('--optimize_on_cpu', action='store_true', help="keep the optimizer's states off the GPU")
     add('--start_step', type=int, help='go on from the checkpoint of this step')
     add('--phase2', action='store_true', help='begin anew from the end of another training')
     add('--phase1_num_steps', type=int, help='--num_steps of that one; its --ckpt_dir is the same')
@@ -181,6 +178,7 @@ def check_arguments(args):
         'log_interval',
     )
     check_rates(args)
+    check_device_arguments(args)
     check_phases(args)
     if args.dummy_data_len is not None:
         args.synthetic_data, args.max_seq_length = True, args.dummy_data_len
@@ -206,29 +204,11 @@ def check_phases(args):
         )
 
 
-def find_contexts(args, workers):
-    """The devices of this process: several GPUs, one, or the CPU."""
-    gpus = args.gpus
-    if gpus is None:
-        own = workers.size > 1 and mx.runtime.Features().is_enabled('CUDA')
-        gpus = ','.join(map(str, range(mx.context.num_gpus()))) if own else ''
-    if not gpus.strip():
-        return [mx.cpu()]
-    try:
-        numbers = [int(number) for number in gpus.split(',')]
-    except ValueError:
-        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f'--gpus {gpus}: give each number once')
-    if workers.size > 1:
-        if workers.local_rank >= len(numbers):
-            raise InputError(
-                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
-            )
-        numbers = [numbers[workers.local_rank]]
-    for number in numbers:
-        check_gpu(number, f'--gpus {gpus}')
-    return [mx.gpu(number) for number in numbers]
+def own_gpus(args, workers):
+    """The value of ``--gpus``: by default each of several workers has its own GPU."""
+    if args.gpus is None and workers.size > 1 and mx.runtime.Features().is_enabled('CUDA'):
+        return ','.join(map(str, range(mx.context.num_gpus())))
+    return args.gpus
 
 
 def set_batch_sizes(args, parts, workers):
@@ -320,6 +300,8 @@ class Results(Callback):
         model = os.path.basename(os.path.normpath(self._folder.args.model))
         plot_pretraining(self._folder.file('curves.png'), state, f'pre-training {model}')
         self._folder.write('results.json', state, **more)
+        if state.epochs:
+            self._folder.write_eval_results(state.epochs[-1]['report'], state.epochs[-1])
 
 
 def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
@@ -338,7 +320,6 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
         callbacks.append(Profiler(args.profile))
     # as GluonNLP's: the first update isn't of rate 0, the last one is
     schedule = finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1)
-    trainer = HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer
     job = job_of(
         args,
         FREE,
@@ -347,7 +328,7 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
         vocab_file=describe_vocab(tokenizer.vocab),
     )
     loop = TrainingLoop(
-        make_updater(args, model, schedule, trainer=trainer),
+        make_updater(args, model, schedule),
         objective,
         train,
         Plan(args.num_steps, args.accumulate * len(contexts), args.seed, args.log_interval),
@@ -411,7 +392,7 @@ def train(folder, model, tokenizer, objective, loaders, contexts, workers):
 def main(argv=None, comm_backend=None):
     args = parse_arguments(argv, comm_backend)
     workers = make_workers(args.comm_backend)
-    contexts = find_contexts(args, workers)
+    contexts = find_contexts(own_gpus(args, workers), workers)
     set_batch_sizes(args, args.accumulate * len(contexts) * workers.size, workers)
     log = f'log_phase{2 if args.phase2 else 1}.txt'
     folder = RunFolder(args.ckpt_dir, args, log, workers, args.verbose)
@@ -434,6 +415,7 @@ def evaluate_only(folder, objective, loader, workers):
     _, report = evaluate_pretraining(objective, loader, workers)
     if workers.rank == 0:
         folder.write('evaluation.json', **report)
+        folder.write_eval_results(report)
 
 
 if __name__ == '__main__':

@@ -28,6 +28,7 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_comm_backend_argument,
     add_originals,
     add_training_arguments,
     check_at_least_one,
@@ -44,6 +45,7 @@ from model_zoo.tasks.language_model import BlockLoader, evaluate_perplexity
 from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.objective import Objective
+from model_zoo.training.workers import make_workers
 from model_zoo.util.lines import read_text
 from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 
@@ -93,6 +95,7 @@ def parse_arguments(argv=None):
     add('--family', choices=list(FAMILIES), help='default: that of --model')
     ModelChoice.add_arguments(parser, None)
     add_training_arguments(parser)
+    add_comm_backend_argument(parser)
     parser.set_defaults(
         optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01
     )
@@ -150,11 +153,11 @@ def find_family(args):
     return found or args.family
 
 
-def learn_vocab(args):
+def learn_vocab(args, workers):
     """Make the vocabulary of the training text; returns the path of its file."""
     folder = os.path.join(args.output_dir, 'vocab')
     path = os.path.join(folder, 'vocab.json')
-    if args.resume and os.path.isfile(path):
+    if (args.resume or workers.rank > 0) and os.path.isfile(path):
         return path
     if args.family == 'gpt2':
         return learn_byte_pairs(args.train_file, args.learn_vocab, folder)
@@ -170,8 +173,9 @@ def learn_vocab(args):
 class BlockModel:
     """OpenAI GPT or GPT-2: each block of the text is read by itself."""
 
-    def __init__(self, args, model, tokenizer, ctx):
-        self.args, self.model, self._tokenizer, self._ctx = args, model, tokenizer, ctx
+    def __init__(self, run, model, tokenizer):
+        args = run.args
+        self.args, self.model, self._tokenizer, self._run = args, model, tokenizer, run
         self.block = model
         if args.block_size is None:
             args.block_size = model.context_length
@@ -185,9 +189,11 @@ class BlockModel:
         """Loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
         tokens = np.array(self._tokenizer.encode(text), np.int32)
+        workers = self._run.workers if train else None
         loader = BlockLoader(
-            tokens, self.args.block_size, batch_size, train, self.args.seed, self._ctx
-        )
+            tokens, self.args.block_size, batch_size, train, self.args.seed, self._run.contexts,
+            workers,
+        )  # fmt: skip
         return loader, len(text.split()), tokens
 
     def mean_loss(self, batch):
@@ -200,8 +206,9 @@ class BlockModel:
 class StreamModel:
     """Transformer-XL: reads the text in order, and remembers."""
 
-    def __init__(self, args, model, tokenizer, ctx):
-        self.args, self.model, self._tokenizer, self._ctx = args, model, tokenizer, ctx
+    def __init__(self, run, model, tokenizer):
+        args = run.args
+        self.args, self.model, self._tokenizer, self._run = args, model, tokenizer, run
         for name in LENGTHS:
             if getattr(args, name) is None:
                 setattr(args, name, getattr(model.config, name))
@@ -209,13 +216,15 @@ class StreamModel:
         model.reset_length(*lengths)
         for name, length in zip(LENGTHS, lengths):
             setattr(model.config, name, length)  # of what is saved
-        self.block = CarriedMemory(model, args.batch_size)
+        self.block = CarriedMemory(model, args.batch_size, run.workers)
         self._evaluated = CarriedMemory(model, args.dev_batch_size)
 
     def load(self, path, batch_size, train=False):
         """Loader of a text's batches, the number of words that they predict, and its tokens."""
         tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
-        loader = StreamLoader(tokens, batch_size, self.args.tgt_len, self.args.ext_len, self._ctx)
+        lengths = self.args.tgt_len, self.args.ext_len
+        workers = self._run.workers if train else None
+        loader = StreamLoader(tokens, batch_size, *lengths, self._run.ctx, workers)
         ends = self._tokenizer.convert_tokens_to_ids('<eos>')
         return loader, int((loader.labels != ends).sum()), tokens
 
@@ -226,7 +235,7 @@ class StreamModel:
         return self._evaluated(batch).sum()
 
 
-def make_model(args, ctx):
+def make_model(args, contexts):
     """The model, initialized, and its tokenizer."""
     family = FAMILIES[args.family]
     choice = ModelChoice(args)
@@ -235,16 +244,23 @@ def make_model(args, ctx):
         options['cutoffs'] = args.cutoffs
         if args.cutoffs is None:
             options['cutoffs'] = choice.tokenizer(family.head).cutoffs()
-    return choice.build(family.head, ctx, **options)
+    return choice.build(family.head, contexts, **options)
 
 
-def build(args, ctx):
+def build(run):
     """What the flags ask for: a `BlockModel` or `StreamModel`, and its tokenizer."""
+    args = run.args
+    if args.family == 'transfo_xl' and len(run.contexts) > 1:
+        raise InputError(
+            f'--gpus {args.gpus}: Transformer-XL reads batch after batch, and remembers; give one '
+            'GPU, or --comm_backend horovod with a process for each'
+        )
     if args.learn_vocab or (args.family == 'transfo_xl' and args.from_scratch):
-        args.vocab_file = args.vocab_file or learn_vocab(args)
-    model, tokenizer = make_model(args, ctx)
+        with run.workers.first_alone():
+            args.vocab_file = args.vocab_file or learn_vocab(args, run.workers)
+    model, tokenizer = make_model(args, run.contexts)
     kind = StreamModel if args.family == 'transfo_xl' else BlockModel
-    return kind(args, model, tokenizer, ctx), tokenizer
+    return kind(run, model, tokenizer), tokenizer
 
 
 def train(run, task, tokenizer, evaluate):
@@ -272,8 +288,8 @@ def train(run, task, tokenizer, evaluate):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    run = Run(args, 'lm')
-    task, tokenizer = build(args, run.ctx)
+    run = Run(args, 'lm', workers=make_workers(args.comm_backend))
+    task, tokenizer = build(run)
     loader, num_words, _ = task.load(args.eval_file, args.dev_batch_size)
 
     def evaluate(guard=None):

@@ -1,6 +1,7 @@
 """Language models that remember what they have read, from one batch to the next."""
 
 import mxnet as mx
+import numpy as np
 from mxnet.gluon import Block
 
 __all__ = ['CarriedMemory']
@@ -19,7 +20,9 @@ class CarriedMemory(Block):
         shape of the labels and 0 where these are -1, and ``init_mems(batch_size)``, the list of
         memories before the text begins. Initialized.
     batch_size : int
-        Of all batches.
+        Of all batches; with several workers, of each one's part.
+    workers : Workers, optional
+        Each remembers its own streams. A checkpoint has the memories of all.
 
     Inputs
     ------
@@ -31,26 +34,61 @@ class CarriedMemory(Block):
     losses : (batch, length)
     """
 
-    def __init__(self, model, batch_size):
+    def __init__(self, model, batch_size, workers=None):
         super().__init__()
         self.model = model
+        rank, size = (0, 1) if workers is None else (workers.rank, workers.size)
+        self._own = slice(rank * batch_size, (rank + 1) * batch_size)
         self._first = model.init_mems(batch_size)
         self._memories = []
         for number, memory in enumerate(self._first):
+            shape = list(memory.shape)
+            shape[_batch_axis(memory)] *= size
             parameter = self.params.get(
-                f'memory{number}', shape=memory.shape, dtype=memory.dtype, grad_req='null'
+                f'memory{number}', shape=tuple(shape), dtype=memory.dtype, grad_req='null'
             )
             parameter.initialize(mx.init.Zero(), ctx=memory.context)
             setattr(self, f'memory{number}', parameter)
             self._memories.append(parameter)
 
+    def mirror(self, active=True):
+        """As of the model."""
+        self.model.mirror(active)
+
     def forward(self, batch):
         # copies, since the gradient needs what the model was given when this is overwritten
-        first = self._first if batch.is_first else [each.data() for each in self._memories]
+        first = self._first if batch.is_first else [self._read(each) for each in self._memories]
         losses, memories = self.model(
             batch.words, [each.copy() for each in first], labels=batch.labels
         )
         with mx.autograd.pause():
             for parameter, memory in zip(self._memories, memories):
-                parameter.set_data(memory)
+                parameter.data()[self._place(memory)] = memory
         return losses
+
+    def _place(self, memory):
+        """Where the streams of this worker are in a memory of all."""
+        return (slice(None),) * _batch_axis(memory) + (self._own,)
+
+    def _read(self, parameter):
+        return parameter.data()[self._place(parameter)]
+
+    def gather(self, workers):
+        """Let this worker know what all remember: all of them have to call it.
+
+        Parameters
+        ----------
+        workers : Workers
+        """
+        if workers.size == 1:
+            return
+        for parameter in self._memories:
+            value = parameter.data()
+            own = np.zeros(value.shape)
+            own[self._place(value)] = self._read(parameter).asnumpy()
+            parameter.set_data(mx.nd.array(workers.sum(own), dtype=value.dtype))
+
+
+def _batch_axis(memory):
+    """Memories of layers are (length, batch, units); the last array has a number for each row."""
+    return 1 if len(memory.shape) == 3 else 0

@@ -180,11 +180,13 @@ class StreamLoader(Loader):
         How many words before these are shown again with them.
     ctx : mxnet.Context
         Where the batches are put.
+    workers : object, optional
+        See `Loader`: each worker has `batch_size` streams of its own.
 
     Attributes
     ----------
-    labels : numpy.ndarray, shape (batch_size, number of labels of a stream), int32
-        All that the batches predict.
+    labels : numpy.ndarray, shape (number of streams, number of labels of a stream), int32
+        All that the batches of all workers predict.
 
     Raises
     ------
@@ -192,12 +194,13 @@ class StreamLoader(Loader):
         If the text is too short for so many streams, or a number is too small.
     """
 
-    def __init__(self, tokens, batch_size, length, extension=0, ctx=None):
+    def __init__(self, tokens, batch_size, length, extension=0, ctx=None, workers=None):
+        super().__init__(ctx=ctx, workers=workers)
+        batch_size *= self._size
         if len(tokens) < 2 * batch_size:
             raise InputError(
                 f'a text of {len(tokens)} tokens is too short for a batch_size of {batch_size}'
             )
-        super().__init__(ctx=ctx)
         self._segments = LMOrderedIterator(tokens, batch_size, length, extension)
         self.labels = self._segments.data[:, 1:]
 
@@ -206,7 +209,9 @@ class StreamLoader(Loader):
 
     def epoch(self, epoch, start=0):
         segments = itertools.islice(enumerate(self._segments), start, None)
+        own = slice(self._rank, None, self._size)
         for number, (words, labels, length) in segments:
+            words, labels = words[own], labels[own]
             shown_again = words.shape[1] - length
             all_labels = np.pad(labels, ((0, 0), (shown_again, 0)), constant_values=-1)
             ctx = self._context(number)

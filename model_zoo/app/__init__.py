@@ -13,6 +13,7 @@ from .arguments import (
     from_flags,
     segment_files,
 )
+from .devices import add_device_arguments, check_device_arguments, find_contexts
 from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
@@ -20,7 +21,7 @@ from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .originals import add_originals, convert_originals
 from .partial import PartialOutput
 from .plot import plot_curves
-from .report import library_versions, write_results
+from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
 from .task_model import make_task_model
@@ -34,10 +35,12 @@ __all__ = [
     'Score',
     'Training',
     'add_comm_backend_argument',
+    'add_device_arguments',
     'add_inference_arguments',
     'add_originals',
     'add_training_arguments',
     'check_at_least_one',
+    'check_device_arguments',
     'check_files',
     'check_inference_arguments',
     'check_labels',
@@ -50,6 +53,7 @@ __all__ = [
     'describe_model',
     'describe_vocab',
     'family_of',
+    'find_contexts',
     'from_flags',
     'is_model_folder',
     'job_of',
@@ -62,5 +66,6 @@ __all__ = [
     'parse_hparams',
     'plot_curves',
     'segment_files',
+    'write_eval_results',
     'write_results',
 ]

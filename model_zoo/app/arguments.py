@@ -6,6 +6,7 @@ import os
 from ..errors import InputError
 from ..training.workers import BACKENDS
 from . import cli
+from .devices import add_device_arguments, check_device_arguments
 
 __all__ = [
     'add_comm_backend_argument',
@@ -31,9 +32,10 @@ def add_training_arguments(parser):
     ----------
     parser : argparse.ArgumentParser
     """
-    add = parser.add_argument_group('training').add_argument
-    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    group = parser.add_argument_group('training')
+    add = group.add_argument
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU, or 0; default: the CPU')
+    add_device_arguments(group)
     add('--optimizer', default='bertadam')
     add('--epochs', type=cli.whole_number, default=3)
     add('--training_steps', type=int, help='number of updates; --epochs is ignored then')
@@ -51,7 +53,10 @@ def add_training_arguments(parser):
     add('--output_dir', default='./output_dir')
     add('--log_interval', type=int, default=10, help='in updates')
     add('--tensorboard', metavar='DIR', help="write TensorBoard's event files")
-    add('--keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files')
+    add('--ckpt_interval', type=int, default=1000, help='save a checkpoint after so many updates; '
+        'one is saved after each epoch anyhow')  # fmt: skip
+    add('--keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files, '
+        'and how many of the newest checkpoints')  # fmt: skip
     add('--resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
 
 
@@ -76,8 +81,10 @@ def check_training_arguments(args):
         'accumulate',
         'early_stop',
         'log_interval',
+        'ckpt_interval',
         'keep_checkpoints',
     )
+    check_device_arguments(args)
     check_rates(args)
 
 

@@ -9,13 +9,17 @@ __all__ = ['data_checksum', 'describe', 'describe_model', 'describe_vocab', 'job
 
 # What may differ when a run is resumed: where things are, and what is shown of them.
 NOT_OF_THE_JOB = {
+    'ckpt_interval',
     'deploy',
     'dev_batch_size',
     'gpu',
+    'gpus',
     'keep_checkpoints',
     'log_interval',
+    'mirror',
     'model_prefix',
     'only_inference',
+    'optimize_on_cpu',
     'output_dir',
     'resume',
     'tensorboard',

@@ -1,10 +1,25 @@
-"""What a training leaves for the record: results.json."""
+"""What a training leaves for the record: results.json, and the originals' eval_results.txt."""
 
+import os
 import platform
 
-from ..util.files import write_json
+from ..util.files import atomic_write, make_writable_dir, write_json
 
-__all__ = ['library_versions', 'write_results']
+__all__ = ['library_versions', 'write_eval_results', 'write_results']
+
+# our metrics -> what the originals' scripts call them; some have had two names
+_NAMES = {
+    'accuracy': ('acc', 'eval_accuracy'),
+    'loss': ('eval_loss',),
+    'matthews': ('mcc',),
+    'spearman': ('spearmanr',),
+    'mlm_acc': ('masked_lm_accuracy',),
+    'mlm_loss': ('masked_lm_loss',),
+    'nsp_acc': ('next_sentence_accuracy',),
+    'nsp_loss': ('next_sentence_loss',),
+}
+_MEANS = {'acc_and_f1': ('acc', 'f1'), 'corr': ('pearson', 'spearmanr')}
+_FOLDERS = {'dev_mismatched': '-MM'}  # of what isn't the first dev set
 
 
 def library_versions():
@@ -46,3 +61,48 @@ def write_results(path, args, state=None, **more):
             'log': state.log,
         }
     write_json(path, {**results, **more})
+
+
+def write_eval_results(folder, report, step=0, train_loss=None):
+    """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` a metric.
+
+    The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
+    and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
+    ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
+    Those of a second dev set are in a folder of their own: of MNLI's mismatched one in
+    ``FOLDER-MM``.
+
+    Parameters
+    ----------
+    folder : str
+    report : dict
+        Dev set -> its metrics by our names, as of `Evaluation`. Nothing is written without one.
+    step : int
+        Updates done.
+    train_loss : float, optional
+
+    Raises
+    ------
+    InputError
+        If a file can't be written.
+    """
+    for number, (segment, metrics) in enumerate(report.items()):
+        values = {}
+        for name, value in metrics.items():
+            if not name.endswith('_per_second'):
+                values.update(dict.fromkeys(_NAMES.get(name, (name,)), value))
+        for name, parts in _MEANS.items():
+            if values.keys() >= set(parts):
+                values[name] = sum(values[part] for part in parts) / len(parts)
+        values['global_step'] = step
+        if 'masked_lm_loss' in values:
+            values['loss'] = values['masked_lm_loss'] + values['next_sentence_loss']
+        elif train_loss is not None:
+            values['loss'] = train_loss
+        elif 'eval_loss' in values:
+            values['loss'] = values['eval_loss']
+        place = folder
+        if number:
+            place = make_writable_dir(folder + _FOLDERS.get(segment, f'-{segment}'))
+        with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
+            file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))

@@ -13,13 +13,14 @@ import mxnet as mx
 from ..errors import InputError, UnknownNameError
 from ..optimizer import disable_weight_decay, finetune_schedule
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.host_trainer import HostTrainer
 from ..training.loop import TrainingLoop
 from ..training.loss_scale import LossScale
 from ..training.objective import Objective
 from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.updater import Updater
 from ..training.workers import Workers
-from . import cli
+from .devices import find_contexts
 from .plot import plot_curves
 from .run_folder import RunFolder
 
@@ -105,8 +106,11 @@ class Run:
 
     Attributes
     ----------
+    contexts : list of mx.Context
+        Those of ``--gpus`` or ``--gpu``; with several workers each has a GPU of its own. An update
+        takes a batch of each.
     ctx : mx.Context
-        That of ``--gpu``; with several workers each has a GPU of its own.
+        The first of them.
     folder : RunFolder
     workers : Workers
 
@@ -118,10 +122,8 @@ class Run:
 
     def __init__(self, args, name, family='', workers=None):
         self.args, self.workers = args, workers or Workers()
-        gpu = args.gpu
-        if self.workers.size > 1 and gpu is not None:
-            gpu = self.workers.local_rank
-        self.ctx = cli.get_ctx(gpu)
+        self.contexts = find_contexts(args.gpus, self.workers, args.gpu)
+        self.ctx = self.contexts[0]
         self.folder = RunFolder(args.output_dir, args, f'log_{name}.txt', self.workers)
         self._model_name = f'{family}_{name}' if family else name
 
@@ -130,7 +132,8 @@ class Run:
 
         These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
         from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,
-        ``curves.png``, ``results.json``, and ``best_model/``. At the end the model has the best
+        ``curves.png``, ``results.json``, ``eval_results.txt`` (of the best epoch), and
+        ``best_model/``. At the end the model has the best
         epoch's parameters.
 
         Parameters
@@ -151,6 +154,10 @@ class Run:
             As `TrainingLoop` does.
         """
         args, loader = self.args, training.loader
+        if args.mirror:
+            training.model.mirror()
+        if len(self.contexts) > 1:
+            job = {**job, 'gpus': len(self.contexts)}
         plan = self._plan(len(loader))
         label = 'updates' if score.evaluate is None else f'dev {score.name}'
         files = EpochFiles(self.folder, self._model_name, training.title, label, outcome.results)
@@ -163,7 +170,7 @@ class Run:
             loader,
             plan,
             Evaluation(score.evaluate, early_stop=args.early_stop),
-            Checkpoints(self._checkpoints(), config=job),
+            Checkpoints(self._checkpoints(), args.ckpt_interval, job),
             callbacks,
             self.workers,
         )
@@ -198,8 +205,13 @@ class Run:
         files.write(state, **more)
         return state
 
+    @property
+    def accumulate(self):
+        """The batches of an update: with several GPUs, those of all."""
+        return (self.args.accumulate or 1) * len(self.contexts)
+
     def _plan(self, batches):
-        args, accumulate = self.args, self.args.accumulate or 1
+        args, accumulate = self.args, self.accumulate
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
         num_steps = args.training_steps or args.epochs * math.ceil(batches / accumulate)
@@ -223,7 +235,8 @@ class Run:
         return store
 
     def infer(self, evaluate, predict):
-        """``--only_inference``: evaluate, predict, and write ``inference.json``.
+        """``--only_inference``: evaluate, predict, and write ``inference.json`` and
+        ``eval_results.txt``.
 
         Parameters
         ----------
@@ -242,10 +255,11 @@ class Run:
         if not report and not names:
             raise InputError('--only_inference: there is neither a dev set nor a test set')
         self.folder.write('inference.json', dev=report, predictions=names)
+        self.folder.write_eval_results(report)
 
 
-def make_updater(args, model, schedule, max_grad_norm=1.0, trainer=mx.gluon.Trainer):
-    """The Updater of ``--optimizer``, ``--wd``, ``--epsilon`` and ``--dtype``.
+def make_updater(args, model, schedule, max_grad_norm=1.0):
+    """The Updater of the flags of the optimizer and of `add_device_arguments`.
 
     Biases and layer norms don't decay. The learning rate is that of the schedule alone.
 
@@ -255,8 +269,6 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, trainer=mx.gluon.Trai
     model : mxnet.gluon.Block
     schedule, max_grad_norm
         See `Updater`.
-    trainer : type
-        `HostTrainer`, for instance.
 
     Returns
     -------
@@ -276,8 +288,14 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, trainer=mx.gluon.Trai
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     disable_weight_decay(model)
+    trainer = HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer
     trainer = trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
-    loss_scale = LossScale() if args.dtype == 'float16' else None
+    loss_scale = None
+    if args.dtype == 'float16':
+        fixed = args.loss_scale
+        loss_scale = LossScale() if fixed is None else LossScale(fixed, dynamic=False)
+    elif args.loss_scale is not None:
+        logger.warning('--loss_scale has an effect with --dtype float16 only')
     return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
 
 
@@ -309,3 +327,4 @@ class EpochFiles(Callback):
         parameters = os.path.basename(self.path(epoch))
         best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
         self._folder.write('results.json', state, **{**self._results, 'best': best, **more})
+        self._folder.write_eval_results(state.best['report'], state.best)

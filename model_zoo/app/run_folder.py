@@ -9,7 +9,7 @@ from ..training.seed import seed_all
 from ..training.workers import Workers
 from ..util.files import make_writable_dir
 from . import cli
-from .report import write_results
+from .report import write_eval_results, write_results
 
 __all__ = ['RunFolder']
 
@@ -58,3 +58,18 @@ class RunFolder:
     def write(self, name, state=None, **more):
         """Write a JSON file: see `write_results`."""
         write_results(self.file(name), vars(self.args), state, **more)
+
+    def write_eval_results(self, report, record=None):
+        """Write ``eval_results.txt``: see `write_eval_results`.
+
+        Parameters
+        ----------
+        report : dict
+            Dev set -> its metrics.
+        record : dict, optional
+            That of the evaluation in the state of a training, if there was one.
+        """
+        trained = {} if record is None else {
+            'step': record['step'], 'train_loss': record['train_loss']
+        }  # fmt: skip
+        write_eval_results(self.path, report, **trained)

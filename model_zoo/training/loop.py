@@ -39,7 +39,8 @@ class TrainingLoop:
     Parameters
     ----------
     updater : Updater
-        Has the block, whose parameters are what a checkpoint holds.
+        Has the block, whose parameters are what a checkpoint holds. If the block has something of
+        each worker, its method ``gather(workers)`` is called before one is written.
     objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
@@ -301,6 +302,8 @@ class TrainingLoop:
 
     def _save(self):
         store = self._checkpoints.store
+        if store is not None and hasattr(self.block, 'gather'):
+            self.block.gather(self._workers)
         if store is None or self._workers.rank > 0:
             return None
         state = dataclasses.asdict(self.state)

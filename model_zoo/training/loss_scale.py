@@ -4,14 +4,17 @@ import dataclasses
 
 __all__ = ['LossScale']
 
+_HOPELESS = 100  # overflows in a row that a scale which can't shrink has to bear
+
 
 @dataclasses.dataclass
 class LossScale:
-    """A factor of the loss that follows what the gradients can bear.
+    """A factor of the loss. An update whose gradients have overflown is left out.
 
-    It is halved when a gradient overflows, whose update is left out, and doubled after `window`
-    updates without one: the rule of Micikevicius et al., "Mixed Precision Training", section 3.2,
-    and of MXNet's ``contrib.amp``, whose own scaler can't be saved and restored.
+    A dynamic one follows what the gradients can bear. It is halved when a gradient overflows, and
+    doubled after `window` updates without one: the rule of Micikevicius et al., "Mixed Precision
+    Training", section 3.2, and of MXNet's ``contrib.amp``, whose own scaler can't be saved and
+    restored.
 
     Parameters
     ----------
@@ -23,6 +26,10 @@ class LossScale:
         Updates left out so far.
     window : int
     largest : float
+    dynamic : bool
+        Else the value stays as it is, as with the ``--loss_scale`` of pytorch-pretrained-BERT.
+    overflows : int
+        Overflows since the last update without one.
     """
 
     value: float = 2.0**16
@@ -30,17 +37,21 @@ class LossScale:
     skipped: int = 0
     window: int = 2000
     largest: float = 2.0**24
+    dynamic: bool = True
+    overflows: int = 0
 
     def update(self, finite):
         """Take note of whether an update's gradients were finite."""
         if not finite:
-            self.value, self.good, self.skipped = self.value / 2, 0, self.skipped + 1
+            self.good, self.skipped, self.overflows = 0, self.skipped + 1, self.overflows + 1
+            if self.dynamic:
+                self.value /= 2
             return
-        self.good += 1
-        if self.good == self.window:
+        self.good, self.overflows = self.good + 1, 0
+        if self.dynamic and self.good == self.window:
             self.value, self.good = min(2 * self.value, self.largest), 0
 
     @property
     def exhausted(self):
         """Whether it can't be the scale that makes gradients overflow."""
-        return self.value < 1
+        return self.value < 1 if self.dynamic else self.overflows >= _HOPELESS

@@ -1,5 +1,7 @@
 """The processes that train one model together."""
 
+import contextlib
+
 import mxnet as mx
 import numpy as np
 
@@ -40,6 +42,15 @@ class Workers:
 
     def sum_gradients(self, parameters):
         """Replace the parameters' gradients by their sums over the workers."""
+
+    @contextlib.contextmanager
+    def first_alone(self):
+        """What is done within this is done by worker 0 first, and then by the others."""
+        if self.rank > 0:
+            self.sum(np.zeros(1))
+        yield
+        if self.rank == 0:
+            self.sum(np.zeros(1))
 
     def broadcast(self, block):
         """Give the parameters of `block` the values that they have in worker 0."""

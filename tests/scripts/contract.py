@@ -11,8 +11,8 @@ import toy_data
 from script_runs import load_script, run
 
 __all__ = [
-    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'lm', 'squad',
-    'swag', 'tagging',
+    'CASES', 'SIZES', 'Case', 'Killed', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'kill',
+    'lm', 'squad', 'swag', 'tagging',
 ]  # fmt: skip
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
@@ -268,13 +268,30 @@ class Toy:
 
 def interrupt(number):
     """Have this process meet Ctrl-C in its `number`-th batch of training; ends with a call."""
+    return _at_batch(number, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+
+class Killed(BaseException):
+    """What nothing of the project catches, as it can't a process's end."""
+
+
+def kill(number):
+    """Have a training end in its `number`-th batch, with nothing saved; ends with a call."""
+
+    def end():
+        raise Killed
+
+    return _at_batch(number, end)
+
+
+def _at_batch(number, do):
     backward, calls = mx.nd.NDArray.backward, []
 
-    def interrupting(self, *args, **kwargs):
+    def counting(self, *args, **kwargs):
         calls.append(1)
         if len(calls) == number:
-            os.kill(os.getpid(), signal.SIGINT)
+            do()
         return backward(self, *args, **kwargs)
 
-    mx.nd.NDArray.backward = interrupting
+    mx.nd.NDArray.backward = counting
     return lambda: setattr(mx.nd.NDArray, 'backward', backward)

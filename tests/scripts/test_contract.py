@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from bad_input import BAD_INPUT
 from command_flags import command_names, main_of, parser_of
-from contract import CASES, interrupt
-from script_runs import ROOT, SCRIPTS, run
+from contract import CASES, Killed, interrupt, kill
+from script_runs import ROOT, SCRIPTS, assert_same_model, run
 
+from model_zoo.app import Run
+from model_zoo.app import run as run_module
 from model_zoo.checkpoint import read_tensors
 
 
@@ -114,11 +116,59 @@ def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
     assert run(toy.script, *argv, '--resume') == 0
+    assert_ended_equal(broken, whole)
+
+
+def assert_ended_equal(folder, whole):
+    """That a training which went on after something has ended as the unbroken one."""
+    expected = results_of(whole)
     for path in (*whole.glob('*.params'), whole / 'best_model' / 'model.params'):
-        assert_equal(path, broken / path.relative_to(whole))
-    assert comparable(results_of(broken)) == comparable(expected)
-    for name in expected.get('predictions', ()):
-        assert (broken / name).read_bytes() == (whole / name).read_bytes()
+        assert_equal(path, folder / path.relative_to(whole))
+    assert comparable(results_of(folder)) == comparable(expected)
+    for name in (*expected.get('predictions', ()), 'eval_results.txt'):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_killed_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
+    argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
+    undo = kill(toy.case.batch)
+    try:
+        with pytest.raises(Killed):
+            run(toy.script, *argv)
+    finally:
+        undo()
+    done = (toy.case.batch - 1) // toy.case.accumulate  # updates
+    newest = max(path.name for path in (tmp_path / 'checkpoints').glob('step-*'))
+    step, batch = re.fullmatch(r'step-(\d+)-epoch-\d+-batch-(\d+)', newest).groups()
+    assert int(step) == done - done % 2 and int(batch) > 0
+    assert run(toy.script, *argv, '--resume') == 0
+    assert_ended_equal(tmp_path, toy.whole)
+
+
+def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_cpu(
+    toy, tmp_path, monkeypatch
+):
+    """Two CPUs are what can be tried here of several GPUs."""
+    remembers = toy.case.script == 'train_lm' and toy.case.translated  # Transformer-XL
+    flags = ['--optimize_on_cpu'] if remembers else ['--optimize_on_cpu', '--mirror']
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    for name in ('one', 'two'):
+        argv = [*toy.case.again(toy.data, tmp_path / name), '--training_steps', 3]
+        argv.insert(argv.index('--hparams') + 1, 'dropout=0')
+        with monkeypatch.context() as patch:
+            if name == 'one' and not remembers:
+                twice = property(lambda run: 2 * (run.args.accumulate or 1))
+                patch.setattr(Run, 'accumulate', twice)
+            elif name == 'two':
+                argv += flags
+                if not remembers:
+                    patch.setattr(run_module, 'find_contexts', lambda *given: contexts)
+            assert run(toy.script, *argv) == 0
+    assert_same_model(tmp_path / 'one', tmp_path / 'two', 1e-5)
+    if remembers:
+        with monkeypatch.context() as patch:
+            patch.setattr(run_module, 'find_contexts', lambda *given: contexts)
+            assert run(toy.script, *argv, '--gpus', '0,1') == 1
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import mxnet as mx
 import numpy as np
 import pytest
 from contract import classifier as arguments
-from script_runs import ROOT
+from script_runs import ROOT, assert_same_model, start
 from toy_data import GOOD
 
 from bert import BertForQuestionAnswering, BertForSequenceClassification
@@ -251,6 +252,10 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
     assert set(results['best']) == {'epoch', 'parameters'} | segments
     for segment in segments:
         assert set(results['best'][segment]) == metrics | {'loss', 'samples_per_second'}
+        folder = tmp_path / 'out-MM' if segment == 'dev_mismatched' else output
+        found = (folder / 'eval_results.txt').read_text().splitlines()
+        assert f'eval_loss = {results["best"][segment]["loss"]}' in found
+        assert 'global_step = 2' in found
     written = [name for name in results['predictions'] if 'probabilities' not in name]
     assert written == submissions
     for name in results['predictions']:
@@ -259,6 +264,19 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
         rows = (output / written[0]).read_text().splitlines()[1:]
         values = [float(row.split('\t')[1]) for row in rows]
         assert len(values) == 4 and all(0 <= value <= 5 for value in values)
+
+
+def test_a_killed_process_loses_what_came_after_its_last_checkpoint(toy, script, tmp_path):
+    argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
+    with start(SCRIPT, *argv, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not list(tmp_path.glob('checkpoints/step-*')):
+            time.sleep(0.01)
+        assert process.poll() is None
+        process.kill()
+    assert not (tmp_path / 'results.json').exists()  # it was in the first epoch
+    assert run(script, [*argv, '--resume']) == 0
+    assert 'resuming from' in (tmp_path / 'log_custom.txt').read_text()
+    assert_same_model(tmp_path, toy.whole)
 
 
 def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, capsys):

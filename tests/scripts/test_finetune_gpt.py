@@ -1,12 +1,13 @@
 """scripts/finetune_gpt.py end to end, on a small random model and made-up stories."""
 
+import functools
 import json
 
 import mxnet as mx
 import numpy as np
 import pytest
 from contract import gpt as arguments
-from script_runs import run
+from script_runs import SCRIPTS, assert_two_workers_train_as_one, run
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
@@ -81,3 +82,8 @@ def test_without_the_language_models_loss(script, data, tmp_path):
     assert log[0]['loss'] < 1  # of two endings, about log 2
 
 
+
+
+def test_two_workers_train_as_one(script, data, tmp_path):
+    program = SCRIPTS / 'finetune_gpt.py'
+    assert_two_workers_train_as_one(script, program, functools.partial(arguments, data), tmp_path)

@@ -2,13 +2,20 @@
 
 import json
 import os
+import shutil
 
 import mxnet as mx
 import numpy as np
 import pytest
 from contract import SIZES
 from contract import lm as arguments
-from script_runs import run
+from script_runs import (
+    SCRIPTS,
+    assert_same_model,
+    assert_two_workers_train_as_one,
+    horovodrun,
+    run,
+)
 from toy_data import WORDS
 
 from gpt2 import GPT2LMHeadModel
@@ -84,3 +91,26 @@ def test_vocabulary_and_cutoffs_of_transformer_xl(script, data, tmp_path):
     assert (config['vocab_size'], config['cutoffs'], config['ext_len']) == (8, [3, 6], 4)
 
 
+
+
+@pytest.mark.parametrize('family', ['gpt2', 'transfo_xl'])
+def test_two_workers_train_as_one(script, data, tmp_path, family):
+    def arguments_to(output, *more):
+        return arguments(data, output, family, *more)
+
+    assert_two_workers_train_as_one(script, SCRIPTS / 'train_lm.py', arguments_to, tmp_path)
+
+
+def test_two_workers_remember_each_its_own_when_resumed(data, tmp_path):
+    more = ['--training_steps', 4, '--ckpt_interval', 2, '--keep_checkpoints', 9]
+    more += ['--comm_backend', 'horovod']
+    argv = arguments(data, tmp_path / 'whole', 'transfo_xl', *more)
+    horovodrun(2, SCRIPTS / 'train_lm.py', *argv)
+    shutil.copytree(tmp_path / 'whole', tmp_path / 'broken')
+    for path in (tmp_path / 'broken' / 'checkpoints').glob('step-00000004-*'):
+        shutil.rmtree(path)
+    shutil.rmtree(tmp_path / 'broken' / 'best_model')
+    argv = arguments(data, tmp_path / 'broken', 'transfo_xl', *more, '--resume')
+    said = horovodrun(2, SCRIPTS / 'train_lm.py', *argv)
+    assert 'resuming from' in said and 'step-00000002' in said
+    assert_same_model(tmp_path / 'whole', tmp_path / 'broken')

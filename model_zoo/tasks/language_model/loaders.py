@@ -27,8 +27,8 @@ class BlockLoader(SampleLoader):
     batch_size : int
     shuffle : bool
     seed : int
-    ctx : mxnet.Context
-        Where the batches are put.
+    ctx, workers
+        See `Loader`; each of several workers has `batch_size` blocks of a batch.
 
     Raises
     ------
@@ -36,7 +36,9 @@ class BlockLoader(SampleLoader):
         If there are less than two tokens, or a number is too small.
     """
 
-    def __init__(self, tokens, block_size, batch_size, shuffle=False, seed=0, ctx=None):
+    def __init__(
+        self, tokens, block_size, batch_size, shuffle=False, seed=0, ctx=None, workers=None
+    ):
         if block_size < 2 or batch_size < 1:
             raise InputError(
                 f'block_size {block_size} and batch_size {batch_size}: give at least 2 and 1'
@@ -48,8 +50,8 @@ class BlockLoader(SampleLoader):
             )
         windows = split_windows(len(tokens), block_size, block_size - 1)
         blocks = [Sample(tokens[start : start + length]) for start, length in windows]
-        super().__init__(blocks, seed=seed, ctx=ctx)
-        self._batch_size, self._shuffle = batch_size, shuffle
+        super().__init__(blocks, seed=seed, ctx=ctx, workers=workers)
+        self._batch_size, self._shuffle = batch_size * self._size, shuffle
 
     def __len__(self):
         return math.ceil(len(self.samples) / self._batch_size)

@@ -20,12 +20,17 @@ from model_zoo.app import (
     check_training_arguments,
     cli,
     data_checksum,
+    devices,
+    find_contexts,
     job_of,
+    make_updater,
     originals,
+    write_eval_results,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.evaluate import evaluate_segments
 from model_zoo.training.objective import Objective
+from model_zoo.training.workers import Workers
 
 
 def parse(*words, command=None, family=None):
@@ -76,6 +81,7 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
         ('accumulate', 0),
         ('early_stop', 0),
         ('log_interval', 0),
+        ('ckpt_interval', 0),
         ('keep_checkpoints', 0),
         ('lr', -0.5),
         ('lr', 'nan'),
@@ -205,6 +211,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         'best_model',
         'checkpoints',
         'curves.png',
+        'eval_results.txt',
         'log_toy.txt',
         'model_toy_1.params',
         'model_toy_3.params',
@@ -213,3 +220,85 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['best'] == {'epoch': 2, 'parameters': 'model_toy_1.params', 'dev': {'score': 1}}
     assert (results['task'], results['predictions']) == ('toy', ['predictions.txt'])
+    loss = results['training']['epochs'][1]['train_loss']
+    lines = (tmp_path / 'eval_results.txt').read_text().splitlines()
+    assert lines == ['global_step = 4', f'loss = {loss}', 'score = 1.0']
+
+
+def read_eval_results(folder):
+    text = (folder / 'eval_results.txt').read_text('utf-8')
+    return dict(line.split(' = ') for line in text.splitlines())
+
+
+def test_eval_results_have_the_originals_names(tmp_path):
+    folder = str(tmp_path / 'out')
+    os.mkdir(folder)
+    scores = {'accuracy': 0.5, 'f1': 0.75, 'loss': 0.25, 'samples_per_second': 9.0}
+    write_eval_results(folder, {'dev': scores}, 7, 0.125)
+    lines = (tmp_path / 'out' / 'eval_results.txt').read_text().splitlines()
+    assert lines == [
+        'acc = 0.5', 'acc_and_f1 = 0.625', 'eval_accuracy = 0.5', 'eval_loss = 0.25', 'f1 = 0.75',
+        'global_step = 7', 'loss = 0.125',
+    ]  # fmt: skip
+    write_eval_results(folder, {'dev': {'pearson': 0.5, 'spearman': 0.25, 'loss': 2.0}})
+    assert read_eval_results(tmp_path / 'out') == {
+        'corr': '0.375', 'eval_loss': '2.0', 'global_step': '0', 'loss': '2.0', 'pearson': '0.5',
+        'spearmanr': '0.25',
+    }  # fmt: skip
+    report = {'dev_matched': {'accuracy': 0.5}, 'dev_mismatched': {'accuracy': 0.25}}
+    write_eval_results(folder, report, 3)
+    assert read_eval_results(tmp_path / 'out')['acc'] == '0.5'
+    assert read_eval_results(tmp_path / 'out-MM') == {
+        'acc': '0.25', 'eval_accuracy': '0.25', 'global_step': '3'
+    }
+    masked = {'mlm_loss': 2.0, 'nsp_loss': 0.5, 'mlm_acc': 0.25, 'nsp_acc': 0.75}
+    write_eval_results(folder, {'eval': masked}, 3, 9.0)
+    assert read_eval_results(tmp_path / 'out') == {
+        'global_step': '3', 'loss': '2.5', 'masked_lm_accuracy': '0.25', 'masked_lm_loss': '2.0',
+        'next_sentence_accuracy': '0.75', 'next_sentence_loss': '0.5',
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('gpus', 'gpu', 'message'),
+    [
+        ('0,1', None, '--gpus 0,1: this build of MXNet .* has no GPU support'),
+        ('0,0', None, '--gpus 0,0: give each number once'),
+        ('a', None, "--gpus 'a': give numbers"),
+        ('0,1', 0, '--gpu 0 and --gpus 0,1 both name the GPUs'),
+        (None, 3, '--gpu 3: this build'),
+    ],
+)
+def test_gpus_that_are_none(gpus, gpu, message):
+    with pytest.raises(InputError, match=message):
+        find_contexts(gpus, Workers(), gpu)
+
+
+def test_the_cpu_and_the_workers_of_a_machine(monkeypatch):
+    assert find_contexts(None, Workers()) == find_contexts('', Workers()) == [mx.cpu()]
+    second = Workers()
+    second.rank, second.size, second.local_rank = 1, 2, 1
+    monkeypatch.setattr(devices, 'check_gpu', lambda number, given: None)
+    assert find_contexts('4,5', Workers()) == [mx.gpu(4), mx.gpu(5)]
+    assert find_contexts('4,5', second) == [mx.gpu(5)]
+    with pytest.raises(InputError, match='more workers on this machine than these GPUs'):
+        find_contexts('4', second)
+
+
+def test_the_loss_scale_of_a_flag(caplog):
+    block = nn.Dense(1, in_units=2)
+    block.initialize()
+
+    def scale(*words):
+        args = parse(*words)
+        check_training_arguments(args)
+        return make_updater(args, block, None).loss_scale
+
+    assert scale('--dtype', 'float16') == scale('--dtype', 'float16', '--loss_scale', 0)
+    fixed = scale('--dtype', 'float16', '--loss_scale', 128)
+    assert (fixed.value, fixed.dynamic) == (128, False)
+    assert scale() is None and not caplog.text
+    assert scale('--loss_scale', 128) is None
+    assert '--loss_scale has an effect with --dtype float16 only' in caplog.text
+    with pytest.raises(InputError, match='--loss_scale -1.0: give'):
+        scale('--loss_scale', -1)

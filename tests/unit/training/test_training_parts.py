@@ -200,16 +200,27 @@ def test_evaluations_at_intervals_can_stop_early():
     assert loop.run().step == 15
 
 
+class Overflowing(Rows):
+    """In its third update."""
+
+    def epoch(self, epoch, start=0):
+        for number, (x, y, weight, host) in enumerate(super().epoch(epoch, start), start):
+            yield x, y * (1e30 if (epoch, number) == (1, 0) else 1), weight, host
+
+
+class Broken(Rows):
+    """In all updates."""
+
+    def epoch(self, epoch, start=0):
+        for x, y, weight, host in super().epoch(epoch, start):
+            yield x, y * np.nan, weight, host
+
+
 def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
     scaled = make_loop(Rows(12), loss_scale=LossScale(), log_interval=1)
     scaled.run()
     assert_close(whole, scaled, atol=0)  # a power of 2
     assert scaled.state.log[-1]['loss_scale'] == 2**16 and scaled.state.log[-1]['skipped'] == 0
-
-    class Overflowing(Rows):
-        def epoch(self, epoch, start=0):
-            for number, (x, y, weight, host) in enumerate(super().epoch(epoch, start), start):
-                yield x, y * (1e30 if (epoch, number) == (1, 0) else 1), weight, host
 
     loop = make_loop(Overflowing(12), loss_scale=LossScale(window=3), log_interval=1)
     loop.run()
@@ -223,13 +234,19 @@ def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
 
 
 def test_what_never_fits_ends_the_training():
-    class Broken(Rows):
-        def epoch(self, epoch, start=0):
-            for x, y, weight, host in super().epoch(epoch, start):
-                yield x, y * np.nan, weight, host
-
     with pytest.raises(DivergedError, match='diverged at step 17: loss nan, learning rate 0.05'):
         make_loop(Broken(12), num_steps=30, loss_scale=LossScale()).run()
+
+
+def test_a_fixed_loss_scale_stays_and_skips_what_overflows():
+    scale = LossScale(128.0, dynamic=False, window=3)
+    loop = make_loop(Overflowing(12), loss_scale=scale, log_interval=1)
+    loop.run()
+    assert (loop.state.loss_scale.value, loop.state.loss_scale.skipped) == (128, 1)
+    assert {record['loss_scale'] for record in loop.state.log} == {128}
+    with pytest.raises(DivergedError):
+        fixed = LossScale(128.0, dynamic=False)
+        make_loop(Broken(12), num_steps=150, loss_scale=fixed).run()
 
 
 def test_the_loss_scale_is_resumed(tmp_path):
