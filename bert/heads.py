@@ -324,6 +324,8 @@ class BertForMultipleChoice(BertTask):
     ----------
     bert, dropout
         See `BertForSequenceClassification`.
+    num_choices : int, optional
+        How many choices all examples have; by default any number.
 
     Inputs
     ------
@@ -341,8 +343,11 @@ class BertForMultipleChoice(BertTask):
     word_axes = 3
     parts = {'use_pooler': True}
 
-    def __init__(self, bert, dropout=None, prefix=None, params=None, **options):
+    def __init__(
+        self, bert, dropout=None, num_choices=None, prefix=None, params=None, **options
+    ):
         super().__init__(bert, prefix=prefix, params=params, **options)
+        self.num_choices = num_choices
         self._make_classifier(1, dropout)
 
     def __call__(
@@ -350,6 +355,8 @@ class BertForMultipleChoice(BertTask):
     ):
         self.check_inputs(words, token_types, valid_length)
         choices = None if isinstance(words, mx.sym.Symbol) else words.shape[1]
+        if choices is not None and self.num_choices not in (None, choices):
+            raise InputError(f'words has {choices} choices, and num_choices is {self.num_choices}')
         _check_labels('labels', labels, words, 1, choices)
         head_mask = self.full_head_mask(head_mask)
         return super().__call__(words, token_types, valid_length, labels, head_mask)

@@ -151,8 +151,16 @@ class BertBlock(AttentionBlock):
         return {
             **super().example_makers(batch_size, length, random),
             'token_types': lambda: random.randint(0, types, (*rows, length)),
+            'attention_mask': lambda: Mask([self._example_mask((*rows, length), random)]),
             'masked_positions': lambda: random.randint(0, length, (batch_size, min(4, length))),
         }
+
+    @staticmethod
+    def _example_mask(shape, random):
+        """An attention mask with holes, and something to look at in each row."""
+        mask = random.randint(0, 2, shape)
+        mask[..., 0] = 1
+        return mask
 
     def check_inputs(self, words, token_types, valid_length, masked_positions=None):
         """Raise InputError if the inputs can't be right."""
@@ -209,6 +217,8 @@ class BertModel(BertBlock):
         Where to predict words; None means everywhere. Only with `use_decoder`.
     head_mask : (heads,) or (layers, heads), optional
         Factors of the heads' attention probabilities: 1 keeps, 0 turns off.
+    output_all_encoded_layers : bool, optional
+        `output_all_encodings` for this call.
 
     Outputs
     -------
@@ -236,6 +246,7 @@ class BertModel(BertBlock):
     """
 
     outputs = ('sequence', 'attentions', 'pooled', 'next_sentence', 'masked_lm')
+    graph_options = ('output_all_encodings',)
     encoder_class = BertEncoder
     decoder_class = BertDecoder
 
@@ -310,11 +321,23 @@ class BertModel(BertBlock):
         return [name for name in self.outputs if there.get(name, True)]
 
     def __call__(
-        self, words, token_types=None, valid_length=None, masked_positions=None, head_mask=None
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        head_mask=None,
+        output_all_encoded_layers=None,
     ):
         self.check_inputs(words, token_types, valid_length, masked_positions)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, masked_positions, head_mask)
+        inputs = words, token_types, valid_length, masked_positions, self.full_head_mask(head_mask)
+        usual = self.output_all_encodings
+        if output_all_encoded_layers is not None:
+            self.output_all_encodings = bool(output_all_encoded_layers)
+        try:
+            return super().__call__(*inputs)
+        finally:
+            self.output_all_encodings = usual
 
     def hybrid_forward(
         self,

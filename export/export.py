@@ -35,6 +35,7 @@ from model_zoo.blocks.block import ZooBlock  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
+from model_zoo.layers.sequences import Mask  # noqa: E402
 from model_zoo.opening import read_weights  # noqa: E402
 from model_zoo.pretrained import files_in_folder, resolve  # noqa: E402
 from model_zoo.tokenization.vocab_file import find_vocab_file  # noqa: E402
@@ -79,7 +80,8 @@ def export_block(block, directory, name, example_inputs=None):
         The block's inputs; those that are None, or left out at the end, aren't inputs of the graph.
         The others are named data0, data1, ... in their order, with a name for each element of a
         list. The default are the block's `export_inputs`: words, token types and valid length for
-        BERT, words and valid length for decoders. The outputs for these arrays are compared, too.
+        BERT, words and valid length for decoders. BERT's valid length may be an attention mask, and
+        then the graph takes masks. The outputs for these arrays are compared, too.
         Labels can't be inputs.
 
     Returns
@@ -159,21 +161,34 @@ def _batches(block, example_inputs):
         names, batches = list(examples), [examples]
     if 'words' not in names:
         raise InputError('example_inputs must begin with the words')
+    masked = 'valid_length' in names and bool(batches) and _mask_for_length(batches[0])
     random = np.random.RandomState(0)  # not the global one: the user's random numbers stay
     limit = block.context_length or math.inf
     if not batches:
         batches = [make_batch(block, names, 1, min(16, limit), 'float32', random)]
     length = batches[0]['words'].shape[-1]
     length += 7 if length + 7 < limit else -min(7, length - 1)  # which leaves room for a past
-    return [*batches, make_batch(block, names, 3, length, 'int32', random)]
+    return [*batches, make_batch(block, names, 3, length, 'int32', random, masked)]
 
 
-def make_batch(block, names, batch_size, length, id_type, random):
-    """Arrays for the inputs `names` of `block`."""
+def _mask_for_length(examples):
+    """Mark an attention mask in the place of a valid length as one; whether there is one."""
+    valid = examples['valid_length']
+    if getattr(valid, 'ndim', None) != examples['words'].ndim:
+        return False
+    examples['valid_length'] = Mask([valid])
+    return True
+
+
+def make_batch(block, names, batch_size, length, id_type, random, masked=False):
+    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`.
+    """
     makers = block.example_makers(batch_size, length, random)
+    if masked:
+        makers['valid_length'] = makers.get('attention_mask')
     batch = {}
     for name in names:
-        if name not in makers:
+        if makers.get(name) is None:
             raise InputError(
                 f'{name} of {type(block).__name__} cannot be an input of an exported graph'
             )
@@ -187,7 +202,7 @@ def make_batch(block, names, batch_size, length, id_type, random):
 def _map(function, value):
     """`function` of an array, or of each array of a list."""
     if isinstance(value, (list, tuple)):
-        return [_map(function, each) for each in value]
+        return type(value)([_map(function, each) for each in value])
     return function(value)
 
 
@@ -250,7 +265,9 @@ def _compare(block, names, batch, symbol_path, params_path):
         name: _map(lambda array: array.as_in_context(ctx), value) for name, value in batch.items()
     }
     with plain_calls(block), warnings.catch_warnings():
-        expected = flatten(block(**batch))
+        # not as a `Mask`, whose values the block would take for checked
+        arrays = {name: each[0] if isinstance(each, Mask) else each for name, each in batch.items()}
+        expected = flatten(block(**arrays))
         if 'head_mask' in batch:
             batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])
         try:

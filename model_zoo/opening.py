@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import mxnet as mx
 
+from .checkpoint.arrays import plain_arrays
 from .checkpoint.readers import read_tensors
 from .errors import CheckpointError, InputError, UnknownNameError
 from .pretrained import Files, files_at, find_files, get_entry, names_files, resolve
@@ -82,7 +83,8 @@ def read_weights(block_class, path, config):
     ----------
     block_class : type
         A class of blocks of the family.
-    path : str
+    path : str or dict of str to array
+        The file; or what it would hold, as `ZooBlock.load_state_dict` takes it.
     config : Config
 
     Returns
@@ -94,7 +96,10 @@ def read_weights(block_class, path, config):
     CheckpointError
         If the file can't be read, or is of another family.
     """
-    tensors, metadata = read_tensors(path)
+    if isinstance(path, dict):
+        tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
+    else:
+        tensors, metadata = read_tensors(path)
     try:
         found, unknown = block_class.translate(tensors, metadata, config)
     except CheckpointError as error:
@@ -221,6 +226,7 @@ def open_block(
     ctx=None,
     root=None,
     dtype='float32',
+    state_dict=None,
     **options,
 ):
     """The block alone, and its files: as `open_model`, but a folder needs no vocabulary.
@@ -230,6 +236,8 @@ def open_block(
     exact : bool
         Whether the weights must have all parameters of the block, the task's head included. A
         backbone has the parts that they have.
+    state_dict : dict of str to array, optional
+        Weights to take in the place of those that are found.
     name_or_folder, task, config, family, format, ctx, root, dtype, **options
         See `open_model`.
 
@@ -237,9 +245,11 @@ def open_block(
     -------
     (ZooBlock, model_zoo.pretrained.Files)
     """
-    model, files = _search(name_or_folder, None, root, True, config, None, False, format)
+    given = state_dict is not None
+    sized = given and not names_files(name_or_folder)  # by its vocabulary, if there's nothing else
+    model, files = _search(name_or_folder, None, root, not given, config, None, sized, format)
     family = _family(name_or_folder, task, family, model, files)
-    block = _open(family, task, model, files, None, ctx, dtype, options, exact)
+    block = _open(family, task, model, files, None, ctx, dtype, options, exact, state_dict)
     block.base.vocab_file = VocabFile.of(files)
     return block, files
 
@@ -372,7 +382,9 @@ def _no_configuration(files):
     )
 
 
-def _open(family, task, model, files, tokenizer, ctx, dtype, options, exact=False):
+def _open(
+    family, task, model, files, tokenizer, ctx, dtype, options, exact=False, state_dict=None
+):
     """The block of the files."""
     ctx = ctx or mx.cpu()
     _check_ctx(ctx)
@@ -384,13 +396,14 @@ def _open(family, task, model, files, tokenizer, ctx, dtype, options, exact=Fals
     config = family.config_class.from_dict(fields)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
-    if files.weights is None:
+    if files.weights is None and state_dict is None:
         block = (family.zoo_block if task is None else family.block_class(task))(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
     else:
         block_class = family.base if task is None else family.block_class(task)
-        weights = read_weights(block_class, files.weights, config)
+        source = files.weights if state_dict is None else state_dict
+        weights = read_weights(block_class, source, config)
         if task is not None and not exact:
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))

@@ -26,7 +26,8 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     Inputs
     ------
     words, mems, valid_length
-        See `TransfoXLModel`.
+        See `TransfoXLModel`. In the original's order, ``(words, labels, mems)``, they are taken,
+        too: labels are an array, and a memory is a list.
     labels : (batch, length), optional
         The words to predict at each place, mostly those that follow. -1 is left out, and so is
         what is behind the valid length.
@@ -89,6 +90,10 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             )
 
     def __call__(self, words, mems=None, valid_length=None, labels=None):
+        if isinstance(mems, mx.nd.NDArray) and labels is None:
+            mems, labels = None, mems
+            if isinstance(valid_length, (list, tuple)):
+                mems, valid_length = valid_length, None
         mems = self._check_inputs(words, mems, valid_length)
         if labels is None or isinstance(words, mx.sym.Symbol):
             return super().__call__(words, mems, valid_length, labels)

@@ -5,16 +5,18 @@ from ..util.checks import check_ids, check_range, check_shape
 from .files import BlockFiles
 from .mirror import BlockMirror
 from .precision import BlockPrecision
+from .torch_like import TorchLike
 
 __all__ = ['ZooBlock']
 
 
-class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
+class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
     """What all models of the zoo and the task blocks on top of them can do.
 
     A block keeps one graph for each combination of inputs (`BlockGraphs`), trains with less memory
-    (`BlockMirror`), is cast to other precisions (`BlockPrecision`), and reads and writes files
-    (`BlockFiles`).
+    (`BlockMirror`), is cast to other precisions (`BlockPrecision`), reads and writes files
+    (`BlockFiles`), and has the methods of torch's modules that the originals' programs call
+    (`TorchLike`).
 
     A subclass has the attribute `config`, and the class attributes below and of those parts.
     """

@@ -2,23 +2,43 @@
 
 import copy
 import dataclasses
+import difflib
 import json
+import logging
 import math
 import operator
+import os
 
 from ..errors import InputError, ZooError
 from ..util.files import write_json
 
 __all__ = ['AttentionConfig', 'Config']
 
+_log = logging.getLogger(__name__)
+
+
+class _ConfigType(type):
+    """Configurations are called as pytorch-pretrained-bert's are, too: with a file's path first."""
+
+    def __call__(cls, *args, vocab_size_or_config_json_file=None, **kwargs):
+        if vocab_size_or_config_json_file is not None:
+            args = (vocab_size_or_config_json_file, *args)
+        if args and isinstance(args[0], (str, os.PathLike)):
+            return cls.from_json_file(args[0])  # which has all fields, as in the original
+        return super().__call__(*args, **kwargs)
+
 
 @dataclasses.dataclass
-class Config:
+class Config(metaclass=_ConfigType):
     """Hyper-parameters of a model, with the field names of the originals' JSON files.
 
     A subclass is a dataclass: it lists the fields with their defaults. Fields of a file that the
     subclass doesn't know (``"transformers_version"`` and the like) are kept in `extras` and
-    written back, so that a file that passes through here loses nothing.
+    written back, so that a file that passes through here loses nothing. A warning tells of those
+    that look like a misspelt one.
+
+    As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
+    may be called ``vocab_size_or_config_json_file``.
     """
 
     #: what transformers calls the family in its files' "model_type"
@@ -58,6 +78,13 @@ class Config:
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
+        for name in config.extras:
+            close = difflib.get_close_matches(name, names - values.keys(), 1, 0.9)
+            if close:
+                _log.warning(
+                    '%s is not known to a %s, and has no effect: is %s meant?',
+                    name, cls.__name__, close[0],
+                )  # fmt: skip
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)
         return config

@@ -342,7 +342,15 @@ class BlockFiles:
 
     @classmethod
     def from_pretrained(
-        cls, name_or_dir, ctx=None, root=None, from_tf=False, dtype='float32', **kwargs
+        cls,
+        name_or_dir,
+        ctx=None,
+        root=None,
+        from_tf=False,
+        dtype='float32',
+        cache_dir=None,
+        state_dict=None,
+        **kwargs,
     ):
         """Build the block from a directory of weights, or from the zoo by name.
 
@@ -367,6 +375,10 @@ class BlockFiles:
             weights as well.
         dtype : str, type or numpy.dtype
             See `cast`; whatever the weights are.
+        cache_dir : str, optional
+            The same as `root`.
+        state_dict : dict of str to array, optional
+            Weights to take in the place of those that are found, as `load_state_dict` has them.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 
@@ -387,8 +399,9 @@ class BlockFiles:
         """
         format = 'tensorflow' if from_tf else None
         return open_block(
-            name_or_dir, cls, ctx=ctx, root=root, format=format, dtype=dtype, **kwargs
-        )[0]
+            name_or_dir, cls, ctx=ctx, root=root or cache_dir, format=format, dtype=dtype,
+            state_dict=state_dict, **kwargs,
+        )[0]  # fmt: skip
 
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block began with, or None."""

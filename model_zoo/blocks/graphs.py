@@ -30,27 +30,33 @@ class BlockGraphs(HybridBlock):
 
     #: names of the inputs that are the text; others are labels and the like
     text_inputs = ('words', 'token_types', 'valid_length')
+    #: names of attributes that change what a graph returns
+    graph_options = ()
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self._graphs = {}  # by pattern; the one in use is in Gluon's own attributes
-        self._pattern = None
+        self._graphs = {}  # by key; the one in use is in Gluon's own attributes
+        self._graph_key = None  # pattern of the inputs, and values of the options
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
         self._graphs = {}
-        self._pattern = None
+        self._graph_key = None
+
+    def _chosen(self):
+        """Values of the options."""
+        return [getattr(self, name) for name in self.graph_options]
 
     def _use_graph(self, inputs):
         """Make the graph for such inputs Gluon's own; it is built at the first call."""
-        pattern = _pattern(inputs)
-        if pattern == self._pattern:
+        key = _pattern(inputs), *self._chosen()
+        if key == self._graph_key:
             return
-        if self._pattern is not None:
-            self._graphs[self._pattern] = [getattr(self, name) for name in _GRAPH]
-        for name, value in zip(_GRAPH, self._graphs.get(pattern, _NO_GRAPH)):
+        if self._graph_key is not None:
+            self._graphs[self._graph_key] = [getattr(self, name) for name in _GRAPH]
+        for name, value in zip(_GRAPH, self._graphs.get(key, _NO_GRAPH)):
             setattr(self, name, value)
-        self._pattern = pattern
+        self._graph_key = key
 
     def _call_cached_op(self, *inputs):
         self._use_graph(inputs)
@@ -76,7 +82,7 @@ class BlockGraphs(HybridBlock):
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
         names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
-        given = [name for name, each in zip(names, self._pattern) if each is not None]
+        given = [name for name, each in zip(names, self._graph_key[0]) if each is not None]
         if not {*given} <= {*self.text_inputs}:
             raise InputError(
                 "the last call's graph has more inputs than the text, such as labels: call the "

@@ -285,6 +285,9 @@ class _Watched(BlockGraphs):
     def collect_params(self, select=None):
         return self._block().collect_params(select)
 
+    def _chosen(self):
+        return self._block()._chosen()
+
     def hybrid_forward(self, F, probes, *inputs):
         block = self._block()
         with block.base._watching(probes) as heads:

@@ -69,13 +69,13 @@ class BlockMirror(BlockGraphs):
         self._use_graph(args)
         if self._cached_op is None:
             self._build_cache(*args)
-        if self._pattern not in self._mirrored:
+        if self._graph_key not in self._mirrored:
             data, outputs = self._cached_graph
             names = [each.name for each in data]
             parameters = dict(self.collect_params().items())
-            self._mirrored[self._pattern] = MirroredGraph(outputs, names, parameters)
+            self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters)
         arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
-        return _regroup(self._mirrored[self._pattern].forward(arrays), self._out_format)
+        return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
 
 
 class MirroredGraph:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ['as_weights', 'from_bfloat16']
+__all__ = ['as_weights', 'from_bfloat16', 'plain_arrays']
 
 
 def from_bfloat16(bits):
@@ -25,3 +25,26 @@ def as_weights(tensors):
         name: array.astype(np.float32) if array.dtype == np.float16 else array
         for name, array in tensors.items()
     }
+
+
+def plain_arrays(state_dict):
+    """The arrays of a dict as NumPy's.
+
+    Parameters
+    ----------
+    state_dict : dict of str to array
+        NDArrays, NumPy arrays, or torch's tensors.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+    """
+    result = {}
+    for name, value in state_dict.items():
+        if hasattr(value, 'asnumpy'):
+            value = value.asnumpy()
+        elif hasattr(value, 'detach'):  # torch's
+            value = value.detach().cpu()
+            value = (value.float() if 'bfloat16' in str(value.dtype) else value).numpy()
+        result[name] = np.asarray(value)
+    return result

@@ -308,22 +308,53 @@ class Mapping:
         result = {}
         with_prefix = with_prefix or self._has_outside(tensors)
         for ours, array in tensors.items():
-            matches = ((rule, pattern.match(ours)) for rule, pattern in self._ours)
-            rule, match = next((pair for pair in matches if pair[1]), (None, None))
+            rule, layer = self._rule(ours)
             if rule is None:
                 raise CheckpointError(f'this format has no place for the parameter {ours}')
-            layer = match.group(1) if match.groups() else ''
             named = list(zip(rule.theirs, rule.convert.save(array, config)))
             if rule.tied_to in tensors:
                 named += [(name, array) for name in rule.tied]
             for name, value in named:
-                name = name.replace('{i}', layer)
-                if name.startswith('^'):
-                    name = name[1:]
-                elif with_prefix and not name.startswith(self.outside):
-                    name = self.backbone + name
-                result[name] = np.ascontiguousarray(value)
+                result[self._full(name, layer, with_prefix)] = np.ascontiguousarray(value)
         return self._in_order(result) if self._order else result
+
+    def names(self, ours, own, with_prefix):
+        """Their names of one of our parameters; none if no rule knows it.
+
+        Parameters
+        ----------
+        ours : str
+        own : container of str
+            All our names, and `ours` among them.
+        with_prefix : bool
+            See `save`.
+
+        Returns
+        -------
+        list of str
+        """
+        rule, layer = self._rule(ours)
+        if rule is None:
+            return []
+        with_prefix = with_prefix or self._has_outside(own)
+        return [self._full(name, layer, with_prefix) for name in rule.theirs]
+
+    def _rule(self, ours):
+        """The rule for one of our names, and the layer's number in it."""
+        for rule, pattern in self._ours:
+            match = pattern.match(ours)
+            if match:
+                return rule, match.group(1) if match.groups() else ''
+        return None, ''
+
+    def _full(self, name, layer, with_prefix):
+        """A rule's name of theirs, as it is in a file."""
+        name = name.replace('{i}', layer)
+        if name.startswith('^'):
+            return name[1:]
+        if with_prefix and not name.startswith(self.outside):
+            return self.backbone + name
+        return name
 
     def _in_order(self, tensors):
         """`tensors` in the order of a format that stores no names."""

@@ -117,6 +117,8 @@ class SelfAttention(MixedPrecision, HybridBlock):
     #: while somebody watches the heads: a function that is given their outputs, (length, batch,
     #: num_heads * head_size), before the output projection, and returns what takes their place
     watch = None
+    #: whether the originals keep query, key and value apart (see `DecoupledAdam`)
+    joins_parameters = True
 
     def __init__(
         self, units, num_heads, head_size, dropout, initializer, prefix=None, params=None
@@ -140,6 +142,8 @@ class SelfAttention(MixedPrecision, HybridBlock):
                 weight_initializer=self._initializer,
                 prefix='qkv_',
             )
+            if self.joins_parameters:
+                self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
             self.proj = Dense(
                 self._units,
                 in_units=inner,

@@ -58,6 +58,8 @@ class CausalSelfAttention(SelfAttention):
         `past` with the keys and values of these positions.
     """
 
+    joins_parameters = False  # OpenAI's programs join them, too
+
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)

@@ -33,7 +33,9 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         Added to the denominator.
     max_grad_norm : float or None
         Clip each parameter's gradient separately to this L2 norm. None, or a value that isn't
-        positive, means no clipping.
+        positive, means no clipping. A parameter's attribute `joined`, such as (3, 64), says that
+        its rows are those of so many parameters of the original, in blocks of so many rows; the
+        gradient of each is clipped by itself.
     **kwargs
         Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...
@@ -90,7 +92,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             indices, weights, grads, states = [indices], [weights], [grads], [states]
         self._update_count(indices)
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
-        scales = self._scales(grads)
+        scales = self._scales(indices, grads)
 
         # One call for each weight: on CPUs MXNet's multi-tensor variant of the operator is slower
         # (it walks through large and small tensors side by side) and loses digits of the moments.
@@ -137,7 +139,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         """
         return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
 
-    def _scales(self, grads):
+    def _scales(self, indices, grads):
         """What each gradient is to be multiplied by: arrays of shape (1,)."""
         context = grads[0].context
         scale = self.rescale_grad  # AMP and clipping by the global norm make it an array
@@ -147,11 +149,37 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             scale = mx.nd.full((1,), scale, ctx=context)
         if self.max_grad_norm is None or self.max_grad_norm <= 0:
             return [scale] * len(grads)
-        norms = mx.nd.concat(*[sum_of_squares(grad) for grad in grads], dim=0).sqrt()
+        joined = [getattr(self.param_dict.get(index), 'joined', None) for index in indices]
+        wholes = [grad for grad, parts in zip(grads, joined) if parts is None]
+        factors = iter(self._clip_factors(wholes, scale))
+        scales = []
+        for grad, parts in zip(grads, joined):
+            if parts is None:
+                scales.append(next(factors) * scale)
+            else:
+                self._clip_parts(grad, *parts, scale)
+                scales.append(scale)
+        return scales
+
+    def _clip_factors(self, arrays, scale):
+        """What clips the norm of each array, of shape (1,)."""
+        if not arrays:
+            return []
+        norms = mx.nd.concat(*[sum_of_squares(array) for array in arrays], dim=0).sqrt()
         norms = mx.nd.broadcast_mul(norms, scale)
         factors = mx.nd.minimum(self.max_grad_norm / (norms + 1e-6), 1)  # as clip_grad_norm_
-        scales = mx.nd.broadcast_mul(factors, scale)
-        return [scales[i : i + 1] for i in range(len(grads))]
+        return [factors[i : i + 1] for i in range(len(arrays))]
+
+    def _clip_parts(self, grad, count, size, scale):
+        """Clip in place the parts of a gradient that are parameters of their own elsewhere.
+
+        Blocks of `size` rows belong to the `count` parts in turn.
+        """
+        view = grad.reshape((-1, count, size * (grad.size // grad.shape[0])))
+        parts = [view.slice_axis(axis=1, begin=i, end=i + 1) for i in range(count)]
+        factors = mx.nd.concat(*self._clip_factors(parts, scale), dim=0)
+        factors = factors.reshape((1, -1, 1)).astype(grad.dtype)
+        mx.nd.broadcast_mul(view, factors, out=view)
 
 
 def _complement_error(beta):

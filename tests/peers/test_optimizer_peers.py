@@ -1,5 +1,8 @@
 """BERTAdam and OpenAIAdam train a network step for step as pytorch-pretrained-bert's do."""
 
+import importlib.util
+import pathlib
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -90,3 +93,61 @@ def test_schedules_at_every_step(name, warmup, t_total):
         for step in range(2 * t_total):
             expected = 2e-5 * theirs.get_lr(step, nowarn=True)
             assert ours(step + 1) == pytest.approx(expected, rel=1e-12, abs=1e-20), (number, step)
+
+
+def grouped(model):
+    """The groups of the original's programs: no decay of biases and normalizations."""
+    named, plain = list(model.named_parameters()), ('bias', 'LayerNorm.bias', 'LayerNorm.weight')
+    return [
+        {'params': [p for n, p in named if any(each in n for each in plain) == has],
+         'weight_decay': decay}
+        for has, decay in ((False, 0.01), (True, 0.0))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize('norm', [1.0, 0.05, -1])
+@pytest.mark.parametrize('name', ['BertAdam', 'OpenAIAdam'])
+def test_30_steps_of_bert_with_the_originals_methods(tmp_path, name, norm):
+    """A head with small weights: rates and parameters are the same, each clipped by itself."""
+    import bert_compare
+    import pytorch_pretrained_bert
+
+    from model_zoo.optimizer import torch_like
+
+    oracle = load_oracle()
+    head = oracle.make_head('BertForSequenceClassification').train()  # without dropout
+    block = bert_compare.make_block(
+        'BertForSequenceClassification', oracle.state_of(head), tmp_path
+    ).eval()
+    options = {'lr': 1e-3, 'warmup': 0.1, 't_total': 40, 'max_grad_norm': norm}
+    theirs = getattr(pytorch_pretrained_bert, name)(grouped(head), **options)
+    ours = getattr(torch_like, name)(grouped(block), **options)
+    assert [len(group['params']) for group in ours.param_groups][1] > 5
+    for step in range(30):
+        inputs = bert_compare.make_inputs('BertForSequenceClassification', True, step)
+        loss = head(*oracle.arguments(inputs), torch.tensor(inputs['labels'][0]))
+        loss.backward()
+        with mx.autograd.record():
+            our_loss = bert_compare.run(block, inputs, labels=True)
+        our_loss.backward()
+        assert abs(our_loss.asscalar() - loss.item()) < 1e-4
+        if step % 3 == 1:  # gradients of two batches
+            continue
+        for each in (theirs, ours):
+            each.step()
+            each.zero_grad()
+        assert sorted({*ours.get_lr()}) == pytest.approx(sorted({*theirs.get_lr()}))
+    state = block.state_dict()
+    for key, value in head.state_dict().items():
+        if key.endswith('key.bias'):  # has no gradient but rounding errors, which Adam enlarges
+            continue
+        difference = np.abs(state[key].asnumpy() - value.numpy()).max()
+        assert difference < 2e-4, (key, difference)
+
+
+def load_oracle():
+    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_bert_fixtures.py'
+    spec = importlib.util.spec_from_file_location('make_bert_fixtures', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -308,3 +308,23 @@ def test_two_exports_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert len(list(pathlib.Path(tmp_path).iterdir())) == 4
+
+
+@pytest.mark.parametrize('name', ['BertModel', 'BertForMultipleChoice', 'BertForPreTraining'])
+def test_attention_mask(tmp_path, name):
+    """Padding in front, and holes; at other sizes than the example's."""
+    block = make(name)
+    choices = name == 'BertForMultipleChoice'
+    words, types, _ = make_inputs(2, 7, choices)
+    mask = mx.nd.array(np.random.randint(0, 2, words.shape), dtype='int32')
+    mask[..., 3] = 1
+    paths = export.export_block(block, str(tmp_path), 'masked', [words, types, mask])
+    loaded = load(paths)
+    assert_same(loaded, block, [words, types, mask])
+    words, types, _ = make_inputs(4, 11, choices, 'float32')
+    mask = mx.nd.ones_like(words)
+    mask[..., :4] = 0
+    assert_same(loaded, block, [words, types, mask])
+    result = flatten(loaded(words, types, mask))[0]
+    other = flatten(loaded(words, types, mx.nd.ones_like(words)))[0]
+    assert np.abs((result - other).asnumpy()).max() > 1e-3
