@@ -9,30 +9,15 @@ anything behind in them. Neither torch nor the listed classes are imported.
 
 import collections
 import io
-import math
 import os
-import pickle
-import struct
 import types
-import zipfile
 
 import numpy as np
 
 from ..errors import CheckpointError
+from .torch_storages import Tensor, TorchFile
 
 __all__ = ['read_object_array', 'read_pickle']
-
-_TORCH_MAGIC = 0x1950A86A20F9469CFC6C  # begins the files of torch.save before version 1.6
-_STORAGES = {
-    'ByteStorage': 'u1',
-    'CharStorage': 'i1',
-    'ShortStorage': 'i2',
-    'IntStorage': 'i4',
-    'LongStorage': 'i8',
-    'HalfStorage': 'f2',
-    'FloatStorage': 'f4',
-    'DoubleStorage': 'f8',
-}
 
 
 def read_pickle(path, classes=()):
@@ -59,10 +44,7 @@ def read_pickle(path, classes=()):
     try:
         with open(path, 'rb') as file:
             content = file.read()
-        reader = _Reader(path, classes)
-        if content[:4] == b'PK\3\4':
-            return reader.read_zip(content)
-        return reader.read_stream(content)
+        return _Reader(path, content, classes).read()
     except OSError as error:
         raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
     except CheckpointError:
@@ -94,7 +76,7 @@ def read_object_array(content, path):
         If the pickle is damaged, or names something else; the message says what.
     """
     try:
-        array = _Reader(path, (), object_arrays=True).read_stream(content)
+        array = _Reader(path, content, object_arrays=True).read()
         if not isinstance(array, np.ndarray):
             raise ValueError(f'a {type(array).__name__}')
         return array
@@ -106,12 +88,12 @@ def read_object_array(content, path):
         ) from error
 
 
-class _Reader:
+class _Reader(TorchFile):
     """What the pickles of one file may call."""
 
-    def __init__(self, path, classes, object_arrays=False):
-        self.path = path
-        self.storages = {}  # key -> its bytes, as far as they have been read
+    def __init__(self, path, content, classes=(), object_arrays=False):
+        super().__init__(len(content))
+        self.path, self.content = path, content
         # classes of this file only: a pickle can set attributes of classes
         record = type('Record', (_Record,), {})
         kinds = 'biufO' if object_arrays else 'biuf'
@@ -132,72 +114,29 @@ class _Reader:
                 '_codecs.encode': self.encode_latin1,  # how Python 2's protocols hold bytes
                 'numpy.dtype': dtype,
                 'numpy.ndarray': array,
-                'torch.Size': tuple,
-                'torch._utils._rebuild_tensor': self.make_tensor,
-                'torch._utils._rebuild_tensor_v2': self.make_tensor,
+                **self.torch_names,
             }
         )
         for module in ('numpy.core', 'numpy._core'):
             self.names[f'{module}.multiarray._reconstruct'] = self.make_array
             self.names[f'{module}.multiarray.scalar'] = self.make_scalar
             self.names[f'{module}.numeric._frombuffer'] = self.make_array_from_buffer
-        self.storage_names = {f'torch.{name}': f'torch {code}' for name, code in _STORAGES.items()}
 
-    def read_stream(self, content):
-        """A pickle, or what torch.save wrote before version 1.6: pickles and then storages."""
-        file = io.BytesIO(content)
+    def read(self):
+        """A pickle, or what torch.save writes."""
+        file = io.BytesIO(self.content)
+        if self.content[:4] == b'PK\3\4':
+            return self.settle(self.read_zip(file))
         value = self.load(file)
-        if value != _TORCH_MAGIC:
-            return self.settle(value)
-        self.load(file)  # version of the protocol
-        self.check_byteorder(self.load(file).get('little_endian', True))
-        value, keys = self.load(file), self.load(file)
-        for key in keys:
-            code, numel = self.storages[key].code, struct.unpack('<q', file.read(8))[0]
-            self.storages[key].data = file.read(numel * np.dtype(code).itemsize)
-        return self.settle(value)
-
-    def read_zip(self, content):
-        """What torch.save writes: a ZIP archive with data.pkl and a file for each storage."""
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            (name,) = (name for name in archive.namelist() if name.split('/')[1:] == ['data.pkl'])
-            folder = name[: -len('data.pkl')]
-            if f'{folder}byteorder' in archive.namelist():
-                self.check_byteorder(archive.read(f'{folder}byteorder') == b'little')
-            value = self.load(io.BytesIO(self.member(archive, name)))
-            for key, storage in self.storages.items():
-                storage.data = self.member(archive, f'{folder}data/{key}')
-        return self.settle(value)
-
-    def member(self, archive, name):
-        if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f'{name} is compressed')  # torch never does that; a bomb might
-        return archive.read(name)
-
-    def check_byteorder(self, little):
-        if not little:
-            raise ValueError('the file was written on a big-endian machine')
-
-    def load(self, file):
-        unpickler = _Unpickler(file, encoding='latin1')  # Python 2's arrays are such strings
-        unpickler.reader = self
-        return unpickler.load()
+        return self.settle(self.read_stream(file) if self.begins_stream(value) else value)
 
     def find(self, name):
         if name in self.names:
             return self.names[name]
-        if name in self.storage_names:
-            return self.storage_names[name]
         raise CheckpointError(
             f'{self.path!r} is refused: it asks for {name}, which is no plain data; '
             'do not load it by other means unless you trust its author'
         )
-
-    def find_storage(self, identity):
-        kind, storage_type, key = identity[:3]
-        if kind != 'storage' or storage_type not in self.storage_names.values():
-            raise CheckpointError(f'{self.path!r} is refused: it refers to {identity!r:.80}')
-        return self.storages.setdefault(key, _Storage(storage_type.split()[1]))
 
     # What pickles call. Bound methods: nothing can be set on them.
 
@@ -232,19 +171,14 @@ class _Reader:
         array = self.make_array_from_buffer(_to_bytes(data), dtype, (), 'C')
         return array.value.item()
 
-    def make_tensor(self, storage, offset, size, stride, *rest):
-        size, stride = tuple(size), tuple(stride)
-        contiguous = tuple(math.prod(size[place + 1 :]) for place in range(len(size)))
-        if stride != contiguous and math.prod(size):
-            raise ValueError(f'a tensor of shape {size} has strides {stride}')
-        return _Tensor(storage, offset, size)
-
     def settle(self, value, seen=None):
         """`value`, with placeholders replaced by arrays and namespaces."""
         seen = {} if seen is None else seen
         if id(value) in seen:
             return seen[id(value)]
-        if isinstance(value, (_Array, _Tensor)):
+        if isinstance(value, Tensor):
+            return self.array_of(value)
+        if isinstance(value, _Array):
             settled = value.settled()
             if settled.dtype != object:
                 return settled
@@ -260,24 +194,16 @@ class _Reader:
         if isinstance(value, dict):
             seen[id(value)] = value
             for key in value:
-                if isinstance(value[key], (_Array, _Tensor, _Record, dict, list, tuple)):
+                if isinstance(value[key], (_Array, Tensor, _Record, dict, list, tuple)):
                     value[key] = self.settle(value[key], seen)
         elif isinstance(value, list):
             seen[id(value)] = value
             for place, item in enumerate(value):
-                if isinstance(item, (_Array, _Tensor, _Record, dict, list, tuple)):
+                if isinstance(item, (_Array, Tensor, _Record, dict, list, tuple)):
                     value[place] = self.settle(item, seen)
         elif type(value) is tuple:
             return tuple(self.settle(item, seen) for item in value)
         return value
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module, name):
-        return self.reader.find(f'{module}.{name}')
-
-    def persistent_load(self, identity):
-        return self.reader.find_storage(identity)
 
 
 class _Record:
@@ -324,27 +250,6 @@ class _Array:
 
     def settled(self):
         return self.value.astype(self.value.dtype.newbyteorder('='))
-
-
-class _Storage:
-    """What torch's tensors take their numbers from."""
-
-    def __init__(self, code):
-        self.code, self.data = code, None
-
-
-class _Tensor:
-    """Stands for a contiguous torch.Tensor until the storages have been read."""
-
-    def __init__(self, storage, offset, size):
-        self.storage, self.offset, self.size = storage, offset, size
-
-    def settled(self):
-        flat = np.frombuffer(self.storage.data, f'<{self.storage.code}')
-        count = math.prod(self.size)
-        if not 0 <= self.offset <= len(flat) - count:
-            raise ValueError(f'a tensor of shape {self.size} in a storage of {len(flat)}')
-        return flat[self.offset : self.offset + count].reshape(self.size).copy()
 
 
 def _to_bytes(data):

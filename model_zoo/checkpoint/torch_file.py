@@ -1,21 +1,21 @@
-"""PyTorch's files of weights (``pytorch_model.bin``), through torch itself."""
+"""PyTorch's files of weights (``pytorch_model.bin``), read without torch."""
 
 import collections
-import pickle
-import re
-import zipfile
+import io
+import pickletools
 
 import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write
-from .arrays import as_weights, from_bfloat16
+from .torch_storages import Tensor, TorchFile
 
 __all__ = ['is_torch', 'read_torch', 'write_torch']
 
 _ZIP = b'PK\x03\x04'
 _PICKLE = b'\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19'  # protocol 2, and torch's magic number
-_SAFE = (2, 6)  # before it, weights_only=True could be made to run code (CVE-2025-32434)
+#: what programs call the weights in a file that also has the state of a training
+_WRAPPERS = ('state_dict', 'model_state_dict', 'model', 'module')
 
 
 def is_torch(head):
@@ -26,104 +26,139 @@ def is_torch(head):
     return head.startswith(_ZIP) or (head[:1] == b'\x80' and 2 <= head[1] <= 5)
 
 
+def read_torch(path):
+    """Read a PyTorch file of tensors by name: what ``torch.save(model.state_dict(), path)`` writes.
+
+    Parameters
+    ----------
+    path : str
+        If the tensors are in a dict in the file's one, such as ``'state_dict'`` beside an
+        optimizer's state, they are found there.
+
+    Returns
+    -------
+    tensors : dict of str to numpy.ndarray
+        float16 and bfloat16 become float32. The arrays are views, some perhaps of the same numbers,
+        and not to be written to.
+    metadata : dict
+        Empty.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or has anything other than tensors.
+    """
+    with open(path, 'rb') as file:
+        head = file.read(len(_PICKLE))
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        if not head.startswith((_ZIP, _PICKLE)):
+            raise CheckpointError(
+                f'{path!r} is refused: it is a pickle, reading which could run code, and not of '
+                "PyTorch's tensors"
+            )
+        reader = _Weights(path, size)
+        try:
+            if head.startswith(_ZIP):
+                content = reader.read_zip(file)
+            else:
+                reader.load(file)  # the magic number
+                content = reader.read_stream(file)
+            found = _state_dict(path, content)
+            return {name: reader.array_of(tensor) for name, tensor in found.items()}, {}
+        except (CheckpointError, OSError):
+            raise
+        except Exception as error:  # a damaged pickle can raise anything
+            lines = str(error).splitlines()
+            what = lines[0] if lines else type(error).__name__
+            raise CheckpointError(
+                f'{path!r} is damaged ({what}); copy or download the file again'
+            ) from error
+
+
+def _state_dict(path, content):
+    """The dict of tensors in what a file holds."""
+    if not isinstance(content, dict):
+        raise CheckpointError(
+            f'{path!r} holds a {type(content).__name__}, not tensors by their names (a state_dict)'
+        )
+    if not _has_tensors(content):
+        inner = {name: value for name, value in content.items() if _has_tensors(value)}
+        named = [name for name in _WRAPPERS if name in inner] or list(inner)
+        if len(named) == 1 or named and named[0] in _WRAPPERS:
+            content = inner[named[0]]
+    for name, value in content.items():
+        if not isinstance(value, Tensor) or not isinstance(name, str):
+            kind = 'dict' if isinstance(value, dict) else type(value).__name__
+            raise CheckpointError(
+                f'{path!r} holds other things than tensors by their names: {name!r:.80} is a '
+                f'{kind}; save the state_dict alone'
+            )
+    return content
+
+
+def _has_tensors(value):
+    return isinstance(value, dict) and any(isinstance(each, Tensor) for each in value.values())
+
+
+class _Weights(TorchFile):
+    """What the pickles in a file of weights may call: little, as nothing else is needed."""
+
+    def __init__(self, path, size):
+        super().__init__(size)
+        self.path, self.items = path, 0
+        self.names = {
+            **self.torch_names,
+            'collections.OrderedDict': self.make_dict,
+            'torch.nn.parameter.Parameter': 'Parameter',
+            'torch._tensor._rebuild_from_type_v2': self.make_subclass,
+        }
+
+    def load(self, file):
+        start = file.tell()
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
+            # Python's reader makes a table as long as the largest place that is named
+            if opcode.name.endswith('PUT') and argument > count:
+                raise ValueError(f'its pickle has a place {argument}')
+        end = file.tell()
+        file.seek(start)
+        return super().load(io.BytesIO(file.read(end - start)))
+
+    def find(self, name):
+        if name in self.names:
+            return self.names[name]
+        if name.startswith(('torch._utils._rebuild_', 'torch.float', 'torch.sparse')):
+            raise CheckpointError(f'{self.path!r} holds tensors that NumPy has not: {name}')
+        raise CheckpointError(
+            f'{self.path!r} is refused: it holds other things than tensors ({name}), and '
+            'reading these could run code; save only the state_dict, or use safetensors'
+        )
+
+    def make_dict(self, items=()):
+        self.items += len(items)
+        if self.items > self.size:
+            raise ValueError('its dicts have more items than the file has bytes')
+        return _OrderedDict(items)
+
+    def make_subclass(self, make, kind, arguments, state):
+        if kind != 'Parameter' or make not in (self.make_tensor, self.make_unsigned):
+            raise TypeError(f'a tensor of class {kind!r:.80}')
+        return make(*arguments)
+
+
+class _OrderedDict(dict):
+    """A dict whose attributes, such as a state_dict's ``_metadata``, are left out."""
+
+    def __setstate__(self, state):
+        pass
+
+
 def _import_torch():
     try:
         import torch
     except ImportError as error:
         raise MissingExtraError.of('torch', 'torch') from error
     return torch
-
-
-def read_torch(path):
-    """Read a PyTorch file that has only tensors by name.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 become float32.
-    metadata : dict
-        Empty.
-
-    Raises
-    ------
-    MissingExtraError
-        If torch isn't installed, or is a version that can be made to execute code from the file.
-    CheckpointError
-        If the file is damaged, or has anything other than tensors.
-    """
-    with open(path, 'rb') as file:
-        if not file.read(len(_PICKLE)).startswith((_ZIP, _PICKLE)):
-            raise CheckpointError(
-                f'{path!r} is refused: it is a pickle, reading which could run code, and not of '
-                "PyTorch's tensors"
-            )
-    _check_archive(path)
-    torch = _import_torch()
-    version = tuple(int(number) for number in re.findall(r'\d+', torch.__version__)[:2])
-    if version < _SAFE:
-        raise MissingExtraError(
-            f'{path!r} needs torch 2.6 or later, and this is {torch.__version__}: earlier versions '
-            'can be made to run code that the file carries; upgrade torch, or save the weights '
-            'as safetensors elsewhere'
-        )
-    try:
-        content = torch.load(path, map_location='cpu', weights_only=True)
-    except pickle.UnpicklingError as error:
-        named = re.search(r'GLOBAL (\S+)', str(error))
-        if named is None:
-            raise _damaged(path, 'its pickle cannot be read') from error
-        raise CheckpointError(
-            f'{path!r} is refused: it holds other things than tensors ({named.group(1)}), and '
-            'reading these could run code; save only the state_dict, or use safetensors'
-        ) from error
-    except Exception as error:  # on a damaged file, torch raises what it happens upon
-        lines = str(error).splitlines()
-        raise _damaged(path, lines[0] if lines else type(error).__name__) from error
-    if not isinstance(content, dict):
-        raise CheckpointError(
-            f'{path!r} holds a {type(content).__name__}, not tensors by their names (a state_dict)'
-        )
-    wrong = [name for name, value in content.items() if not isinstance(value, torch.Tensor)]
-    if wrong:
-        raise CheckpointError(
-            f'{path!r} holds other things than tensors by their names: {wrong[0]!r} is a '
-            f'{type(content[wrong[0]]).__name__}; save the state_dict alone'
-        )
-    try:
-        tensors = {name: _as_array(torch, value) for name, value in content.items()}
-    except (TypeError, RuntimeError) as error:
-        raise CheckpointError(f'{path!r} holds tensors that NumPy has not: {error}') from error
-    return as_weights(tensors), {}
-
-
-def _damaged(path, what):
-    return CheckpointError(f'{path!r} is damaged ({what}); copy or download the file again')
-
-
-def _check_archive(path):
-    """Raise CheckpointError if a zip archive's checksums are wrong: torch doesn't look at them."""
-    with open(path, 'rb') as file:
-        if file.read(4) != _ZIP:
-            return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            wrong = archive.testzip()
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise _damaged(path, error) from error
-    if wrong is not None:
-        raise _damaged(path, f'the checksum of its part {wrong} is wrong')
-
-
-def _as_array(torch, tensor):
-    tensor = tensor.detach()
-    if tensor.dtype == torch.bfloat16:
-        bits = tensor.contiguous().view(torch.int16).numpy().view(np.uint16)
-        return from_bfloat16(bits)
-    return tensor.numpy()
 
 
 def write_torch(path, tensors):

@@ -1,7 +1,6 @@
 """The Hugging Face hub as a source of pretrained weights."""
 
 import dataclasses
-import importlib.util
 import json
 import os
 import re
@@ -86,14 +85,9 @@ class HubSource(Source):
     def _weights(self, repository):
         names = ['model.safetensors', 'pytorch_model.bin']
         names = [each for name in names for each in (name, name + _INDEX)]
-        if importlib.util.find_spec('torch') is None:
-            names = [name for name in names if not name.startswith('pytorch')]
         path = self._first(repository, names)
         if path is None:
-            raise SourceError(
-                f'{_address(repository)} has none of {", ".join(names)}'
-                + ('' if len(names) > 2 else '; pytorch_model.bin could be read with torch')
-            )
+            raise SourceError(f'{_address(repository)} has none of {", ".join(names)}')
         for part in _parts(path):
             if self._download(repository, os.path.basename(part)) is None:
                 raise SourceError(f'{_address(repository)} lacks {os.path.basename(part)}')

@@ -211,6 +211,24 @@ def test_damaged(folder, tmp_path, part):
         read_tensors(os.path.join(copy, 'model.ckpt'))
 
 
+@pytest.mark.parametrize('name', [*CHECKPOINTS, None])
+def test_same_as_tensorflow_reads(folder, fixtures, name):
+    """Every variable of every checkpoint, among them one in two files and with parts."""
+    prefix = os.path.join(folder(name), CHECKPOINTS[name][0]) if name else str(
+        fixtures / 'tensorflow_files' / 'model.ckpt'
+    )
+    reader = tensorflow.train.load_checkpoint(prefix)
+    types = reader.get_variable_to_dtype_map()
+    ours, _ = read_tensors(prefix)
+    assert set(ours) == {key for key, dtype in types.items() if dtype != tensorflow.string}
+    for key, array in ours.items():
+        theirs = np.asarray(reader.get_tensor(key))
+        if theirs.dtype.name in ('bfloat16', 'float16'):
+            theirs = theirs.astype('float32')
+        assert array.dtype == theirs.dtype
+        np.testing.assert_array_equal(array, theirs, key)
+
+
 def test_types(tmp_path):
     values = np.array([1.5, -2.0, 3.140625], 'float32')
     variables = {

@@ -1,0 +1,197 @@
+"""TensorFlow's checkpoints are read without TensorFlow, verified, and within bounds."""
+
+import contextlib
+import os
+import shutil
+import struct
+import sys
+import tracemalloc
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertForPreTraining
+from gpt2 import GPT2LMHeadModel
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.crc32c import crc32c
+from model_zoo.checkpoint.tensorflow_table import read_table
+from model_zoo.errors import CheckpointError
+
+
+@pytest.fixture(autouse=True)
+def no_tensorflow(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'tensorflow', None)
+
+
+@pytest.fixture
+def copy(fixtures, tmp_path):
+    """A copy of the checkpoint in two files of data; its common name."""
+    shutil.copytree(str(fixtures / 'tensorflow_files'), str(tmp_path / 'copy'))
+    return str(tmp_path / 'copy' / 'model.ckpt')
+
+
+def test_checksum():
+    """RFC 3720's examples, and the rule of joining at every length."""
+    assert crc32c(b'') == 0
+    assert crc32c(b'123456789') == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b'\xff' * 32) == 0x62A8AB43
+    assert crc32c(bytes(range(32))) == 0x46DD794E
+    data = np.random.RandomState(0).bytes(3000)
+    single = [0]
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        single.append(crc)
+    crc = 0xFFFFFFFF
+    for length, byte in enumerate(data):
+        if length % 37 == 0 or 230 < length < 330:
+            assert crc32c(data[:length]) == crc ^ 0xFFFFFFFF, length
+        crc = crc >> 8 ^ single[1 + ((crc ^ byte) & 255)]
+    large = data * 3000  # of several blocks
+    half = len(large) // 2 + 3
+    flipped = bytearray(large)
+    flipped[half] ^= 1
+    assert crc32c(large) != crc32c(flipped)
+    assert crc32c(large) == crc32c(memoryview(large))
+
+
+def test_as_tensorflow_reads_it(copy):
+    """All types, two files of data, a variable in parts; strings are left out."""
+    tensors, metadata = read_tensors(copy)
+    with np.load(os.path.join(os.path.dirname(copy), 'expected.npz')) as expected:
+        assert sorted(tensors) == sorted(expected) and len(tensors) > 60 and metadata == {}
+        for name, array in tensors.items():
+            assert array.dtype == expected[name].dtype and isinstance(array, np.ndarray)
+            np.testing.assert_array_equal(array, expected[name])
+
+
+@pytest.mark.parametrize(
+    'name, block_class, outputs',
+    [
+        ('bert_tensorflow', BertForPreTraining, ('masked_lm', 'next_sentence')),
+        ('gpt2_tensorflow', GPT2LMHeadModel, ('scores',)),
+    ],
+)
+def test_predictions_of_the_originals(fixtures, name, block_class, outputs):
+    folder = fixtures / 'checkpoints' / name
+    block = block_class.from_pretrained(str(folder), from_tf=True)
+    with np.load(folder / 'outputs.npz') as file:
+        expected = dict(file)
+    names = [each for each in ('words', 'types', 'valid') if each in expected]
+    found = block(*(mx.nd.array(expected[each], dtype='int32') for each in names))
+    for ours, key in zip(found, outputs):
+        theirs, ours = expected[key], ours.log_softmax() if name.startswith('bert') else ours
+        kept = ...
+        if key == 'masked_lm':
+            kept = np.arange(theirs.shape[1]) < expected['valid'][:, None]
+        np.testing.assert_allclose(ours.asnumpy()[kept], theirs[kept], rtol=0, atol=1e-5)
+
+
+def test_missing_data(copy):
+    os.remove(f'{copy}.data-00001-of-00002')
+    with pytest.raises(CheckpointError, match='No such file or directory') as caught:
+        read_tensors(copy)
+    assert 'model.ckpt' in str(caught.value) and 'beside the index' in str(caught.value)
+
+
+@pytest.mark.parametrize('part', ['index', 'data-00000-of-00002', 'data-00001-of-00002'])
+@pytest.mark.parametrize('cut', [True, False])
+def test_truncated_and_spoiled_files(copy, part, cut):
+    """One clear error, or the very numbers; in little memory."""
+    path, sound = f'{copy}.{part}', read_tensors(copy)[0]
+    with open(path, 'rb') as file:
+        content = file.read()
+    total = sum(each.stat().st_size for each in os.scandir(os.path.dirname(copy)))
+    random = np.random.RandomState(0)
+    for place in random.randint(0, len(content), 60):
+        spoiled = bytearray(content[:place] if cut else content)
+        if not cut:
+            for _ in range(random.randint(1, 4)):
+                spoiled[random.randint(len(content))] = random.randint(256)
+        with open(path, 'wb') as file:
+            file.write(spoiled)
+        try:
+            found = read_tensors(copy)[0]
+        except CheckpointError as error:
+            assert '\n' not in str(error)
+            continue
+        assert not cut
+        for name, value in sound.items():
+            np.testing.assert_array_equal(found[name], value)
+    tracemalloc.start()
+    with contextlib.suppress(CheckpointError):
+        read_tensors(copy)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * total + 2**22
+
+
+def block_of(*entries):
+    """A block of a table: entries of (shared, key, value)."""
+    parts = []
+    for shared, key, value in entries:
+        parts += [varint(shared), varint(len(key)), varint(len(value)), key, value]
+    content = b''.join([*parts, struct.pack('<II', 0, 1)])
+    return content + b'\0' + struct.pack('<I', crc32c(content + b'\0', masked=True)), len(content)
+
+
+def varint(number):
+    result = b''
+    while number > 127:
+        result += bytes([number & 127 | 128])
+        number >>= 7
+    return result + bytes([number])
+
+
+def table(entries, handles=1):
+    """A table with one block of entries, to which its index may point often."""
+    block, size = block_of(*entries)
+    handle = varint(0) + varint(size)
+    index, index_size = block_of(*((0, b'%08d' % n, handle) for n in range(handles)))
+    footer = varint(0) + varint(0) + varint(len(block)) + varint(index_size)
+    return block + index + footer.ljust(40, b'\0') + b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
+
+
+HEADER = (0, b'', b'\x08\x01')  # one file of data
+
+
+def test_a_table(tmp_path):
+    path = tmp_path / 'model.ckpt.index'
+    path.write_bytes(table([HEADER, (0, b'name', b'x'), (3, b'es', b'y')]))
+    assert read_table(str(path)) == {b'': b'\x08\x01', b'name': b'x', b'names': b'y'}
+
+
+def variable(shape, size, kind=1):
+    """What an index says of a variable whose data begins at 0."""
+    dims = b''.join(b'\x12' + varint(1 + len(varint(n))) + b'\x08' + varint(n) for n in shape)
+    return b'\x08' + varint(kind) + b'\x12' + varint(len(dims)) + dims + b'\x28' + varint(size)
+
+
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        (table([HEADER, *((n, b'x', b'') for n in range(20000))]), 'ends within an entry'),
+        (table([HEADER, (0, b'w' * 9000, b'')], handles=500), 'checksum of a block'),
+        (table([HEADER, (0, b'w', variable((10**9,), 4 * 10**9))]), 'w of shape .1000000000,. has'),
+        (table([HEADER, (0, b'w', variable((3,), 16))]), r'w of shape \(3,\) has 16 bytes'),
+        (table([HEADER, (0, b'w', variable((4,), 16))]), 'the checksum of w is wrong'),
+        (table([HEADER, (0, b'w', variable((0, 1 << 62, 1 << 62), 0))]), 'its files are damaged'),
+        (table([HEADER, (0, b'w', variable((2,), 8, kind=21))]), 'of type number 21'),
+        (table([(0, b'', b'\x08\x01\x10\x01')]), 'big-endian'),
+        (table([(0, b'w', b'')]), 'its files are damaged'),
+    ],
+)
+def test_what_cannot_be(tmp_path, content, message):
+    prefix = tmp_path / 'model.ckpt'
+    (tmp_path / 'model.ckpt.index').write_bytes(content)
+    (tmp_path / 'model.ckpt.data-00000-of-00001').write_bytes(bytes(16))
+    tracemalloc.start()
+    with pytest.raises(CheckpointError, match=message) as caught:
+        read_tensors(prefix)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert '\n' not in str(caught.value)
+    assert peak < 100 * len(content) + 2**22
