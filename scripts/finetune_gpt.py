@@ -45,7 +45,7 @@ from model_zoo.tasks.choice import (
     read_story_cloze,
     write_story_cloze_predictions,
 )
-from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.objective import Objective, mean_over_examples
 from model_zoo.training.workers import make_workers
 
 SPECIAL_TOKENS = ('_start_', '_delimiter_', '_classify_')
@@ -123,14 +123,24 @@ def make_model(choice, contexts):
     return choice.build(OpenAIGPTDoubleHeadsModel, contexts, prepare=add_special_tokens)
 
 
-def batch_loss(model, batch, lm_coef):
-    """Mean loss of a batch's stories."""
-    labels = {'mc_labels': batch.labels}
-    if lm_coef:
-        labels['lm_labels'] = batch.words
-    inputs = batch.words, batch.valid_length - 1
-    losses = model(*inputs, valid_length=batch.valid_length, **labels)
-    return lm_coef * losses[0] + losses[1] if lm_coef else losses
+def make_objective(model, features, lm_coef):
+    """The mean loss of the stories, and with a weight that of the tokens."""
+
+    def losses(batch, **labels):
+        inputs = batch.words, batch.valid_length - 1
+        return model(*inputs, valid_length=batch.valid_length, mc_labels=batch.labels, **labels)
+
+    def both(batch):
+        of_tokens, of_stories = losses(batch, lm_labels=batch.words)
+        return [lm_coef * of_tokens, of_stories]
+
+    def counts(batch):
+        texts = (text for index in batch.indices for text in features[index].input_ids)
+        return sum(len(text) - 1 for text in texts), len(batch.indices)
+
+    if not lm_coef:
+        return mean_over_examples(losses)
+    return Objective(both, counts, names=('lm', 'choice'))
 
 
 def choose(model, batch):
@@ -183,7 +193,7 @@ def main(argv=None):
             f'Story Cloze, {os.path.basename(os.path.normpath(args.gpt_model))}',
             model,
             loader,
-            mean_over_examples(lambda batch: batch_loss(model, batch, args.lm_coef)),
+            make_objective(model, features, args.lm_coef),
             args.max_grad_norm,
             schedule,
         ),
