@@ -73,18 +73,18 @@ def _remainder(block):
     """The remainder of up to `_BLOCK` bytes, from 0 on."""
     words = -(-len(block) // 8)
     power = (words - 1).bit_length()
-    lanes, steps = 1 << power // 2, 1 << power - power // 2
+    lanes, steps = 1 << power - power // 2, 1 << power // 2
     padded = np.zeros(lanes * steps * 8, np.uint8)
     padded[len(padded) - len(block) :] = block  # zeros before it change nothing
     columns = np.ascontiguousarray(padded.view('<u8').reshape(lanes, steps).T)
-    tables, crc = _tables(), np.zeros(lanes, '<u8')
+    tables, crc = _tables(), np.zeros(lanes, '<u4')
     for column in columns:
-        parts = (column ^ crc).view('<u2').reshape(lanes, 4)
-        first, second, third, fourth = (
-            table.take(parts[:, place]) for place, table in enumerate(tables)
-        )
-        crc = (first ^ second ^ third ^ fourth).astype('<u8')
-    crc, power = crc.astype(np.uint32), power - power // 2 + 3  # a lane has 2**power bytes
+        column.view('<u4')[::2] ^= crc
+        parts = column.view('<u2').reshape(lanes, 4)
+        crc = tables[0][parts[:, 0]]
+        for place in (1, 2, 3):
+            crc ^= tables[place][parts[:, place]]
+    power = power // 2 + 3  # a lane has 2**power bytes
     while len(crc) > 1:
         bits = crc[::2, None] >> np.arange(32, dtype=np.uint32) & 1
         matrix = np.array(_zeros(power), np.uint32)
