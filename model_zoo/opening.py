@@ -128,6 +128,7 @@ def open_model(
     do_lower_case=None,
     family=None,
     format=None,
+    exact=False,
     ctx=None,
     root=None,
     dtype='float32',
@@ -167,6 +168,9 @@ def open_model(
     format : str, optional
         One of `model_zoo.checkpoint.layouts.FORMATS`, such as ``'tensorflow'``, if a folder has
         weights in several.
+    exact : bool
+        Whether the weights must have all parameters of the block, the task's head included. A
+        backbone has the parts that they have.
     ctx : mx.Context or list of mx.Context, optional
         Default: the CPU.
     root : str, optional
@@ -179,8 +183,8 @@ def open_model(
     Returns
     -------
     Opened
-        With a `task`, parameters that the weights lack are initialized at random, and a warning
-        names them.
+        With a `task`, parameters that the weights lack are initialized at random, unless `exact`,
+        and a warning names them.
 
     Raises
     ------
@@ -210,7 +214,7 @@ def open_model(
     if tokenizer is None:
         file = VocabFile.of(files).lowered(do_lower_case)
         tokenizer = family.open_tokenizer(file)
-    block = _open(family, task, model, files, tokenizer, ctx, dtype, options)
+    block = _open(family, task, model, files, tokenizer, ctx, dtype, options, exact)
     block.base.vocab_file = file
     return Opened(block, tokenizer, files)
 
@@ -233,12 +237,9 @@ def open_block(
 
     Parameters
     ----------
-    exact : bool
-        Whether the weights must have all parameters of the block, the task's head included. A
-        backbone has the parts that they have.
     state_dict : dict of str to array, optional
         Weights to take in the place of those that are found.
-    name_or_folder, task, config, family, format, ctx, root, dtype, **options
+    name_or_folder, task, config, family, format, exact, ctx, root, dtype, **options
         See `open_model`.
 
     Returns

@@ -1,0 +1,142 @@
+"""What an installation has, what is amiss in it, and the cure."""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import sys
+from typing import NamedTuple
+
+__all__ = ['Finding', 'examine']
+
+#: library -> (extra of this project, what it is for)
+EXTRAS = {
+    'onnxruntime': ('onnx', 'ONNX export and ONNX Runtime'),
+    'onnx': ('onnx', 'ONNX export'),
+    'torch': ('torch', 'writing .bin files'),
+    'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
+    'horovod': ('horovod', 'several workers'),
+    'seqeval': ('tagging', 'metrics of entities'),
+    'tensorboard': ('tensorboard', 'curves in TensorBoard'),
+    'ftfy': ('gpt', "GPT's own cleaning of texts"),
+    'spacy': ('gpt', "GPT's own splitting of texts"),
+}
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at.
+
+    Parameters
+    ----------
+    name : str
+    state : str
+        'ok', 'missing' (an extra that nobody needs to have) or 'wrong'.
+    text : str
+    cure : str, optional
+    """
+
+    name: str
+    state: str
+    text: str
+    cure: str = ''
+
+
+def _version(library):
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _python():
+    version = '.'.join(map(str, sys.version_info[:3]))
+    if (3, 8) <= sys.version_info[:2] <= (3, 11):
+        return Finding('Python', 'ok', version)
+    return Finding('Python', 'wrong', version, 'MXNet 1.9.1 runs on Python 3.8 to 3.11')
+
+
+def _numpy():
+    import numpy
+
+    numbers = tuple(int(each) for each in numpy.__version__.split('.')[:2])
+    if numbers < (1, 24):
+        return Finding('NumPy', 'ok', numpy.__version__)
+    return Finding(
+        'NumPy', 'wrong', f'{numpy.__version__}, which MXNet 1.9.1 cannot use',
+        "pip install 'numpy<1.24'",
+    )  # fmt: skip
+
+
+def _mxnet():
+    try:
+        import mxnet as mx
+
+        total = float((mx.nd.ones((2, 2)) * 2).sum().asscalar())
+    except Exception as error:  # whatever keeps it from running is what the user has to know
+        return Finding('MXNet', 'wrong', f'it does not run: {error}', 'pip install mxnet==1.9.1')
+    state = 'ok' if total == 8 else 'wrong'
+    gpus = mx.context.num_gpus()
+    return Finding('MXNet', state, f'{mx.__version__}, {gpus or "no"} GPUs')
+
+
+def _threads():
+    from ..util.threads import available_processors
+
+    count, used = available_processors(), os.environ.get('OMP_NUM_THREADS', '')
+    text = f'{used} of {count} processors are used'
+    if used.isdigit() and int(used) < count:
+        return Finding('threads', 'wrong', text, 'unset OMP_NUM_THREADS')
+    return Finding('threads', 'ok', text)
+
+
+def _cpu():
+    try:
+        with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
+            flags = next((line.split() for line in file if line.startswith('flags')), [])
+    except OSError:
+        return Finding('processor', 'ok', 'not known')
+    kinds = {
+        'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
+    }  # fmt: skip
+    found = [name for flag, name in kinds.items() if flag in flags]
+    if not found:
+        return Finding('processor', 'wrong', 'no AVX2', 'models will be slow on this machine')
+    return Finding('processor', 'ok', ', '.join(found))
+
+
+def _cache():
+    from ..pretrained import default_root
+
+    root = default_root()
+    place = root
+    while not os.path.isdir(place):
+        place = os.path.dirname(place) or '.'
+    if not os.access(place, os.W_OK):
+        return Finding(
+            'cache', 'wrong', f'{root} cannot be written to', 'set MXNET_HOME to another folder'
+        )
+    free = shutil.disk_usage(place).free / 1e9
+    count = len(os.listdir(root)) if os.path.isdir(root) else 0
+    return Finding('cache', 'ok', f'{root}: {count} files, {free:.1f} GB free')
+
+
+def _extras():
+    for library, (extra, use) in EXTRAS.items():
+        name = 'tensorflow-cpu' if library == 'tensorflow' else library
+        version = _version(name) or _version(library)
+        if importlib.util.find_spec(library) is None:
+            cure = f"pip install 'gluon-transformer-zoo[{extra}]'"
+            yield Finding(library, 'missing', f'for {use}', cure)
+        else:
+            yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')
+
+
+def examine():
+    """Look at everything.
+
+    Returns
+    -------
+    list of Finding
+    """
+    checks = (_python, _numpy, _mxnet, _threads, _cpu, _cache)
+    return [*(check() for check in checks), *_extras()]

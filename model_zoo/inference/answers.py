@@ -1,0 +1,177 @@
+"""Answers to questions, in the words of a text."""
+
+import numpy as np
+
+from ..batches.windows import split_windows
+from ..errors import InputError
+from ..tasks.evaluate import softmax
+from .classification import count_of
+from .pipeline import Pipeline, Row
+
+__all__ = ['QuestionAnswering']
+
+HIDDEN = -10000.0  # score of a token that no answer begins or ends with
+NO_WINDOW = 1000000.0  # score of no answer before a window has been looked at
+
+
+class QuestionAnswering(Pipeline):
+    """Answers to questions, in the words of a text.
+
+    ``qa(question='...', context='...')`` is a dict of ``score``, ``start``, ``end`` (in the
+    context) and ``answer``; items of a list are dicts of ``question`` and ``context``. With `top_k`
+    over 1 there is a list of the best answers, and with `handle_impossible_answer` an empty
+    answer is possible.
+
+    A long context is seen in windows of `max_seq_len` tokens, question included, which overlap by
+    `doc_stride`. Answers have at most `max_answer_len` tokens; with `align_to_words` they begin and
+    end with whole words.
+    """
+
+    task = 'question-answering'
+    block_tasks = ('question_answering',)
+
+    def __call__(self, inputs=None, context=None, *, question=None, **options):
+        """Results of one question or of several; see `Pipeline`.
+
+        Parameters
+        ----------
+        inputs : dict, list of dict, or iterable of dict
+            Or a question, and `context` the text.
+        question, context : str or list of str
+            In the place of `inputs`. Several questions may share one context.
+        **options
+            See the class.
+        """
+        if inputs is not None and question is not None:
+            raise InputError(f'{self.task}: give inputs, or question and context')
+        if context is not None or question is not None:
+            inputs = _items(inputs if question is None else question, context)
+        return super().__call__(inputs, **options)
+
+    def _options(
+        self,
+        top_k=1,
+        handle_impossible_answer=False,
+        max_answer_len=15,
+        max_seq_len=None,
+        doc_stride=None,
+        align_to_words=True,
+    ):
+        length = max_seq_len or min(self.max_length or 384, 384)
+        if self.max_length is not None and not 8 <= length <= self.max_length:
+            raise InputError(f'max_seq_len is {length}; it must be from 8 to {self.max_length}')
+        stride = min(length // 2, 128) if doc_stride is None else doc_stride
+        if not 0 <= stride < length:
+            raise InputError(f'doc_stride is {stride}; it must be from 0 to max_seq_len, {length}')
+        return {
+            'top_k': count_of('top_k', top_k) or 20,
+            'may_be_empty': handle_impossible_answer,
+            'longest': count_of('max_answer_len', max_answer_len) or length,
+            'length': length,
+            'stride': stride,
+            'align': align_to_words,
+        }
+
+    def _single(self, result, options):
+        return result
+
+    def _rows(self, items, options):
+        return [self._windows(item, options) for item in items]
+
+    def _windows(self, item, options):
+        """Rows of a question, each `about` (encoding of the whole pair, first piece seen, ...)."""
+        question, context = self._question(item)
+        special = len(self.tokenizer.encode('a', 'a')) - 2 * len(
+            self.tokenizer.encode('a', add_special_tokens=False)
+        )
+        asked = self.tokenizer.encode(question, add_special_tokens=False)
+        most = options['length'] - special - options['stride'] - 1
+        if len(asked) > most:
+            raise InputError(
+                f'{self.task}: the question has {len(asked)} tokens, and max_seq_len '
+                f'{options["length"]} with doc_stride {options["stride"]} leaves room for {most}'
+            )
+        encoding = self.tokenizer.encode(question, context)
+        ids, types = encoding.input_ids, encoding.token_types
+        head = special - len(self.tokenizer.template[-1]) + len(asked)
+        tail = len(ids) - len(self.tokenizer.template[-1])
+        room = options['length'] - len(asked) - special
+        rows = []
+        for first, length in split_windows(tail - head, room, room - options['stride']):
+            keep = np.r_[0:head, head + first : head + first + length, tail : len(ids)]
+            rows.append(Row(ids[keep], types[keep], (encoding, head, first, length)))
+        return rows
+
+    def _question(self, item):
+        if not isinstance(item, dict) or not {'question', 'context'} <= set(item):
+            raise InputError(
+                f'{self.task} takes dicts of "question" and "context", not {item!r:.80}'
+            )
+        texts = self._text(item['question']), self._text(item['context'])
+        for name, text in zip(('question', 'context'), texts):
+            if not text.strip():
+                raise InputError(f'{self.task}: the {name} is empty')
+        return texts
+
+    def _finish(self, item, rows, outputs, options):
+        answers, null_score = {}, NO_WINDOW
+        for row, (starts, ends) in zip(rows, outputs):
+            spans, null = _best_spans(row, starts, ends, options)
+            null_score = min(null_score, null)
+            for start, end, score in spans:
+                answer = self._answer(row, start, end, item['context'], options['align'])
+                # windows that overlap find the same answer
+                known = answers.setdefault(answer['answer'].lower(), answer)
+                known['score'] += score
+        found = list(answers.values())
+        if options['may_be_empty']:
+            found.append({'score': float(null_score), 'start': 0, 'end': 0, 'answer': ''})
+        found.sort(key=lambda answer: -answer['score'])
+        found = found[: options['top_k']]
+        return found[0] if len(found) == 1 else found
+
+    def _answer(self, row, start, end, context, align):
+        """The answer of a window's tokens `start` to `end`, with no score yet."""
+        encoding, head, first, _ = row.about
+        offsets, words = encoding.offsets, encoding.word_ids
+        start, end = start + first, end + first
+        if align:
+            while start > head and words[start - 1] == words[start]:
+                start -= 1
+            while end + 1 < len(words) and words[end + 1] == words[end]:
+                end += 1
+        begin, stop = offsets[start][0], offsets[end][1]
+        return {'score': 0.0, 'start': begin, 'end': stop, 'answer': context[begin:stop]}
+
+
+def _items(questions, contexts):
+    """The items of questions and of contexts, each one str or a list."""
+    if isinstance(questions, str) and isinstance(contexts, str):
+        return {'question': questions, 'context': contexts}
+    if isinstance(questions, (list, tuple)) and isinstance(contexts, str):
+        contexts = [contexts] * len(questions)
+    if not isinstance(questions, (list, tuple)) or not isinstance(contexts, (list, tuple)):
+        raise InputError('question and context must be str or lists of str')
+    if len(questions) != len(contexts):
+        raise InputError(f'there are {len(questions)} questions and {len(contexts)} contexts')
+    return [{'question': q, 'context': c} for q, c in zip(questions, contexts)]
+
+
+def _best_spans(row, starts, ends, options):
+    """(first token, last token, score) of a window's best answers, and the score of none."""
+    _, head, _, length = row.about
+    size = len(row.input_ids)
+    allowed = np.zeros(size, bool)
+    allowed[0] = True  # where a model points that finds no answer
+    allowed[head : head + length] = True
+    starts, ends = (
+        softmax(np.where(allowed, each[:size], HIDDEN)) for each in (starts, ends)
+    )
+    null_score = starts[0] * ends[0]
+    starts[0] = ends[0] = 0.0
+    scores = np.tril(np.triu(np.outer(starts, ends)), options['longest'] - 1).ravel()
+    # aligning to words can make several spans one
+    count = 2 * options['top_k'] + 10 if options['align'] else options['top_k']
+    order = np.argsort(-scores, kind='stable')[:count]
+    spans = [(*divmod(int(place), size), float(scores[place])) for place in order]
+    return [span for span in spans if allowed[span[0]] and allowed[span[1]]], null_score

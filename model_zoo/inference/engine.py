@@ -1,0 +1,81 @@
+"""What runs a model: an engine takes NumPy arrays of a batch and returns the model's outputs."""
+
+import abc
+import threading
+
+import mxnet as mx
+import numpy as np
+
+__all__ = ['Engine', 'MXNetEngine']
+
+
+class Engine(abc.ABC):
+    """Runs one model. An engine may be used from several threads.
+
+    Attributes
+    ----------
+    name : str
+    lock : threading.Lock
+        Held while the model runs.
+    """
+
+    name = None
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    @abc.abstractmethod
+    def run(self, words, token_types, valid_length):
+        """Compute the outputs of a batch.
+
+        Parameters
+        ----------
+        words, token_types : numpy.ndarray, shape (batch, length), int32
+            Token ids, padded on the right, and token types. A model without token types leaves
+            them out.
+        valid_length : numpy.ndarray, shape (batch,), int32
+
+        Returns
+        -------
+        list of numpy.ndarray, float32
+            Of the same batch size.
+        """
+
+
+class MXNetEngine(Engine):
+    """Runs a Gluon block.
+
+    Calls from several threads run one after the other: MXNet uses all processors for each.
+
+    Parameters
+    ----------
+    block : ZooBlock
+    ctx : mx.Context, optional
+        Where the parameters are; default: the CPU.
+    """
+
+    name = 'mxnet'
+
+    def __init__(self, block, ctx=None):
+        super().__init__()
+        self.block, self._ctx = block, ctx or mx.cpu()
+        # without static_alloc, which plans the memory anew for each shape of a batch
+        block.hybridize()
+
+    def run(self, words, token_types, valid_length):
+        given = {'token_types': token_types, 'valid_length': valid_length.astype(np.float32)}
+        # a choice is a text of its own
+        axis = None if self.block.word_axes == 2 else 1
+        arrays = [words, *(given.get(name) for name in self.block.text_inputs[1:])]
+        if axis is not None:
+            arrays = [None if each is None else np.expand_dims(each, axis) for each in arrays]
+        with self.lock:
+            outputs = self.block(
+                *(
+                    None if each is None else mx.nd.array(each, self._ctx, each.dtype)
+                    for each in arrays
+                )
+            )
+            if not isinstance(outputs, (list, tuple)):
+                outputs = [outputs]
+            return [each.astype('float32', copy=False).asnumpy() for each in outputs]

@@ -1,0 +1,131 @@
+"""The pipeline of a task, or of what a model was trained for."""
+
+from ..errors import InputError, UnknownNameError
+from ..opening import find_family, open_model
+from ..registry import family_of_class
+from .answers import QuestionAnswering
+from .choice import MultipleChoice
+from .classification import NextSentence, TextClassification, ZeroShotClassification
+from .masked import FillMask
+from .text import TextGeneration
+from .tokens import TokenClassification
+from .vectors import FeatureExtraction, SentenceSimilarity
+
+__all__ = ['PIPELINES', 'pipeline']
+
+#: pipelines by the names of their tasks
+PIPELINES = {
+    each.task: each
+    for each in (
+        TextClassification,
+        TokenClassification,
+        QuestionAnswering,
+        FillMask,
+        TextGeneration,
+        FeatureExtraction,
+        SentenceSimilarity,
+        MultipleChoice,
+        NextSentence,
+        ZeroShotClassification,
+    )
+}
+ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
+#: models for tasks that need no fine-tuning
+DEFAULT_MODELS = {
+    'feature-extraction': 'all-MiniLM-L6-v2',
+    'sentence-similarity': 'all-MiniLM-L6-v2',
+    'fill-mask': 'bert-base-uncased',
+    'next-sentence': 'bert-base-uncased',
+    'text-generation': 'gpt2',
+}
+
+
+def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options):
+    """From texts to results: labels, answers, entities, words, vectors, or more text.
+
+    Parameters
+    ----------
+    task : str
+        Name of a task: 'text-classification' (or 'sentiment-analysis'), 'token-classification' (or
+        'ner'), 'question-answering', 'fill-mask', 'text-generation', 'feature-extraction',
+        'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification'. Or a
+        folder or name of a model, whose own task it is then.
+    model : str, optional
+        Folder or name of a model. Tasks that need no fine-tuning have a default model.
+    precision : str
+        'float32', 'bfloat16' or 'float16'.
+    ctx : mx.Context, optional
+        Default: the CPU.
+    **options
+        `max_length` and `batch_tokens` of `Pipeline`, others of `model_zoo.open_model`.
+
+    Returns
+    -------
+    Pipeline
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such task or model.
+    InputError
+        If the model isn't for the task, or its folder doesn't say which task it is for.
+
+    Examples
+    --------
+    >>> similarity = pipeline('sentence-similarity')
+    >>> round(similarity(('A cat sleeps.', 'A kitten is asleep.')), 2)
+    0.81
+    """
+    task = ALIASES.get(task, task)
+    if task not in PIPELINES:
+        if model is not None:
+            raise UnknownNameError.of('task', task, [*PIPELINES, *ALIASES])
+        task, model = None, task
+    if model is None:
+        model = DEFAULT_MODELS.get(task)
+    if model is None:
+        known = [*PIPELINES, *ALIASES]
+        raise InputError(
+            f'the task {task} needs a model that was trained for it: pipeline({task!r}, FOLDER)'
+            if task else f'name a task or a model; the tasks are {", ".join(known)}'
+        )
+    options.setdefault('exact', True)
+    own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
+    options.update(ctx=ctx, dtype=precision)
+    if task is None:
+        opened = open_model(model, **options)
+        pipeline_class = _pipeline_of(opened.block)
+    else:
+        pipeline_class, family = PIPELINES[task], find_family(model)
+        opened = open_model(model, _block_task(pipeline_class, family), **options)
+        _check_trained_for(pipeline_class, family, opened.block)
+    return pipeline_class(opened, ctx=ctx, **own)
+
+
+def _block_task(pipeline_class, family):
+    """What `open_model` is asked for."""
+    for task in pipeline_class.block_tasks:
+        if task is None:
+            return family.base
+        if task in family.tasks:
+            return task
+    raise InputError(f'a model of the family {family.name} cannot do {pipeline_class.task}')
+
+
+def _check_trained_for(pipeline_class, family, block):
+    """Refuse a model of another task whose head happens to have parameters of the same names."""
+    heads = {each.__name__: task for task, each in family.tasks.items() if task != 'pretraining'}
+    for name in block.config.extras.get('architectures') or ():
+        wanted = pipeline_class.block_tasks
+        if name in heads and heads[name] not in wanted and None not in wanted:
+            raise InputError(
+                f'the model is a {name}, for {heads[name]}; {pipeline_class.task} needs a '
+                f'{type(block).__name__}'
+            )
+
+
+def _pipeline_of(block):
+    """The pipeline of the task that a block is for."""
+    tasks = family_of_class(type(block)).tasks
+    name = next((name for name, each in tasks.items() if each is type(block)), None)
+    return next(each for each in PIPELINES.values() if name in each.block_tasks)

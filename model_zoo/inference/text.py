@@ -1,0 +1,120 @@
+"""Texts that a language model continues."""
+
+import itertools
+
+from ..batches.sampling import longest_first
+from ..errors import InputError
+from ..generation import generate, stream
+from .classification import count_of
+from .pipeline import POOL_ITEMS, Pipeline
+
+__all__ = ['TextGeneration']
+
+MAX_NEW_TOKENS = 50
+BATCH_PROMPTS = 8  # run together
+#: a language model of the web writes this where a text ends; the vocabulary has the same token
+TEXT_ENDS = ('<|endoftext|>', '<eos>')
+
+
+class TextGeneration(Pipeline):
+    """Continuations of texts: for each text a list of dicts with ``generated_text``.
+
+    By default the likeliest token follows (greedy search). ``do_sample=True`` draws from the
+    distribution, with `temperature`, `top_k`, `top_p` and `seed`; `num_beams` over 1 searches with
+    beams. `max_new_tokens` is 50 by default. ``return_full_text=False`` leaves the prompt out, and
+    `stop_at_end` says whether a token that ends a text ends the continuation.
+
+    `stream` gives the text of one prompt as it comes.
+    """
+
+    task = 'text-generation'
+    block_tasks = ('language_model',)
+
+    def _options(
+        self,
+        max_new_tokens=MAX_NEW_TOKENS,
+        do_sample=False,
+        temperature=1.0,
+        top_k=50,
+        top_p=None,
+        num_beams=1,
+        num_return_sequences=1,
+        return_full_text=True,
+        stop_at_end=True,
+        seed=None,
+    ):
+        options = {'num_return_sequences': count_of('num_return_sequences', num_return_sequences)}
+        if do_sample:
+            options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        elif num_beams > 1:
+            options['num_beams'] = num_beams
+        if do_sample and num_beams > 1:
+            raise InputError('do_sample and num_beams exclude each other: choose one')
+        known = self.tokenizer.vocab.token_to_idx
+        ends = [known[token] for token in TEXT_ENDS if token in known] if stop_at_end else []
+        # the model forgets the beginning of a text that is longer than its context
+        options.update(max_new_tokens=max_new_tokens, stop_tokens=ends, overflow='slide')
+        return {'full': return_full_text, 'generate': options}
+
+    def _results(self, items, options):
+        for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
+            prompts = [self._prompt(item) for item in pool]
+            results = [None] * len(pool)
+            for places in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
+                with self.engine.lock:
+                    found = generate(
+                        self.block, [prompts[place] for place in places], **options['generate']
+                    )
+                for place, of_prompt in zip(places, found):
+                    start = pool[place] if options['full'] else ''
+                    results[place] = [
+                        {'generated_text': start + self._new_text(each)} for each in of_prompt
+                    ]
+            yield from results
+
+    def stream(self, text, **options):
+        """The continuation of one text, piece by piece.
+
+        Parameters
+        ----------
+        text : str
+        **options
+            See the class; `num_beams` and `num_return_sequences` are 1.
+
+        Returns
+        -------
+        iterator of str
+            Joined, they are the ``generated_text`` without the prompt.
+        """
+        options = self._checked(options)['generate']
+        if options.get('num_beams', 1) > 1 or options['num_return_sequences'] != 1:
+            raise InputError('a stream has one sequence: num_beams and num_return_sequences are 1')
+        ids = self._prompt(text)
+        shown, tokens = '', []
+        for new in self._locked(stream(self.block, [ids], **options)):
+            tokens.append(new.token)
+            end = len(tokens) - 1 if new.finish == 'stop' else None
+            found = self.tokenizer.decode(tokens[:end])
+            # the last bytes may be the beginning of a character
+            if new.finish or (found.startswith(shown) and not found.endswith('\ufffd')):
+                yield found[len(shown) :]
+                shown = found
+
+    def _locked(self, steps):
+        """Take the steps one by one, so that other threads can take theirs between."""
+        while True:
+            with self.engine.lock:
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+    def _prompt(self, text):
+        ids = self.tokenizer.encode(self._text(text))
+        if not ids:
+            raise InputError(f'{self.task}: the text is empty; give at least one word')
+        return ids
+
+    def _new_text(self, continuation):
+        end = -1 if continuation.finish == 'stop' else None
+        return self.tokenizer.decode(continuation.tokens[:end])

@@ -1,0 +1,217 @@
+"""Labels of tokens, and the entities that they make."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from ..batches.windows import split_windows
+from ..errors import InputError
+from ..tasks.evaluate import softmax
+from .pipeline import Pipeline, Row
+
+__all__ = ['TokenClassification']
+
+#: how labels of tokens become entities; see `TokenClassification`
+STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
+
+
+class _Token(NamedTuple):
+    """A token or a word with the probabilities of its labels.
+
+    Parameters
+    ----------
+    parts : list of (int, str)
+        Its ids, and the text of each.
+    scores : numpy.ndarray, shape (labels,)
+    start, end : int
+        In the text.
+    index : int
+        Place among the text's tokens, [CLS] counted.
+    word : int
+        Number of the word that it is of.
+    """
+
+    parts: list
+    scores: np.ndarray
+    start: int
+    end: int
+    index: int
+    word: int
+
+
+class TokenClassification(Pipeline):
+    """Labels of the tokens of a text, such as named entities.
+
+    The result is a list of dicts, in the order of the text. What they are depends on
+    `aggregation_strategy`:
+
+    - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
+      ``start`` and ``end``;
+    - 'simple': neighbouring tokens of one label are an entity, with ``entity_group``, ``score``,
+      ``word``, ``start`` and ``end``; a label B-X begins a new one;
+    - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
+      first token, of the mean of the probabilities, or of the surest token.
+
+    Labels in `ignore_labels` are left out. A text that is longer than the model takes is seen in
+    windows that overlap by `stride` tokens, by default a quarter of a window. Of entities that
+    overlap, the longest one stays, then the surest.
+    """
+
+    task = 'token-classification'
+    block_tasks = ('tagging',)
+
+    def _options(self, aggregation_strategy='none', ignore_labels=('O',), stride=None):
+        if aggregation_strategy not in STRATEGIES:
+            raise InputError(
+                f'aggregation_strategy is {aggregation_strategy!r}; it must be one of: '
+                f'{", ".join(STRATEGIES)}'
+            )
+        special = len(self.tokenizer.encode(''))
+        room = None if self.max_length is None else self.max_length - special
+        if stride is None:
+            stride = 0 if room is None else room // 4
+        if stride < 0 or (room is not None and stride >= room):
+            raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
+        return {
+            'strategy': aggregation_strategy,
+            'ignored': set(ignore_labels),
+            'room': room,
+            'stride': stride,
+        }
+
+    def _rows(self, items, options):
+        texts = [self._text(item) for item in items]
+        encodings = self.tokenizer.encode_batch(texts, pad=False).rows
+        return [self._windows(encoding, options) for encoding in encodings]
+
+    def _windows(self, encoding, options):
+        """Rows of a text, each `about` (its encoding, the first piece that it sees)."""
+        ids, room = encoding.input_ids, options['room']
+        before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
+        count = len(ids) - before - after
+        if room is None or count <= room:
+            return [Row(ids, encoding.token_types, (encoding, 0))]
+        rows = []
+        for first, length in split_windows(count, room, room - options['stride']):
+            inner = ids[before + first : before + first + length]
+            seen = np.concatenate([ids[:before], inner, ids[len(ids) - after :]])
+            rows.append(Row(seen, np.zeros_like(seen), (encoding, first)))
+        return rows
+
+    def _kept(self, row, outputs):
+        return [outputs[0][: len(row.input_ids)]]
+
+    def _finish(self, item, rows, outputs, options):
+        entities = []
+        for row, (scores,) in zip(rows, outputs):
+            tokens = self._tokens(row, softmax(scores), item)
+            if options['strategy'] not in ('none', 'simple'):
+                tokens = [
+                    self._one_word(list(group), options['strategy'])
+                    for _, group in itertools.groupby(tokens, key=lambda token: token.word)
+                ]
+            found = [self._entity(token) for token in tokens]
+            if options['strategy'] != 'none':
+                found = [self._group(group) for group in _neighbours(found)]
+            entities += [
+                each for each in found
+                if each.get('entity', each.get('entity_group')) not in options['ignored']
+            ]
+        if len(rows) > 1:
+            entities = _without_overlaps(entities)
+        for each in entities:
+            del each['parts']
+        return entities
+
+    def _tokens(self, row, scores, text):
+        """The tokens of a window, special ones left out."""
+        encoding, shift = row.about
+        before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
+        offsets, words = encoding.offsets, encoding.word_ids
+        tokens = []
+        for place, own in enumerate(scores[before : len(scores) - after], before + shift):
+            start, end = offsets[place]
+            parts = [(encoding[place], text[start:end])]
+            tokens.append(_Token(parts, own, start, end, place, words[place]))
+        return tokens
+
+    def _one_word(self, tokens, strategy):
+        """A word's tokens as one."""
+        if strategy == 'first':
+            scores = tokens[0].scores
+        elif strategy == 'max':
+            scores = max(tokens, key=lambda token: token.scores.max()).scores
+        else:
+            scores = np.mean([token.scores for token in tokens], axis=0)
+        parts = [each for token in tokens for each in token.parts]
+        return tokens[0]._replace(parts=parts, scores=scores, end=tokens[-1].end)
+
+    def _entity(self, token):
+        best = int(token.scores.argmax())
+        return {
+            'entity': self.labels[best],
+            'score': float(token.scores[best]),
+            'index': token.index,
+            'word': self._words(token.parts),
+            'start': token.start,
+            'end': token.end,
+            'parts': token.parts,
+        }
+
+    def _group(self, group):
+        parts = [each for entity in group for each in entity['parts']]
+        return {
+            'entity_group': _tag(group[0]['entity'])[1],
+            'score': float(np.mean([each['score'] for each in group])),
+            'word': self._words(parts, joined=True),
+            'start': group[0]['start'],
+            'end': group[-1]['end'],
+            'parts': parts,
+        }
+
+    def _words(self, parts, joined=False):
+        """The words of tokens; where one isn't in the vocabulary, its text."""
+        unknown = self.tokenizer.unk_token_id
+        if len(parts) == 1 and not joined:
+            ((place, text),) = parts
+            return text if place == unknown else self.tokenizer.convert_ids_to_tokens(place)
+        runs = []
+        for is_unknown, run in itertools.groupby(parts, key=lambda part: part[0] == unknown):
+            ids, texts = zip(*run)
+            runs += texts if is_unknown else [self.tokenizer.decode(ids)]
+        return ' '.join(runs)
+
+
+def _tag(label):
+    """Whether a label begins an entity, and the entity's kind."""
+    if label[:2] in ('B-', 'I-'):
+        return label[0] == 'B', label[2:]
+    return False, label
+
+
+def _neighbours(entities):
+    """Groups of entities of one kind that follow one another."""
+    groups = []
+    for entity in entities:
+        begins, kind = _tag(entity['entity'])
+        if groups and not begins and kind == _tag(groups[-1][-1]['entity'])[1]:
+            groups[-1].append(entity)
+        else:
+            groups.append([entity])
+    return groups
+
+
+def _without_overlaps(entities):
+    """Of entities that overlap the longest, then the surest."""
+    kept = []
+    for entity in sorted(entities, key=lambda each: each['start']):
+        if not kept or entity['start'] >= kept[-1]['end']:
+            kept.append(entity)
+            continue
+        old = kept[-1]
+        if (entity['end'] - entity['start'], entity['score']) > (
+            old['end'] - old['start'], old['score']
+        ):  # fmt: skip
+            kept[-1] = entity
+    return kept

@@ -1,0 +1,92 @@
+"""Vectors of texts, and how similar texts are."""
+
+import numpy as np
+
+from ..errors import InputError
+from .pipeline import Pipeline
+
+__all__ = ['FeatureExtraction', 'SentenceSimilarity']
+
+POOLINGS = ('mean', 'cls', 'max')
+
+
+class FeatureExtraction(Pipeline):
+    """Vectors of the tokens of a text: nested lists of shape (1, tokens, units).
+
+    ``return_tensors=True`` gives float32 arrays instead, and `pooling` ('mean', 'cls' or 'max') one
+    vector for each text, of shape (units,). The special tokens are counted in.
+    """
+
+    task = 'feature-extraction'
+    block_tasks = (None,)
+
+    def _options(self, return_tensors=False, pooling=None):
+        if pooling is not None and pooling not in POOLINGS:
+            raise InputError(f'pooling is {pooling!r}; it must be one of: {", ".join(POOLINGS)}')
+        return {'arrays': return_tensors, 'pooling': pooling}
+
+    def _kept(self, row, outputs):
+        return [outputs[0][: len(row.input_ids)]]
+
+    def _finish(self, item, rows, outputs, options):
+        ((states,),) = outputs
+        pooling = options['pooling']
+        result = states[None] if pooling is None else pool(states, pooling)
+        return result if options['arrays'] else result.tolist()
+
+
+def pool(states, pooling):
+    """One vector of those of a text's tokens.
+
+    Parameters
+    ----------
+    states : numpy.ndarray, shape (tokens, units)
+    pooling : {'mean', 'cls', 'max'}
+    """
+    if pooling == 'cls':
+        return states[0]
+    return states.mean(axis=0) if pooling == 'mean' else states.max(axis=0)
+
+
+class SentenceSimilarity(Pipeline):
+    """Cosine similarity of a sentence and others.
+
+    An item is a dict of ``source_sentence``, a str, and ``sentences``, a list of str; the result is
+    a list of floats, one for each sentence. A pair of texts gives one float.
+    """
+
+    task = 'sentence-similarity'
+    block_tasks = (None,)
+
+    def _options(self, pooling='mean'):
+        return FeatureExtraction._options(self, pooling=pooling)
+
+    def _is_item(self, inputs):
+        is_pair = isinstance(inputs, tuple) and len(inputs) == 2
+        return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
+
+    def _rows(self, items, options):
+        texts = [self._sentences(item) for item in items]
+        rows = iter(super()._rows([text for of_item in texts for text in of_item], options))
+        return [[next(rows)[0] for _ in of_item] for of_item in texts]
+
+    def _sentences(self, item):
+        if isinstance(item, (tuple, list)) and len(item) == 2:
+            return list(item)
+        if isinstance(item, dict) and set(item) == {'source_sentence', 'sentences'}:
+            sentences = item['sentences']
+            if isinstance(sentences, (list, tuple)) and sentences:
+                return [item['source_sentence'], *sentences]
+        raise InputError(
+            f'{self.task} takes dicts of "source_sentence" and "sentences", a list of at least '
+            f'one str, or pairs of str; not {item!r:.80}'
+        )
+
+    def _kept(self, row, outputs):
+        return [outputs[0][: len(row.input_ids)]]
+
+    def _finish(self, item, rows, outputs, options):
+        vectors = np.stack([pool(each, options['pooling']) for (each,) in outputs])
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        similarities = (vectors[1:] @ vectors[0]).tolist()
+        return similarities if isinstance(item, dict) else similarities[0]

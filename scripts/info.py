@@ -1,0 +1,82 @@
+"""Tell what a model is: its family, sizes, task, labels, and how it was trained.
+
+    python info.py best_model
+    python info.py bert-base-uncased --format json
+"""
+
+import json
+import os
+import sys
+
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+
+from model_zoo.app import cli
+from model_zoo.opening import open_model
+from model_zoo.registry import family_of_class
+
+#: what of a run's results.json is told
+HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_argument('model', help='folder, file or name of a model')
+    parser.add_argument('--format', choices=['text', 'json'], default='text')
+    return parser.parse_args(argv)
+
+
+def describe(name):
+    """What there is to tell, by names that people read."""
+    block, tokenizer, files = open_model(name)
+    config = block.config
+    parameters = block.collect_params().values()
+    count = sum(int(parameter.data().size) for parameter in parameters)
+    told = {
+        'model': name,
+        'family': family_of_class(type(block)).name,
+        'block': type(block).__name__,
+        'parameters': count,
+        'megabytes in float32': round(count * 4 / 1e6, 1),
+        'vocabulary': f'{len(tokenizer)} tokens ({type(tokenizer).__name__})',
+        'longest text': block.base.context_length,
+        'weights': files.weights,
+        'from': files.source,
+        'trained for': config.extras.get('finetuning_task'),
+        'labels': list((config.extras.get('id2label') or {}).values()) or None,
+        'configuration': {
+            key: value for key, value in config.to_dict().items() if key not in config.extras
+        },
+        'history': history(name),
+    }
+    return {key: value for key, value in told.items() if value not in (None, {})}
+
+
+def history(folder):
+    """What the results.json beside a trained model says."""
+    for place in (folder, os.path.dirname(os.path.abspath(folder))):
+        try:
+            with open(os.path.join(place, 'results.json'), encoding='utf-8') as file:
+                results = json.load(file)
+        except (OSError, ValueError):
+            continue
+        return {key: results[key] for key in HISTORY if key in results}
+    return {}
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    cli.setup_logging()
+    told = describe(args.model)
+    if args.format == 'json':
+        print(json.dumps(told, indent=2, default=str))
+        return
+    for key, value in told.items():
+        if isinstance(value, dict):
+            value = ', '.join(f'{name} {each}' for name, each in value.items())
+        elif isinstance(value, list):
+            value = ', '.join(map(str, value))
+        print(f'{key + ":":<22}{value}')
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,146 @@
+"""Commands that use a model: predict, ask, tag, fill, info, doctor."""
+
+import io
+import json
+
+import mxnet as mx
+import pytest
+from script_runs import load_script, run
+
+from bert import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertTokenizer,
+)
+
+WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'cat', 'dog', 'sleep', '##s', 'in',
+         'paris', 'good', 'bad', 'film', '.', '?', 'where', 'a']  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def model(tmp_path_factory):
+    """A function that saves a tiny block and returns its folder."""
+    root = tmp_path_factory.mktemp('models')
+    (root / 'vocab.txt').write_text('\n'.join(WORDS) + '\n')
+
+    def save(block_class, labels=None):
+        config = BertConfig(
+            len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=32, max_position_embeddings=32,
+        )  # fmt: skip
+        if labels:
+            config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
+            config.extras['finetuning_task'] = 'reviews'
+        block = block_class(config, **({'num_labels': len(labels)} if labels else {}))
+        mx.random.seed(7)
+        block.initialize(mx.init.Normal(0.4))
+        folder = str(root / block_class.__name__)
+        block.save_pretrained(folder, BertTokenizer(str(root / 'vocab.txt')))
+        return folder
+
+    return save
+
+
+@pytest.fixture(scope='module')
+def classifier(model):
+    return model(BertForSequenceClassification, ['bad', 'good'])
+
+
+def lines_of(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_predict(classifier, tmp_path, capsys, monkeypatch):
+    script = load_script('predict')
+    assert run(script, classifier, 'the cat sleeps .', 'a') == 0
+    two = lines_of(capsys)
+    assert [each['text'] for each in two] == ['the cat sleeps .', 'a']
+    assert {each['label'] for each in two} <= {'bad', 'good'}
+    assert all(0.5 <= each['score'] <= 1 for each in two)
+    monkeypatch.setattr('sys.stdin', io.TextIOWrapper(io.BytesIO(b'a\n\nthe cat sleeps .\n')))
+    output = tmp_path / 'new' / 'labels.tsv'
+    assert run(script, classifier, '--file', '-', '--format', 'tsv', '--output', str(output)) == 0
+    rows = [line.split('\t') for line in output.read_text().splitlines()]
+    assert rows[0] == ['label', 'score', 'text']
+    assert [row[2] for row in rows[1:]] == ['a', 'the cat sleeps .']
+    assert rows[2][0] == two[0]['label']
+    assert run(script, classifier, '--pairs', 'the cat\tthe dog', '--all_scores') == 0
+    assert set(lines_of(capsys)[0]['scores']) == {'bad', 'good'}
+
+
+def test_predict_as_a_table(classifier, capsys):
+    assert run(load_script('predict'), classifier, 'the cat', '--format', 'table') == 0
+    label, score, text = capsys.readouterr().out.split(maxsplit=2)
+    assert label in ('bad', 'good') and 0.5 <= float(score) <= 1 and text == 'the cat\n'
+
+
+def test_ask(model, tmp_path, capsys):
+    folder = model(BertForQuestionAnswering)
+    text = 'The cat sleeps in Paris. ' * 8
+    (tmp_path / 'text.txt').write_text(text.strip() + '\n')
+    script = load_script('ask')
+    assert run(script, folder, '--context', str(tmp_path / 'text.txt'), 'where ?', 'a ?') == 0
+    answers = lines_of(capsys)
+    assert [each['question'] for each in answers] == ['where ?', 'a ?']
+    assert all(text[each['start'] : each['end']] == each['answer'] != '' for each in answers)
+    assert run(script, folder, '--text', text, 'where ?', '--top_k', '3') == 0
+    assert len(lines_of(capsys)) == 3
+
+
+def test_tag(model, capsys):
+    folder = model(BertForTokenClassification, ['B-X', 'I-X'])
+    assert run(load_script('tag'), folder, 'the cat sleeps', 'a dog') == 0
+    entities = lines_of(capsys)
+    assert {each['entity_group'] for each in entities} == {'X'}
+    assert {each['text'] for each in entities} == {0, 1}
+
+
+def test_fill(model, capsys):
+    folder = model(BertForMaskedLM)
+    assert run(load_script('fill'), folder, 'the [MASK] sleeps', '--top_k', '2') == 0
+    words = lines_of(capsys)
+    assert len(words) == 2
+    assert words[0]['text'] == f'the {words[0]["word"]} sleeps'
+
+
+def test_info(classifier, capsys):
+    script = load_script('info')
+    assert run(script, classifier, '--format', 'json') == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told['family'] == 'bert' and told['labels'] == ['bad', 'good']
+    assert told['trained for'] == 'reviews' and told['longest text'] == 32
+    assert told['configuration']['hidden_size'] == 16
+    assert run(script, classifier) == 0
+    assert 'bad, good' in capsys.readouterr().out
+
+
+def test_doctor(capsys, monkeypatch):
+    script = load_script('doctor')
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    run(script)
+    out = capsys.readouterr().out
+    assert 'NumPy' in out and 'MXNet        1.' in out
+    monkeypatch.setattr('numpy.__version__', '1.26.4')
+    assert run(script) == 1
+    assert "pip install 'numpy<1.24'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    'name, argv, message',
+    [
+        ('predict', [], 'there is no text'),
+        ('predict', ['--pairs', 'one text'], '--pairs'),
+        ('predict', ['--file', 'missing.txt'], 'missing.txt'),
+        ('ask', ['where ?'], '--context'),
+        ('tag', ['the cat'], 'BertForTokenClassification'),
+        ('info', [], None),
+    ],
+)
+def test_bad_input_is_one_line(classifier, name, argv, message, capsys):
+    folder = classifier if message else 'no_such_model'
+    assert run(load_script(name), folder, *argv) == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith('error: ') and (message or 'no_such_model') in error

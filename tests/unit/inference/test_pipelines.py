@@ -1,0 +1,243 @@
+"""Pipelines on tiny models: forms of input, order, batches, threads, and bad input."""
+
+import threading
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import model_zoo
+from bert import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    BertTokenizer,
+)
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.inference import PIPELINES, Engine
+
+WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'cat', 'dog', 'sleep', '##s', 'in',
+         'paris', 'good', 'bad', 'film', '.', '?', 'where', 'a']  # fmt: skip
+LENGTH = 24
+TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory):
+    """A function that saves a tiny block and returns its folder."""
+    root = tmp_path_factory.mktemp('models')
+    (root / 'vocab.txt').write_text('\n'.join(WORDS) + '\n')
+    tokenizer = BertTokenizer(str(root / 'vocab.txt'))
+    folders = {}
+
+    def save(block_class, labels=None, **options):
+        key = block_class.__name__, str(labels)
+        if key not in folders:
+            config = BertConfig(
+                len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+                intermediate_size=32, max_position_embeddings=LENGTH,
+            )  # fmt: skip
+            if labels:
+                config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
+                options['num_labels'] = len(labels)
+            block = block_class(config, **options)
+            mx.random.seed(7)
+            block.initialize(mx.init.Normal(0.4))
+            folders[key] = str(root / f'model{len(folders)}')
+            block.save_pretrained(folders[key], tokenizer)
+        return folders[key]
+
+    return save
+
+
+@pytest.fixture(scope='module')
+def classifier(saved):
+    return model_zoo.pipeline(saved(BertForSequenceClassification, ['bad', 'good', 'fair']))
+
+
+def test_forms_of_input(classifier):
+    one = classifier(TEXTS[0])
+    assert isinstance(one, list) and set(one[0]) == {'label', 'score'}
+    many = classifier(TEXTS)
+    assert many[0] == pytest.approx(one[0])
+    assert {each['label'] for each in many} <= {'bad', 'good', 'fair'}
+    lazy = classifier(text for text in TEXTS)
+    assert not isinstance(lazy, list)
+    assert list(lazy) == many
+    assert classifier([]) == []
+    scores = classifier(TEXTS[0], top_k=None)
+    assert sum(each['score'] for each in scores) == pytest.approx(1)
+    assert [each['score'] for each in scores] == sorted(
+        (each['score'] for each in scores), reverse=True
+    )
+
+
+def test_a_pair_has_three_forms(classifier):
+    wanted = classifier({'text': 'the cat', 'text_pair': 'the dog'}, top_k=None)
+    assert classifier(('the cat', 'the dog'), top_k=None) == wanted
+    assert classifier([('the cat', 'the dog')], top_k=None) == [wanted]
+    assert classifier('the cat', top_k=None) != wanted
+
+
+def test_results_are_those_of_single_texts_in_order(classifier):
+    texts = [' '.join(np.random.RandomState(n).choice(WORDS[5:], n % 19 + 1)) for n in range(300)]
+    together = classifier(texts, top_k=None)
+    for text, result in list(zip(texts, together))[::37]:
+        alone = {each['label']: each['score'] for each in classifier(text, top_k=None)}
+        assert {each['label']: each['score'] for each in result} == pytest.approx(alone, abs=1e-5)
+
+
+def test_a_generator_is_read_as_needed(classifier):
+    read = []
+
+    def texts():
+        for number in range(10_000):
+            read.append(number)
+            yield 'the cat'
+
+    next(classifier(texts()))
+    assert len(read) < 1000
+
+
+class Recorder(Engine):
+    """Notes the shapes of the batches."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.shapes = inner, []
+
+    def run(self, words, token_types, valid_length):
+        self.shapes.append(words.shape)
+        return self.inner.run(words, token_types, valid_length)
+
+
+def test_batches_hold_a_number_of_tokens(classifier):
+    recorder = Recorder(classifier.engine)
+    opened = classifier.block, classifier.tokenizer, classifier.files
+    small = type(classifier)(opened, batch_tokens=64, engine=recorder)
+    assert small(TEXTS * 10) == [pytest.approx(each) for each in classifier(TEXTS * 10)]
+    assert len(recorder.shapes) > 3
+    assert all(rows * length <= 64 for rows, length in recorder.shapes)
+
+
+def test_threads_share_a_pipeline(classifier):
+    wanted = classifier(TEXTS)
+    results = [None] * 8
+
+    def work(number):
+        for _ in range(5):
+            results[number] = classifier(TEXTS[number % 2 :])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, result in enumerate(results):
+        assert result == [pytest.approx(each, abs=1e-5) for each in wanted[number % 2 :]]
+
+
+def test_question_answering(saved):
+    qa = model_zoo.pipeline(saved(BertForQuestionAnswering))
+    context = 'The cat sleeps in Paris. ' * 10
+    answer = qa('where ?', context)
+    assert context[answer['start'] : answer['end']] == answer['answer'] != ''
+    assert qa(question='where ?', context=context) == answer
+    many = qa([{'question': 'where ?', 'context': context}] * 2, top_k=3)
+    assert [len(each) for each in many] == [3, 3]
+    assert all(each['start'] <= each['end'] for each in many[0])
+    assert qa(['where ?', 'a ?'], context)[0] == pytest.approx(answer)
+
+
+def test_tokens(saved):
+    tagger = model_zoo.pipeline(saved(BertForTokenClassification, ['O', 'B-X', 'I-X']))
+    text = 'The cat sleeps in Paris. ' * 12
+    for strategy in ('simple', 'first', 'average', 'max'):
+        found = tagger(text, aggregation_strategy=strategy)
+        assert found, strategy
+        assert {each['entity_group'] for each in found} == {'X'}
+        starts = [each['start'] for each in found]
+        assert starts == sorted(starts) and starts[-1] > LENGTH * 5
+        for one, other in zip(found, found[1:]):
+            assert one['end'] <= other['start']
+    token = tagger('the cat', ignore_labels=[])[1]
+    assert (token['word'], token['start'], token['end'], token['index']) == ('cat', 4, 7, 2)
+
+
+def test_masked_words(saved):
+    unmasker = model_zoo.pipeline(saved(BertForMaskedLM))
+    found = unmasker('the [MASK] sleeps .')
+    assert len(found) == 5
+    assert found[0]['sequence'] == f'the {found[0]["token_str"]} sleeps.'
+    two = unmasker('the [MASK] [MASK]', top_k=2)
+    assert [len(each) for each in two] == [2, 2]
+    assert '[MASK]' in two[0][0]['sequence']
+    targets = unmasker('the [MASK]', targets=['cat', 'dog'])
+    assert {each['token_str'] for each in targets} == {'cat', 'dog'}
+
+
+def test_vectors(saved):
+    folder = saved(BertModel)
+    extract = model_zoo.pipeline(folder)
+    assert np.shape(extract('the cat')) == (1, 4, 16)
+    vectors = extract(TEXTS, return_tensors=True, pooling='mean')
+    similarity = model_zoo.pipeline('sentence-similarity', folder)
+    item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[2:4]}
+    unit = [each / np.linalg.norm(each) for each in vectors]
+    assert similarity(item) == pytest.approx([unit[0] @ unit[2], unit[0] @ unit[3]], abs=1e-5)
+    assert similarity((TEXTS[0], TEXTS[2])) == pytest.approx(unit[0] @ unit[2], abs=1e-5)
+
+
+def test_choices_and_next_sentence(saved):
+    choose = model_zoo.pipeline(saved(BertForMultipleChoice))
+    one = choose({'text': 'the cat', 'choices': ['sleeps', 'in paris', 'a film']})
+    assert sum(one['scores']) == pytest.approx(1)
+    assert one['score'] == max(one['scores']) == one['scores'][one['label']]
+    follows = model_zoo.pipeline(saved(BertForNextSentencePrediction))
+    assert follows(('the cat', 'sleeps'))['label'] in ('IsNext', 'NotNext')
+    with pytest.raises(InputError, match='pairs'):
+        follows('the cat')
+
+
+def test_zero_shot(saved):
+    folder = saved(BertForSequenceClassification, ['contradiction', 'neutral', 'entailment'])
+    classify = model_zoo.pipeline('zero-shot-classification', folder)
+    result = classify(TEXTS[0], candidate_labels='good, bad')
+    assert sum(result['scores']) == pytest.approx(1)
+    assert set(result['labels']) == {'good', 'bad'}
+
+
+@pytest.mark.parametrize(
+    'call, message',
+    [
+        (lambda c: c(3), 'text-classification takes'),
+        (lambda c: c([b'text']), 'decode'),
+        (lambda c: c([None]), 'str'),
+        (lambda c: c({'txt': 'a'}), 'text_pair'),
+        (lambda c: c('a', top_k=0), 'top_k'),
+        (lambda c: c('a', function_to_apply='tanh'), 'function_to_apply'),
+        (lambda c: c('a', topk=2), 'top_k'),
+    ],
+)
+def test_bad_input(classifier, call, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        call(classifier)
+
+
+def test_bad_pipelines(saved, tmp_path):
+    with pytest.raises(InputError, match='trained for it'):
+        model_zoo.pipeline('text-classification')
+    with pytest.raises(UnknownNameError, match='text-classification'):
+        model_zoo.pipeline('text-clasification', saved(BertModel))
+    with pytest.raises(CheckpointError, match='classifier'):
+        model_zoo.pipeline('text-classification', saved(BertModel))
+    with pytest.raises(InputError, match='max_length'):
+        model_zoo.pipeline(saved(BertModel), max_length=1000)
+    with pytest.raises(InputError, match='cannot do'):
+        model_zoo.pipeline('text-generation', saved(BertModel))
+    assert set(PIPELINES) >= {'text-classification', 'question-answering', 'fill-mask'}
