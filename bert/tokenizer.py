@@ -26,7 +26,7 @@ from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
 from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, segment
-from model_zoo.tokenization.text import SPACED, cover, encode_rust
+from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 from model_zoo.util.files import atomic_write
 
@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+#: positions of the released models
+_PRETRAINED_MAX_LEN = 512
 
 
 class _BertTokenizer(ChunkTokenizer):
@@ -85,7 +87,8 @@ class BertTokenizer(_BertTokenizer):
 
     Gives the tokens of pytorch-pretrained-bert's ``BertTokenizer``, plus offsets and batches
     (:meth:`encode`, :meth:`encode_batch`). Works as the tokenizer of
-    ``gluonnlp.data.BERTSentenceTransform``.
+    ``gluonnlp.data.BERTSentenceTransform``. Batches of a vocabulary without padding token are
+    padded with id 0.
 
     Parameters
     ----------
@@ -98,7 +101,8 @@ class BertTokenizer(_BertTokenizer):
         all tokens are in lower case. For a model's name it is what the vocabulary was made with;
         another value is overruled with a warning, as the original does.
     max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
+        Length from which a warning is logged; usually the number of the model's positions. For a
+        model's name it is at most 512.
     do_basic_tokenize : bool
         False for text that is already split by white space; then only WordPiece is run.
     never_split : iterable of str
@@ -126,6 +130,8 @@ class BertTokenizer(_BertTokenizer):
     >>> encoding.offsets
     [(0, 0), (0, 1), (2, 6), (6, 7), (0, 0)]
     """
+
+    _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
     def __init__(
         self,
@@ -197,8 +203,8 @@ class BertTokenizer(_BertTokenizer):
                 'uncased' if file.do_lower_case else 'cased',
                 file.do_lower_case,
             )
-        # None: a release's own length isn't asked for
-        return {'max_len': None, **kwargs, 'do_lower_case': file.do_lower_case}
+        max_len = min(kwargs.get('max_len') or UNLIMITED, _PRETRAINED_MAX_LEN)
+        return {**kwargs, 'max_len': max_len, 'do_lower_case': file.do_lower_case}
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):

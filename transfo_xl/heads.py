@@ -90,7 +90,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             )
 
     def __call__(self, words, mems=None, valid_length=None, labels=None):
-        if isinstance(mems, mx.nd.NDArray) and labels is None:
+        if isinstance(mems, mx.nd.NDArray) and mems.ndim == 2 and labels is None:
             mems, labels = None, mems
             if isinstance(valid_length, (list, tuple)):
                 mems, valid_length = valid_length, None

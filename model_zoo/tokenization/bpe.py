@@ -13,6 +13,7 @@ is so in the releases. Where it isn't, and for words with symbols that the vocab
 import collections
 import heapq
 import json
+import logging
 import os
 
 from tokenizers import Tokenizer, models
@@ -29,6 +30,7 @@ from .vocab import find_roles, make_vocab
 __all__ = ['BPETokenizer', 'merge_symbols']
 
 SPECIAL_TOKENS_NAME = 'special_tokens.txt'
+_log = logging.getLogger(__name__)
 
 
 def merge_symbols(symbols, ranks):
@@ -113,7 +115,7 @@ class BPETokenizer(ChunkTokenizer):
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self.encoder = read_bpe_vocab(vocab_file)
-        self.decoder = dict(enumerate(self.encoder))
+        self.decoder = {place: token for token, place in self.encoder.items()}
         self.bpe_ranks = read_merges(merges_file)
         self._check_fit(os.fspath(vocab_file), os.fspath(merges_file))
         self._symbols = frozenset(token for token in self.encoder if self._is_plain(token))
@@ -130,13 +132,19 @@ class BPETokenizer(ChunkTokenizer):
                 f'vocabulary {vocab_path!r} {what} tokens that end in </w>, so it is not for '
                 f'{type(self).__name__} but for a tokenizer of another family'
             )
-        for rank, pair in enumerate(self.bpe_ranks):
-            for token in (*pair, ''.join(pair)):
-                if token not in self.encoder:
-                    raise InputError(
-                        f'the vocabulary has no {token!r}, which pair {rank + 1} of the merges, '
-                        f'{" ".join(pair)!r}, needs{hint}'
-                    )
+        useless = [
+            (rank, pair, token)
+            for rank, pair in enumerate(self.bpe_ranks)
+            for token in (*pair, ''.join(pair))
+            if token not in self.encoder
+        ]
+        if useless:
+            rank, pair, token = useless[0]
+            _log.warning(
+                'the vocabulary has no %r, which pair %d of the merges, %r, needs%s%s',
+                token, rank + 1, ' '.join(pair),
+                f' ({len(useless)} such tokens)' if len(useless) > 1 else '', hint,
+            )  # fmt: skip
         merged = {''.join(pair) for pair in self.bpe_ranks}
         merged.update(token for token in self.encoder if self._is_plain(token))
         lost = [token for token in self.encoder if token not in merged]
@@ -159,6 +167,8 @@ class BPETokenizer(ChunkTokenizer):
         for pair, rank in self.bpe_ranks.items():
             last[''.join(pair)] = rank
         if any(last.get(part, -1) > rank for pair, rank in self.bpe_ranks.items() for part in pair):
+            return None
+        if not all({*pair, ''.join(pair)} <= self.encoder.keys() for pair in self.bpe_ranks):
             return None
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         # no cache in there: there is one here already
@@ -184,7 +194,7 @@ class BPETokenizer(ChunkTokenizer):
         return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
 
     def __len__(self):
-        return len(self.encoder) + len(self.special_tokens)
+        return self._first_special() + len(self.special_tokens)
 
     @property
     def vocab(self):
@@ -192,6 +202,10 @@ class BPETokenizer(ChunkTokenizer):
         if self._vocab is None:
             self._vocab = make_vocab({**self.encoder, **self.special_tokens})
         return self._vocab
+
+    def _first_special(self):
+        """The id behind the vocabulary's."""
+        return max(self.decoder) + 1
 
     def _find_roles(self):
         return find_roles({**self.encoder, **self.special_tokens})
@@ -218,7 +232,7 @@ class BPETokenizer(ChunkTokenizer):
                 raise InputError(f'special token {token!r} must be a str without line breaks')
             if token in self.encoder or token in tokens[:place]:
                 raise InputError(f'special token {token!r} is there already; give each one once')
-        start = len(self.encoder)
+        start = self._first_special()
         self.special_tokens = {token: start + place for place, token in enumerate(tokens)}
         self.special_tokens_decoder = {place: token for token, place in self.special_tokens.items()}
         self._vocab = None

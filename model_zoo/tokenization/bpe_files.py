@@ -1,12 +1,15 @@
 """The two files of a byte pair encoding: tokens with their ids, and pairs to be merged."""
 
 import json
+import logging
 import os
 
 from ..errors import InputError
 from ..util.lines import read_lines
 
 __all__ = ['read_bpe_vocab', 'read_merges']
+
+_log = logging.getLogger(__name__)
 
 
 def read_bpe_vocab(path):
@@ -19,12 +22,12 @@ def read_bpe_vocab(path):
     Returns
     -------
     dict of str to int
-        In the order of the ids, which go from 0 on.
+        In the order of the ids. They go from 0 on; a warning is logged if some are left out.
 
     Raises
     ------
     InputError
-        If the file can't be read or is something else.
+        If the file can't be read or is something else, or two tokens have the same id.
     """
     path = os.fspath(path)
     text = ''.join(line for _, line in read_lines(path))
@@ -35,12 +38,19 @@ def read_bpe_vocab(path):
     if not isinstance(ids, dict) or not ids or any(type(i) is not int for i in ids.values()):
         raise InputError(f'vocabulary {path!r} must be a JSON object of tokens and ids')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
-    for wanted, (token, found) in enumerate(ids.items()):
-        if found != wanted:
+    owners = {}
+    for token, found in ids.items():
+        if found < 0 or found in owners:
+            other = f', as {owners[found]!r} has' if found in owners else ''
             raise InputError(
-                f'vocabulary {path!r}: {len(ids)} tokens must have the ids 0 to {len(ids) - 1}, '
-                f'each once; token {token!r} has {found} where {wanted} is expected'
+                f'vocabulary {path!r}: tokens must have ids from 0 on, each one of its own; token '
+                f'{token!r} has {found}{other}'
             )
+        owners[found] = token
+    gaps = max(owners) + 1 - len(ids)
+    if gaps:
+        _log.warning('vocabulary %r: no token has %d of the ids up to %d; is it whole?',
+                     path, gaps, max(owners))  # fmt: skip
     return ids
 
 

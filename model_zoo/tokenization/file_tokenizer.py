@@ -105,18 +105,13 @@ class FileTokenizer(Tokenizer):
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
         self._found_roles = roles
-        self.vocab = make_vocab(self._ids(), roles)
+        ids = self._rust.get_vocab(with_added_tokens=True)
+        ids = dict(sorted(ids.items(), key=lambda item: item[1]))
+        self.vocab = make_vocab(ids, roles)
 
     def _usual(self, role):
         known = self._special.values()
         return next((token for token in _USUAL[role] if token in known), None)
-
-    def _ids(self):
-        """All tokens and their ids, which may leave some numbers out."""
-        ids = self._rust.get_vocab(with_added_tokens=True)
-        missing = set(range(max(ids.values(), default=-1) + 1)).difference(ids.values())
-        ids.update((f'[no token {place}]', place) for place in missing)
-        return dict(sorted(ids.items(), key=lambda item: item[1]))
 
     def _frames(self):
         return self._probe(1), self._probe(2)

@@ -78,7 +78,9 @@ eos_token_id : int or None
     # -- files ----------------------------------------------------------------------------------
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
+    def from_pretrained(
+        cls, name_or_dir, dataset_name=None, root=None, cache_dir=None, **kwargs
+    ):
         """Make the tokenizer of a saved or of a released model.
 
         Parameters
@@ -90,6 +92,8 @@ eos_token_id : int or None
             Data set of the pretrained weights, where a name is given.
         root : str, optional
             Where pretrained files are kept.
+        cache_dir : str, optional
+            The same as `root`.
         **kwargs
             Arguments of the class, which win over what the files say.
 
@@ -108,7 +112,7 @@ eos_token_id : int or None
         if os.path.exists(name) or os.path.isabs(name) or name.endswith(('.txt', '.json')):
             return cls.from_vocab_file(find_vocab_file(path=name), **kwargs)
         model, default_dataset = resolve_alias(name)
-        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
+        file = find_vocab_file(model, dataset_name or default_dataset, root=root or cache_dir)
         return cls.from_vocab_file(file, **cls._released(name, file, kwargs))
 
     @classmethod

@@ -5,6 +5,7 @@ GluonNLP's :class:`~gluonnlp.vocab.BERTVocab` puts the special tokens first by d
 """
 
 import io
+import logging
 import os
 
 from ..errors import InputError
@@ -21,6 +22,8 @@ __all__ = [
     'save_vocab',
 ]
 
+_log = logging.getLogger(__name__)
+
 #: BERT's
 SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
 #: name of the file of a vocabulary of word pieces
@@ -36,6 +39,9 @@ ROLES = {
     'bos': 'bos_token',
     'eos': 'eos_token',
 }
+
+# of BERT's special tokens those that a vocabulary may lack -> arguments of BERTVocab
+_OPTIONAL = {'[PAD]': 'padding_token', '[MASK]': 'mask_token'}
 
 # tokens of the language models that have a role
 _NAMES = {
@@ -67,7 +73,8 @@ def load_vocab(source):
     ------
     InputError
         If the file can't be read, isn't UTF-8 or is empty; if a token is blank, not a string or
-        there twice; if one of :data:`SPECIAL_TOKENS` is missing.
+        there twice; if [UNK], [SEP] or [CLS] is missing. Without [PAD] or [MASK] a warning is
+        logged, and the vocabulary has no such role.
     """
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab
@@ -93,12 +100,21 @@ def load_vocab(source):
             )
         first[token] = position
     missing = [token for token in SPECIAL_TOKENS if token not in first]
-    if missing:
+    if {*missing} - _OPTIONAL.keys():
         raise InputError(
             f'{origin} has {len(tokens)} tokens but not {", ".join(missing)}; '
             "is it the vocab.txt of a BERT model? Add the missing tokens to it, at the model's ids"
         )
-    return BERTVocab(counter=count_tokens(tokens), token_to_idx=first)
+    if missing:
+        _log.warning(
+            '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
+            origin, ' and no '.join(missing),
+        )  # fmt: skip
+    return BERTVocab(
+        counter=count_tokens(tokens),
+        token_to_idx=first,
+        **{_OPTIONAL[token]: None for token in missing},
+    )
 
 
 def save_vocab(vocab, path):
@@ -177,7 +193,8 @@ def make_vocab(token_to_idx, roles=None):
     Parameters
     ----------
     token_to_idx : dict of str to int
-        Ids from 0 on.
+        Ids from 0 on. Numbers that are left out get a token ``[no token N]``, since GluonNLP's
+        vocabularies have no gaps.
     roles : dict of str to str, optional
         The special tokens, by :data:`ROLES`; by default what :func:`find_roles` finds.
 
@@ -188,6 +205,10 @@ def make_vocab(token_to_idx, roles=None):
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens
 
+    missing = {*range(max(token_to_idx.values(), default=-1) + 1)} - {*token_to_idx.values()}
+    if missing:
+        token_to_idx = {**token_to_idx, **{f'[no token {place}]': place for place in missing}}
+        token_to_idx = dict(sorted(token_to_idx.items(), key=lambda item: item[1]))
     if roles is None:
         roles = find_roles(token_to_idx)
     # without a role's name GluonNLP takes its own default

@@ -413,3 +413,11 @@ def test_documented(name):
     missing = [word for word in names if word not in head.__doc__]
     assert not missing
 
+
+
+def test_number_of_choices():
+    block = make('BertForMultipleChoice', num_choices=3)
+    inputs = make_inputs('BertForMultipleChoice', padded=True)
+    assert run(block, inputs).shape == (4, 3)
+    with pytest.raises(InputError, match='words has 2 choices, and num_choices is 3'):
+        block(array(inputs['words'][:, :2]))

@@ -320,6 +320,22 @@ def test_bad_vocabularies(tmp_path, content, message):
     assert 'v.txt' in str(caught.value)
 
 
+def test_vocabularies_without_padding_or_mask(tmp_path, caplog):
+    """As the original takes them, with a warning."""
+    path = tmp_path / 'vocab.txt'
+    path.write_text('[UNK]\n[CLS]\n[SEP]\na\n')
+    tokenizer = BertTokenizer(path)
+    assert 'has no [PAD] and no [MASK]; is it whole?' in caplog.text
+    assert tokenizer.pad_token is None and tokenizer.mask_token_id is None
+    assert tokenizer.encode('a [MASK]') == [1, 3, 0, 2]
+    assert tokenizer.encode_batch(['a', 'a a']).input_ids.tolist() == [[1, 3, 2, 0], [1, 3, 3, 2]]
+    path.write_text('[UNK]\n[CLS]\n[SEP]\na\n[PAD]\n')
+    tokenizer = BertTokenizer.from_pretrained(tmp_path)
+    assert tokenizer.encode_batch(['a', 'a a']).input_ids.tolist() == [[1, 3, 2, 4], [1, 3, 3, 2]]
+    again = BertTokenizer.from_pretrained(tokenizer.save_vocabulary(tmp_path / 'again.txt'))
+    assert again.vocab.token_to_idx == tokenizer.vocab.token_to_idx
+
+
 def test_vocabularies_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(InputError, match='cannot read .*nowhere.txt'):
         load_vocab(tmp_path / 'nowhere.txt')

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+import bert
+import gpt2
 from model_zoo.blocks.config import Config
 from model_zoo.errors import InputError
 
@@ -100,3 +102,28 @@ def test_file_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(TypeError):
         config.to_json_file(path)
     assert path.read_text() == 'before' and os.listdir(tmp_path) == ['config.json']
+
+
+def test_first_argument_as_in_pytorch_pretrained_bert(tmp_path):
+    """A size or the path of a file, under its name there."""
+    path = tmp_path / 'config.json'
+    path.write_text('{"vocab_size": 41, "hidden_size": 24, "num_attention_heads": 3, "new": 1}')
+    for config in (
+        bert.BertConfig(str(path)),
+        bert.BertConfig(path),
+        bert.BertConfig(vocab_size_or_config_json_file=str(path)),
+    ):
+        assert (config.vocab_size, config.hidden_size, config.extras) == (41, 24, {'new': 1})
+    other = bert.BertConfig(vocab_size_or_config_json_file=50, hidden_size=36)
+    assert (other.vocab_size, other.hidden_size) == (50, 36)
+    assert gpt2.GPT2Config(vocab_size_or_config_json_file=7).vocab_size == 7
+    with pytest.raises(InputError, match='cannot read the configuration'):
+        bert.BertConfig('no such file')
+
+
+def test_unknown_field_that_may_be_misspelt(caplog):
+    config = bert.BertConfig.from_dict({'hidden_sizes': 24, 'transformers_version': '4'})
+    assert config.extras == {'hidden_sizes': 24, 'transformers_version': '4'}
+    assert caplog.messages == [
+        'hidden_sizes is not known to a BertConfig, and has no effect: is hidden_size meant?'
+    ]
