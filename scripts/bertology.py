@@ -45,6 +45,7 @@ from model_zoo.app import (
     check_files,
     check_labels,
     cli,
+    convert_originals,
     describe,
     describe_model,
     family_of,
@@ -72,6 +73,7 @@ FREE = (
     'data_dir', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters', 'vocab_file',
     'hparams',
 )  # fmt: skip
+METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
 OF_BERT = 'task_name', 'data_dir', 'max_seq_length'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
@@ -123,6 +125,10 @@ def parse_arguments(argv=None):
     parser.names = {'data': '--data'}  # of a job: what --data_dir or --eval_file holds
     add_originals(parser, 'bertology')
     args = parser.parse_args(argv)
+    convert_originals(args, 'bertology')
+    if args.data_subset == -1:  # the original's for all
+        args.data_subset = None
+    args.metric_name = METRICS.get(args.metric_name, args.metric_name)
     check_arguments(args)
     return args
 

@@ -18,7 +18,7 @@ import time
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, open_tokenizer
-from model_zoo.app import cli, from_flags
+from model_zoo.app import add_originals, cli, convert_originals, from_flags
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import is_alias, resolve_alias
 from model_zoo.tasks.pretraining import (
@@ -54,6 +54,10 @@ def parse_arguments(argv=None):
     )
     add('--sentencepiece', help='SentencePiece model, in place of --vocab')
     add('--cased', action='store_true', help='keep the case, with --sentencepiece or a vocab.txt')
+    add(
+        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
+        help='whether to lower-case the text; default: what the vocabulary is for',
+    )  # fmt: skip
     add('--sp_nbest', type=int, default=0, help='draw a segmentation from so many best ones')
     add('--sp_alpha', type=float, default=1.0, help='inverse temperature of that draw')
     add('--whole_word_mask', action='store_true', help='mask all pieces of a word, or none')
@@ -77,11 +81,15 @@ def parse_arguments(argv=None):
         default=PART_BYTES / 2**20,
         help="text that is read at a time, and makes a file; it decides on a worker's memory",
     )
-    return parser.parse_args(argv)
+    add_originals(parser, 'create_pretraining_data')
+    args = parser.parse_args(argv)
+    convert_originals(args, 'create_pretraining_data')
+    return args
 
 
 def make_tokenizer(args):
     """Of the vocabulary that the flags name."""
+    lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         if args.vocab:
             logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
@@ -91,14 +99,12 @@ def make_tokenizer(args):
             args.sentencepiece,
             num_best=args.sp_nbest,
             alpha=args.sp_alpha,
-            lower=not args.cased,
+            lower=lowers is not False,
         )
     if not args.vocab:
         raise InputError('give --vocab, a name or a file, or --sentencepiece')
     if os.path.exists(args.vocab):
-        file = find_vocab_file(None, path=args.vocab)
-        if args.cased:
-            file = file.lowered(False)
+        file = find_vocab_file(None, path=args.vocab).lowered(lowers)
     else:
         name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)
         try:
@@ -109,6 +115,8 @@ def make_tokenizer(args):
             ) from error
         if args.cased and file.do_lower_case:
             raise InputError(f'--cased: the vocabulary {args.vocab} is an uncased one')
+        if lowers not in (None, file.do_lower_case):
+            logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return open_tokenizer(file)
 
 

@@ -13,7 +13,14 @@ perplexity per word, where the loss of these is the words'.
 import os
 import sys
 
-from model_zoo.app import check_at_least_one, check_files, cli, write_results
+from model_zoo.app import (
+    add_originals,
+    check_at_least_one,
+    check_files,
+    cli,
+    convert_originals,
+    write_results,
+)
 from model_zoo.errors import InputError
 from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.util.files import make_writable_dir
@@ -44,7 +51,9 @@ def parse_arguments(argv=None):
     add('--no_log', action='store_true', help='write no log file')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--no_cuda', action='store_true', help='use the CPU, as is the default')
+    add_originals(parser, 'eval_transfo_xl')
     args = parser.parse_args(argv)
+    convert_originals(args, 'eval_transfo_xl')
     check_at_least_one(args, 'batch_size', 'tgt_len')
     check_files(args, 'text_file')
     if args.text_file and args.dataset:

@@ -35,17 +35,18 @@ from bert import BertModel
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
+    add_originals,
     check_at_least_one,
     check_files,
     check_length,
     cli,
+    convert_originals,
     describe_model,
     describe_vocab,
     job_of,
     write_results,
 )
 from model_zoo.errors import InputError
-from model_zoo.opening import open_model
 from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLines
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.lines import read_lines
@@ -74,8 +75,6 @@ def parse_arguments(argv=None):
         help='of the tokens, the special ones counted; longer texts are cut',
     )  # fmt: skip
     parser.add_argument('--batch_size', type=int, default=32)
-    parser.add_argument('--init_checkpoint', help="TensorFlow's, or any other file of parameters")
-    parser.add_argument('--bert_config_file', help='of --init_checkpoint')
     parser.add_argument(
         '--do_lower_case', type=cli.boolean, nargs='?', const=True,
         help='whether to lower-case the texts; default: what the vocabulary is for',
@@ -86,11 +85,14 @@ def parse_arguments(argv=None):
         '--resume', action='store_true', help='go on with what an interrupted run has left'
     )
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    ModelChoice.add_checkpoint_arguments(parser)
+    add_originals(parser, 'extract_features')
     argv = sys.argv[1:] if argv is None else list(argv)
     for place in reversed(range(len(argv) - 1)):
         if argv[place] == '--layers':  # argparse takes -1,-2 for a flag
             argv[place : place + 2] = [f'--layers={argv[place + 1]}']
     args = parser.parse_args(argv)
+    convert_originals(args, 'extract_features')
     check_at_least_one(args, 'batch_size')
     if args.max_seq_length < 3:
         raise InputError(f'--max_seq_length {args.max_seq_length}: give 3 or more')
@@ -101,10 +103,8 @@ def parse_arguments(argv=None):
             '--init_checkpoint, --bert_config_file and --vocab_file go together; a folder with all '
             'three can be given as --bert_model'
         )
-    if args.init_checkpoint:
-        for name in OTHER_MODEL:
-            if getattr(args, name) != parser.get_default(name):
-                raise InputError(f'--init_checkpoint and --{name} both name a model: give one')
+    if args.init_checkpoint and args.model_parameters:
+        raise InputError('--init_checkpoint and --model_parameters both name a model: give one')
     return args
 
 
@@ -125,19 +125,7 @@ def make_model(args, ctx):
         'use_pooler': False,
         'output_all_encodings': True,
     }
-    if not args.init_checkpoint:
-        return ModelChoice(args, family='bert').build(BertModel, ctx, **options)
-    model, tokenizer, _ = open_model(
-        args.init_checkpoint,
-        BertModel,
-        config=args.bert_config_file,
-        vocab_file=args.vocab_file,
-        ctx=ctx,
-        dtype=args.dtype,
-        **options,
-    )
-    model.hybridize(static_alloc=True)
-    return model, tokenizer
+    return ModelChoice(args, family='bert').build(BertModel, ctx, **options)
 
 
 def check_model(args, model):

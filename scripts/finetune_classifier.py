@@ -17,7 +17,6 @@ a line.
 """
 
 import logging
-import os
 import sys
 
 from bert import BertForSequenceClassification
@@ -37,6 +36,7 @@ from model_zoo.app import (
     check_labels,
     check_training_arguments,
     cli,
+    convert_originals,
     describe,
     job_of,
     labels_of_folder,
@@ -62,7 +62,7 @@ from model_zoo.training.workers import make_workers
 logger = logging.getLogger('finetune_classifier')
 
 # What may differ when a training is resumed: where the files are.
-PLACES = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
+PLACES = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
 
 
 def parse_arguments(argv=None):
@@ -80,7 +80,12 @@ def parse_arguments(argv=None):
     add('--regression', action='store_true', help='custom task: the labels are numbers')
     add('--max_len', type=int, default=128, help='of the tokens, the special ones counted')
     add('--round_to', type=int, help='pad batches to multiples of this length')
+    add(
+        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
+        help='whether to lower-case the texts; default: what the vocabulary is for',
+    )  # fmt: skip
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    ModelChoice.add_checkpoint_arguments(parser)
     add_training_arguments(parser)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
@@ -90,12 +95,16 @@ def parse_arguments(argv=None):
         nargs='?',
         const=True,
         default=False,
-        help='--only_inference on the test set alone, with test_results.tsv: a line a sample, a '
-        'column a class',
+        help='write test_results.tsv of the test set, too: a line a sample, a column a class; '
+        'alone: --only_inference on the test set',
     )
+    parser.add_argument(
+        '--do_eval', type=cli.boolean, nargs='?', const=True,
+        help='evaluate, as a training does in any case; alone: --only_inference',
+    )  # fmt: skip
     add_originals(parser, 'finetune_classifier')
     args = parser.parse_args(argv)
-    args.only_inference |= args.do_predict
+    convert_originals(args, 'finetune_classifier')
     check_arguments(args)
     return args
 
@@ -126,7 +135,7 @@ def make_task(args):
     task = custom_task(
         args.text_columns,
         args.label_column,
-        labels=args.labels or labels_of_folder(args.bert_model),
+        labels=args.labels or labels_of_folder(args.init_checkpoint or args.bert_model),
         regression=args.regression,
         header=True if args.header else None,
         files={segment: path for segment, path in files.items() if path},
@@ -153,7 +162,7 @@ def make_deployed(args, task, ctx):
     return model
 
 
-def train(run, task, model, tokenizer, sets, evaluator):
+def train(run, choice, task, model, tokenizer, sets, evaluator):
     args = run.args
     _, features, loader = sets.get('train')
     # bad dev and test sets are to be known of before the training
@@ -161,6 +170,7 @@ def train(run, task, model, tokenizer, sets, evaluator):
         sets.get(segment)
     values = (part for each in features for part in each.content)
     data = describe(len(features), 'training examples', values)
+    place = 'train_file' if args.train_file else 'data_dir'
 
     def loss(batch):
         return model(*batch.inputs, batch.labels)
@@ -168,12 +178,12 @@ def train(run, task, model, tokenizer, sets, evaluator):
     def save(folder):
         save_model(folder, task, model, tokenizer)
 
-    title = f'{task.name}, {os.path.basename(os.path.normpath(args.bert_model))}'
+    title = f'{task.name}, {choice.title}'
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score(task.primary_metric, evaluator.evaluate),
         Outcome(save, evaluator.predict, {'task': task.name}),
-        job_of(args, PLACES, **{'train_file' if args.train_file else 'data_dir': data}),
+        job_of(args, PLACES, do_predict=False, **{place: data}),
     )
 
 
@@ -193,13 +203,14 @@ def main(argv=None):
     run = Run(args, task.name, 'bert', workers)
     if args.deploy:
         model = make_deployed(args, task, run.ctx)
-        tokenizer = choice.tokenizer(BertForSequenceClassification)
+        tokenizer = choice.tokenizer(BertForSequenceClassification, args.do_lower_case)
     else:
         if args.only_inference:
-            check_labels(task, args.bert_model)
+            check_labels(task, choice.model)
         model, tokenizer = make_task_model(
             args, choice, BertForSequenceClassification, run.contexts,
-            trains=not args.only_inference, length_flag='max_len', num_labels=task.num_labels,
+            trains=not args.only_inference, length_flag='max_len',
+            do_lower_case=args.do_lower_case, num_labels=task.num_labels,
         )  # fmt: skip
     sets = TaskSets(
         task,
@@ -213,13 +224,12 @@ def main(argv=None):
         pad_val=tokenizer.pad_token_id,
         ctx=[run.ctx] if args.deploy else run.contexts,
     )
+    if args.do_predict and not any(map(sets.has, task.test_segments)):
+        raise InputError('--do_predict: there is no test set')
     segments = task.dev_segments
-    if args.do_predict:
-        segments = ()
-        if not any(map(sets.has, task.test_segments)):
-            raise InputError('--do_predict: there is no test set')
-    elif args.only_inference:
-        segments = filter(sets.has, segments)
+    if args.only_inference:
+        predicts_alone = args.do_predict and not args.do_eval
+        segments = () if predicts_alone else filter(sets.has, segments)
     evaluator = ClassifierEvaluator(
         task,
         sets,
@@ -230,7 +240,7 @@ def main(argv=None):
     if args.only_inference:
         run.infer(evaluator.evaluate, evaluator.predict)
     else:
-        train(run, task, model, tokenizer, sets, evaluator)
+        train(run, choice, task, model, tokenizer, sets, evaluator)
 
 
 if __name__ == '__main__':

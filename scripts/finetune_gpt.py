@@ -32,6 +32,7 @@ from model_zoo.app import (
     check_files,
     check_training_arguments,
     cli,
+    convert_originals,
     describe,
     job_of,
 )
@@ -73,6 +74,7 @@ def parse_arguments(argv=None):
     )  # fmt: skip
     add_originals(parser, 'finetune_gpt')
     args = parser.parse_args(argv)
+    convert_originals(args, 'finetune_gpt')
     check_arguments(args)
     return args
 

@@ -31,6 +31,7 @@ from model_zoo.app import (
     check_inference_arguments,
     check_training_arguments,
     cli,
+    convert_originals,
     job_of,
     load_exported,
     make_task_model,
@@ -77,16 +78,22 @@ def parse_arguments(argv=None):
     add('--cache_dir', help='of encoded data; default: cache in --output_dir')
     add('--debug', action='store_true', help='take 10000 questions to train, 100 to evaluate')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
+    ModelChoice.add_checkpoint_arguments(parser)
     parser.add_argument('--sentencepiece', help='SentencePiece model, for --vocab_file')
     parser.add_argument(
         '--uncased', action='store_true', help='check that the vocabulary is for lower case'
     )
+    parser.add_argument(
+        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
+        help='whether to lower-case the texts; default: what the vocabulary is for',
+    )  # fmt: skip
     add_training_arguments(parser)
     parser.set_defaults(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
     add_originals(parser, 'finetune_squad')
     args = parser.parse_args(argv)
+    convert_originals(args, 'finetune_squad')
     if args.epsilon is None:
         args.epsilon = EPSILONS.get(args.optimizer.lower(), 1e-6)
     check_arguments(args)
@@ -109,6 +116,7 @@ def check_arguments(args):
             'or .spiece'
         )
     weights = (args.model_parameters, args.pretrained_bert_parameters, args.from_scratch)
+    weights = (*weights, args.init_checkpoint, args.bert_config_file)
     if not (any(weights) or args.deploy or os.path.isdir(args.bert_model)):
         raise InputError(
             '--sentencepiece: pretrained weights have a vocabulary of their own; it goes with '
@@ -153,7 +161,7 @@ def read_features(args, segment, tokenizer, workers):
     return features
 
 
-def train(run, model, tokenizer, features, loader, evaluator):
+def train(run, choice, model, tokenizer, features, loader, evaluator):
     args = run.args
     squad = features.squad
     data = f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
@@ -165,7 +173,7 @@ def train(run, model, tokenizer, features, loader, evaluator):
     def save(folder):
         model.save_pretrained(folder, tokenizer)
 
-    title = f'SQuAD, {os.path.basename(os.path.normpath(args.bert_model))}'
+    title = f'SQuAD, {choice.title}'
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score('f1', evaluator.evaluate),
@@ -184,11 +192,12 @@ def main(argv=None):
     contexts = run.contexts
     if args.deploy:
         contexts = contexts[:1]
-        model, tokenizer = make_deployed(args, run.ctx), choice.tokenizer(BertForQuestionAnswering)
+        model = make_deployed(args, run.ctx)
+        tokenizer = choice.tokenizer(BertForQuestionAnswering, args.do_lower_case)
     else:
         model, tokenizer = make_task_model(
             args, choice, BertForQuestionAnswering, contexts,
-            trains=not args.only_inference,
+            trains=not args.only_inference, do_lower_case=args.do_lower_case,
         )  # fmt: skip
     if args.uncased and not tokenizer.do_lower_case:
         raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
@@ -216,7 +225,7 @@ def main(argv=None):
     loader = BucketedLoader(
         features, args.batch_size, shuffle=True, seed=args.seed, workers=workers, **options
     )
-    train(run, model, tokenizer, features, loader, evaluator)
+    train(run, choice, model, tokenizer, features, loader, evaluator)
 
 
 if __name__ == '__main__':

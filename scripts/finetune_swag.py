@@ -62,7 +62,7 @@ def parse_arguments(argv=None):
     add('--test_file', help='likewise')
     add('--max_seq_length', type=int, default=128, help='of the tokens, the special ones counted')
     add('--round_to', type=int, help='pad batches to multiples of this length')
-    add('--do_lower_case', action='store_true', help='check that the vocabulary is for lower case')
+    add('--do_lower_case', action='store_true', help='default: what the vocabulary is for')
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     add_training_arguments(parser)
     parser.set_defaults(lr=5e-5, seed=42)
@@ -138,10 +138,9 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, 'swag', 'bert', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, run.contexts, trains=args.do_train
-    )
-    if args.do_lower_case and not tokenizer.do_lower_case:
-        raise InputError("--do_lower_case: the model's vocabulary is cased; leave the flag out")
+        args, choice, BertForMultipleChoice, run.contexts,
+        trains=args.do_train, do_lower_case=args.do_lower_case or None,
+    )  # fmt: skip
     make_features = SwagFeatures(tokenizer, args.max_seq_length)
     features = {segment: make_features(examples) for segment, examples in sets.items()}
     train_features = features.pop('train', None)

@@ -70,6 +70,7 @@ FREE = (
     'data_eval',
     'eval_interval',
     'eval_use_npz',
+    'max_eval_steps',
     'num_dataset_workers',
     'profile',
     'start_step',
@@ -82,6 +83,7 @@ FREE = (
 def parse_arguments(argv=None, comm_backend=None):
     parser = cli.parser(__doc__.split('\n')[0])
     ModelChoice.add_arguments(parser, 'bert_12_768_12')
+    ModelChoice.add_checkpoint_arguments(parser)
     parser.add_argument(
         '--pretrained', action='store_true', help='begin from the pretrained weights of --model'
     )
@@ -105,6 +107,7 @@ def add_data_arguments(parser):
     add('--total_batch_size', type=int, help='of an update: --batch_size x GPUs x --accumulate')
     add('--batch_size_eval', type=int, help='of one worker; default: 8')
     add('--total_batch_size_eval', type=int, help='--batch_size_eval x workers')
+    add('--max_eval_steps', type=int, help='evaluate on so many batches at most')
     add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples')
     add('--num_buckets', type=int, default=1, help='batches are made of samples of like lengths')
     add('--circle_length', type=int, default=2, help='number of shards to mix at a time')
@@ -165,6 +168,7 @@ def check_arguments(args):
         'num_buckets',
         'circle_length',
         'dummy_data_len',
+        'max_eval_steps',
         'max_seq_length',
         'max_predictions_per_seq',
         'num_dataset_workers',
@@ -240,8 +244,8 @@ def make_model(args, contexts):
     """The model, initialized, and its tokenizer."""
     args.vocab_file = args.sentencepiece or args.vocab_file
     check_files(args, 'vocab_file')
-    given = args.pretrained_parameters or args.model_parameters or is_model_folder(args.model)
-    args.from_scratch = not (args.pretrained or given)
+    given = args.pretrained_parameters or args.model_parameters or args.init_checkpoint
+    args.from_scratch = not (args.pretrained or given or is_model_folder(args.model))
 
     lowers = False if args.cased else None
     return ModelChoice(args).build(BertForPreTraining, contexts, do_lower_case=lowers)
@@ -310,7 +314,9 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
     if evaluation is not None:
 
         def evaluate(guard):
-            return evaluate_pretraining(objective, evaluation, workers, guard)
+            return evaluate_pretraining(
+                objective, evaluation, workers, guard, args.max_eval_steps
+            )
 
     results = Results(folder)
     callbacks = [PretrainingLogger(), results]
@@ -412,7 +418,9 @@ def main(argv=None, comm_backend=None):
 
 
 def evaluate_only(folder, objective, loader, workers):
-    _, report = evaluate_pretraining(objective, loader, workers)
+    _, report = evaluate_pretraining(
+        objective, loader, workers, max_batches=folder.args.max_eval_steps
+    )
     if workers.rank == 0:
         folder.write('evaluation.json', **report)
         folder.write_eval_results(report)

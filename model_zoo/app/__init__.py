@@ -18,7 +18,7 @@ from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
-from .originals import add_originals, convert_originals
+from .originals import add_originals, convert_originals, load_script, original_main
 from .partial import PartialOutput
 from .plot import plot_curves
 from .report import library_versions, write_eval_results, write_results
@@ -60,9 +60,11 @@ __all__ = [
     'labels_of_folder',
     'library_versions',
     'load_exported',
+    'load_script',
     'make_task_model',
     'make_updater',
     'name_labels',
+    'original_main',
     'parse_hparams',
     'plot_curves',
     'segment_files',

@@ -13,12 +13,17 @@ from ..util import startup
 __all__ = [
     'boolean',
     'get_ctx',
+    'is_given',
     'message_of',
+    'note',
     'parser',
     'run',
     'setup_logging',
     'whole_number',
 ]
+
+logger = logging.getLogger(__name__)
+
 
 class _Formatter(argparse.HelpFormatter):
     """Shows the defaults that there are, of flags without a text of help as well."""
@@ -33,31 +38,66 @@ class _Formatter(argparse.HelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """Is remembered, once it has parsed, for `message_of`.
 
+    Flags may also be written as the originals' parsers take them: with dashes for underscores, with
+    one dash, and switched off by ``--noFLAG``.
+
     Attributes
     ----------
     names : dict
         Field that isn't a flag of its own -> what messages call it.
+    notes : list of str
+        What `setup_logging` is to log about the flags.
     """
 
     used, names = None, {}
 
+    def __init__(self, *args, **kwargs):
+        self.notes, self._others = [], set()
+        super().__init__(*args, **kwargs)
+
     def parse_known_args(self, args=None, namespace=None):
         _Parser.used = self
-        return super().parse_known_args(args, namespace)
+        args = sys.argv[1:] if args is None else args
+        return super().parse_known_args([self._spelled(word) for word in args], namespace)
 
     def add_alias(self, flag, ours):
         """Let `flag` be another name of a flag that is there; both without dashes."""
         action = self._option_string_actions[f'--{ours}']
         action.option_strings.append(f'--{flag}')
         self._option_string_actions[f'--{flag}'] = action
+        self.rank_last(flag)
+
+    def rank_last(self, flag):
+        """Let the beginning of a name mean `flag`, without dashes, only if it means no other."""
+        self._others.add(f'--{flag}')
+
+    def _spelled(self, word):
+        """A word of the command line, with a flag's name as it is written here."""
+        name, equals, value = word.partition('=')
+        if not re.match('--?[A-Za-z]', name) or name in self._option_string_actions:
+            return word
+        key = _key(name)
+        flags = {_key(flag): flag for flag in self._option_string_actions}
+        if key in flags:
+            return flags[key] + equals + value
+        switch = flags.get(re.sub('^no_?', '', key))
+        if switch and not equals and self._option_string_actions[switch].type is boolean:
+            return f'{switch}=false'
+        if name.startswith('--'):
+            matches = [flag for each, flag in flags.items() if each.startswith(key)]
+            matches = [flag for flag in matches if flag not in self._others] or matches
+            if len({id(self._option_string_actions[flag]) for flag in matches}) == 1:
+                return matches[0] + equals + value
+        return word
 
     def error(self, message):
         """End the command; flags that don't exist are told with the one that may be meant."""
         if message.startswith('unrecognized arguments'):
-            unknown = [word.split('=')[0] for word in message.split() if word.startswith('--')]
-            for flag in unknown:
-                for close in difflib.get_close_matches(flag, self._option_string_actions, 1):
-                    message += f'; did you mean {close}?'
+            names = [word.split('=')[0] for word in message.split()]
+            flags = {_key(flag): flag for flag in self._option_string_actions}
+            for name in filter(re.compile('--?[A-Za-z]').match, names):
+                for close in difflib.get_close_matches(_key(name), flags, 1):
+                    message += f'; did you mean {flags[close]}?'
         super().error(message)
 
     def flag_of(self, field):
@@ -66,6 +106,21 @@ class _Parser(argparse.ArgumentParser):
             return f'--{field}'
         own = (each.option_strings for each in self._actions if each.dest == field)
         return next((flags[0] for flags in own if flags), self.names.get(field))
+
+
+def _key(flag):
+    """A flag's name, however its words are joined."""
+    return flag.lstrip('-').replace('-', '_')
+
+
+def note(message):
+    """Have `setup_logging` log something about the flags that were parsed last."""
+    _Parser.used.notes.append(message)
+
+
+def is_given(args, name):
+    """Whether the value of a flag, without dashes, is another than its default."""
+    return getattr(args, name) != _Parser.used.get_default(name)
 
 
 def parser(description, **kwargs):
@@ -154,7 +209,7 @@ def run(main, argv=None):
 
 def _fail(message):
     """Print what a library has raised; the whole of it is in the log, with `verbose`."""
-    logging.getLogger(__name__).debug('the error in full', exc_info=True)
+    logger.debug('the error in full', exc_info=True)
     print(f'error: {message}', file=sys.stderr)
     return 1
 
@@ -185,7 +240,10 @@ def get_ctx(gpu=None):
 
 
 def setup_logging(log_file=None, verbose=False, level=logging.INFO):
-    """Log to standard error, and to `log_file` too where it is given (appended to)."""
+    """Log to standard error, and to `log_file` too where it is given (appended to).
+
+    What `note` was told of is logged first.
+    """
     handlers = [logging.StreamHandler()]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
@@ -199,3 +257,7 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
     logging.captureWarnings(True)
     for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for
+    if _Parser.used is not None:
+        for message in _Parser.used.notes:
+            logger.info('%s', message)
+        _Parser.used.notes.clear()

@@ -8,6 +8,7 @@ from ..errors import InputError
 from ..opening import check_vocab, open_model, open_tokenizer
 from ..pretrained import get_entry, names_files, resolve
 from ..registry import get_family
+from . import cli
 from .arguments import check_files
 from .labels import config_of_folder
 
@@ -22,7 +23,9 @@ class ModelChoice:
     With the family 'bert' they are GluonNLP's ``--bert_model``, ``--bert_dataset`` and
     ``--pretrained_bert_parameters``; without one ``--model``, ``--dataset`` and
     ``--pretrained_parameters``. The others are the same for all: ``--model_parameters``,
-    ``--from_scratch``, ``--vocab_file`` and ``--hparams``.
+    ``--from_scratch``, ``--vocab_file`` and ``--hparams``. With Google's ``--init_checkpoint`` and
+    ``--bert_config_file`` a checkpoint takes the place of the model, or a configuration that of its
+    size.
 
     Parameters
     ----------
@@ -34,9 +37,9 @@ class ModelChoice:
     Attributes
     ----------
     model : str
-        Name, or a folder.
+        Name, or a folder, or a checkpoint.
     is_folder : bool
-        Whether `model` is a folder of ``save_pretrained``.
+        Whether `model` is a folder of ``save_pretrained``, or a checkpoint: files of its own.
 
     Raises
     ------
@@ -68,6 +71,13 @@ class ModelChoice:
         add('--hparams', nargs='+', help="changes of the model's size, as num_layers=2,units=128")
 
     @staticmethod
+    def add_checkpoint_arguments(parser):
+        """Add Google's flags for a model that lies in several places."""
+        add = parser.add_argument_group("a model in Google's form").add_argument
+        add('--init_checkpoint', help="TensorFlow's, or any other file or folder of parameters")
+        add('--bert_config_file', help='its configuration; alone: of a model from scratch')
+
+    @staticmethod
     def _flags(family):
         part = f'{family}_' if family else ''
         return f'{part}model', f'{part}dataset', f'pretrained_{part}parameters'
@@ -76,22 +86,43 @@ class ModelChoice:
         flags = self._flags(family)
         self._model_flag, _, self._parameters_flag = flags
         self.model, self._dataset, self._pretrained = (getattr(args, flag) for flag in flags)
+        checkpoint = getattr(args, 'init_checkpoint', None)
+        self._config = getattr(args, 'bert_config_file', None)
+        if checkpoint:
+            for flag in (*flags, 'from_scratch', 'hparams'):
+                if cli.is_given(args, flag):
+                    raise InputError(f'--init_checkpoint and --{flag} both name a model: give one')
+            self.model = checkpoint
         self._parameters = args.model_parameters
-        self._from_scratch = args.from_scratch
+        self._from_scratch = args.from_scratch or bool(self._config and not checkpoint)
         self._dtype = args.dtype
         self._vocab_file = args.vocab_file
         self._hparams = parse_hparams(args.hparams)
-        self.is_folder = is_model_folder(self.model)
+        self.is_folder = bool(checkpoint) or is_model_folder(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
             raise InputError(
                 '--from_scratch begins from random parameters: give it or a file of them'
             )
         check_files(args, 'model_parameters', 'vocab_file')
+        if self._config:
+            check_files(args, 'bert_config_file')
+            if self._hparams:
+                raise InputError('--bert_config_file and --hparams both say the size: give one')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
                 f'--{self._model_flag} {self.model!r} is a folder with weights and a size of its '
                 f'own: leave out --{self._parameters_flag}, --from_scratch and --hparams'
             )
+
+    @property
+    def title(self):
+        """The model's name, for a reader."""
+        return os.path.basename(os.path.normpath(self._config or self.model))
+
+    @property
+    def has_released_vocab(self):
+        """Whether the vocabulary is the one that was published with a named model."""
+        return not (self.is_folder or self._vocab_file)
 
     @property
     def has_task(self):
@@ -138,7 +169,7 @@ class ModelChoice:
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
             weights = True
-        else:
+        elif not self._config:
             model, _ = resolve(self.model, self._dataset)
             family = get_family(get_entry(model).family)
             options = {**family.fields_of(model, self._hparams), **options}
@@ -153,6 +184,7 @@ class ModelChoice:
             task_block,
             dataset_name=self._dataset,
             weights=weights,
+            config=self._config,
             vocab_file=self._vocab_file,
             do_lower_case=do_lower_case,
             ctx=ctx,

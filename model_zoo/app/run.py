@@ -214,7 +214,9 @@ class Run:
         args, accumulate = self.args, self.accumulate
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
-        num_steps = args.training_steps or args.epochs * math.ceil(batches / accumulate)
+        # Epochs may be a fraction, of which TensorFlow's scripts take the whole updates.
+        whole = max(1, int(args.epochs * math.ceil(batches / accumulate)))
+        num_steps = args.training_steps or whole
         return Plan(num_steps, accumulate, args.seed, args.log_interval)
 
     def _updater(self, training, plan):

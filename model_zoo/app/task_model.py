@@ -10,8 +10,9 @@ logger = logging.getLogger(__name__)
 
 
 def make_task_model(
-    args, choice, task_block, ctx, trains, length_flag='max_seq_length', **task_options
-):
+    args, choice, task_block, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
+    **task_options,
+):  # fmt: skip
     """A task's model with its parameters, and its tokenizer.
 
     Parameters
@@ -25,6 +26,9 @@ def make_task_model(
         Whether the run trains the model: else a head that begins at random is worth a warning.
     length_flag : str
         Name, without dashes, of the flag for the most tokens of a text.
+    do_lower_case : bool, optional
+        Whether texts are lowered; by default what the vocabulary is for. A vocabulary that was
+        published with its model is lowered as that was, as in pytorch-pretrained-bert.
     **task_options
         Such as ``num_labels=2``.
 
@@ -44,6 +48,13 @@ def make_task_model(
             'neither a folder of a trained model nor --model_parameters is given: the predictions '
             'are those of a random head'
         )
-    model, tokenizer = choice.build(task_block, ctx, **task_options)
+    lowers = None if choice.has_released_vocab else do_lower_case
+    model, tokenizer = choice.build(task_block, ctx, do_lower_case=lowers, **task_options)
+    if do_lower_case not in (None, tokenizer.do_lower_case):
+        logger.warning(
+            'the vocabulary of %s decides: texts are %s',
+            choice.model,
+            'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
+        )
     check_length(args, length_flag, model)
     return model, tokenizer

@@ -1,5 +1,6 @@
 """Pre-training of BERT: its two losses as an objective, their evaluation, and their log."""
 
+import itertools
 import logging
 import time
 
@@ -108,7 +109,7 @@ def pretraining_objective(model, accuracies=True):
     )
 
 
-def evaluate_pretraining(objective, loader, workers=None, guard=None):
+def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batches=None):
     """Losses and accuracies over a data set.
 
     Parameters
@@ -122,6 +123,8 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None):
         All of them have to call this.
     guard : model_zoo.training.interrupt.InterruptGuard, optional
         Lets Ctrl-C interrupt it.
+    max_batches : int, optional
+        Of each worker, to stop after.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None):
     """
     started = time.perf_counter()
     counts, sums = np.zeros(len(TERMS)), np.zeros(objective.num_sums)
-    for batch in loader.epoch(0):
+    for batch in itertools.islice(loader.epoch(0), max_batches):
         if guard is not None:
             guard.check()
         if batch is None:

@@ -55,7 +55,7 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
         'gradient_accumulation_steps': 'accumulate',
         'fp16': originals.TABLE['finetune_swag']['fp16'],
         'no_cuda': originals.Original('of theirs'),
-        'repeat': originals.Original('of theirs', takes_value=True),
+        'repeat': originals.Original('of theirs', type=str),
     }
     monkeypatch.setitem(originals.TABLE, 'toy', table)
     own = vars(parse())

@@ -1,0 +1,113 @@
+"""The originals' scripts by their names, and their defaults where ours are others."""
+
+import dataclasses
+import importlib.util
+import pathlib
+import sys
+from typing import Tuple
+
+__all__ = ['SCRIPTS', 'Script', 'load_script', 'original_main']
+
+
+@dataclasses.dataclass(frozen=True)
+class Script:
+    """An original's script.
+
+    Parameters
+    ----------
+    ours : str
+        Name of the script that does the same.
+    defaults : tuple of str
+        Flags of it that stand for what the original does without being told.
+    """
+
+    ours: str
+    defaults: Tuple[str, ...] = ()
+
+
+_EXAMPLES = '--train_batch_size=32',
+_SAMPLES = '--max_seq_length=128', '--max_predictions_per_seq=20'
+_GOOGLE = '--do_train=false', '--as_estimator', '--lr=5e-5'
+
+#: original/name of the script, as in scripts/originals/ -> Script
+SCRIPTS = {
+    'google/create_pretraining_data': Script(
+        'create_pretraining_data', (*_SAMPLES, '--dupe_factor=10')
+    ),
+    'google/extract_features': Script('extract_features'),
+    'google/run_classifier': Script('finetune_classifier', _GOOGLE),
+    'google/run_pretraining': Script(
+        'run_pretraining',
+        (
+            *_GOOGLE, *_SAMPLES, '--do_eval=false', '--batch_size=32', '--batch_size_eval=8',
+            '--num_steps=100000', '--num_warmup_steps=10000', '--ckpt_interval=1000',
+            '--max_eval_steps=100',
+        ),
+    ),
+    'google/run_squad': Script('finetune_squad', (*_GOOGLE, '--dev_batch_size=8', '--wd=0.01')),
+    'pytorch_pretrained_bert/bertology': Script(
+        'bertology',
+        ('--model=bert-base-cased-finetuned-mrpc', '--task_name=mrpc', '--batch_size=1'),
+    ),
+    'pytorch_pretrained_bert/extract_features': Script('extract_features'),
+    'pytorch_pretrained_bert/finetune_on_pregenerated': Script('finetune_lm', _EXAMPLES),
+    'pytorch_pretrained_bert/pregenerate_training_data': Script(
+        'create_pretraining_data', (*_SAMPLES, '--dupe_factor=3')
+    ),
+    'pytorch_pretrained_bert/run_classifier': Script(
+        'finetune_classifier', (*_EXAMPLES, '--do_train=false', '--lr=5e-5', '--seed=42')
+    ),
+    'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2'),
+    'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _EXAMPLES),
+    'pytorch_pretrained_bert/run_openai_gpt': Script('finetune_gpt', ('--model_name=openai-gpt',)),
+    'pytorch_pretrained_bert/run_squad': Script(
+        'finetune_squad',
+        (*_EXAMPLES, '--do_train=false', '--dev_batch_size=8', '--seed=42', '--wd=0.01'),
+    ),
+    'pytorch_pretrained_bert/run_swag': Script('finetune_swag', _EXAMPLES),
+    'pytorch_pretrained_bert/run_transfo_xl': Script('eval_transfo_xl'),
+    'pytorch_pretrained_bert/simple_lm_finetuning': Script('finetune_lm', _EXAMPLES),
+}  # fmt: skip
+
+
+def load_script(path):
+    """A script as a module; it finds those beside it, as it does where Python runs it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    module
+    """
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def original_main(file):
+    """The ``main(argv)`` of a file in ``scripts/originals/``, which has the name of an original's.
+
+    Parameters
+    ----------
+    file : str
+        Its ``__file__``.
+
+    Returns
+    -------
+    callable
+    """
+    path = pathlib.Path(file).resolve()
+    script = SCRIPTS[f'{path.parent.name}/{path.stem}']
+
+    def main(argv=None):
+        argv = sys.argv[1:] if argv is None else argv
+        return load_script(path.parents[2] / f'{script.ours}.py').main([*script.defaults, *argv])
+
+    return main
