@@ -6,13 +6,16 @@
 
 The text has one sentence a line, and blank lines between documents. The flags and their defaults
 are those of GluonNLP 0.10's script of this name, as are the keys of the files that are written to
-``--output_dir``. It reads the text in parts of ``--part_mb``, so the memory doesn't grow with it;
-the second segment that doesn't follow the first comes from a document of the same part.
+``--output_dir``. With ``--output_file`` they are TFRecord files, as Google's script writes them. It
+reads the text in parts of ``--part_mb``, so the memory doesn't grow with it; the second segment
+that doesn't follow the first comes from a document of the same part.
 """
 
+import contextlib
 import logging
 import os
 import sys
+import tempfile
 import time
 
 from tqdm import tqdm
@@ -29,8 +32,10 @@ from model_zoo.tasks.pretraining import (
     create_shards,
     matching_files,
     read_shard,
+    write_tfrecords,
 )
 from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.util.files import make_writable_dir
 
 # of the samples; more than half of them, since a document's last sentence has no next one
 MOST_RANDOM = 0.75
@@ -44,7 +49,8 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
     add('--input_file', required=True, help='text in UTF-8; wildcards, separated by commas')
-    add('--output_dir', required=True, help='for part-000.npz, part-001.npz and so on')
+    add('--output_dir', help='for part-000.npz, part-001.npz and so on')
+    add('--output_file', help="instead: Google's TFRecord file, or several, separated by commas")
     add(
         '--vocab',
         '--dataset_name',
@@ -84,6 +90,8 @@ def parse_arguments(argv=None):
     add_originals(parser, 'create_pretraining_data')
     args = parser.parse_args(argv)
     convert_originals(args, 'create_pretraining_data')
+    if bool(args.output_dir) == bool(args.output_file):
+        raise InputError('give --output_dir, for .npz files, or --output_file, a TFRecord file')
     return args
 
 
@@ -122,7 +130,7 @@ def make_tokenizer(args):
 
 def show_sample(folder, tokenizer):
     """Log a sample of the first file."""
-    path = min(os.path.join(folder, name) for name in os.listdir(folder) if name[:5] == 'part-')
+    path = shards_in(folder)[0]
     samples = read_shard(path)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
@@ -133,6 +141,59 @@ def show_sample(folder, tokenizer):
     logger.debug('masked_lm_positions: %s', samples.masked_lm_positions[0, :masks].tolist())
     logger.debug('masked_lm_labels: %s', ' '.join(labels))
     logger.debug('is_random_next: %s', bool(samples.next_sentence_labels[0]))
+
+
+def temporary_folder(files, stack):
+    """A folder beside the first of some files, until `stack` ends; all can be written."""
+    folders = [make_writable_dir(os.path.dirname(path) or '.') for path in files]
+    return stack.enter_context(tempfile.TemporaryDirectory(dir=folders[0]))
+
+
+def shards_in(folder):
+    """The paths of the files of samples."""
+    names = sorted(os.listdir(folder), key=lambda name: (len(name), name))
+    return [os.path.join(folder, name) for name in names if name[:5] == 'part-']
+
+
+def create(args, maker, folder):
+    """Write the .npz files; returns what is in them."""
+    with tqdm(unit='file', disable=None) as bar:
+
+        def progress(done, parts, facts):
+            bar.total = parts
+            bar.set_postfix(samples=facts.samples, refresh=False)
+            bar.update(done - bar.n)
+
+        return create_shards(
+            maker,
+            folder,
+            seed=args.random_seed,
+            num_outputs=args.num_outputs,
+            num_workers=args.num_workers,
+            part_bytes=max(1, int(args.part_mb * 2**20)),
+            progress=progress,
+        )
+
+
+def report(facts, place, seconds):
+    """Log what was written."""
+    if facts.random_next > MOST_RANDOM * facts.samples:
+        logger.warning(
+            'the second sentence of %.0f%% of the samples is a random one, as documents of one '
+            'line have no next: put one sentence on a line, and blank lines between documents only',
+            100 * facts.random_next / facts.samples,
+        )
+    logger.info(
+        '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '
+        'sentence; %.1f s, %.0f samples/s',
+        facts.samples,
+        facts.tokens / facts.samples,
+        place,
+        100 * facts.masks / facts.tokens,
+        100 * facts.random_next / facts.samples,
+        seconds,
+        facts.samples / seconds,
+    )
 
 
 def main(argv=None):
@@ -146,43 +207,18 @@ def main(argv=None):
     tokenizer = make_tokenizer(args)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
     started = time.perf_counter()
-    with tqdm(unit='file', disable=None) as bar:
-
-        def progress(done, parts, facts):
-            bar.total = parts
-            bar.set_postfix(samples=facts.samples, refresh=False)
-            bar.update(done - bar.n)
-
-        facts = create_shards(
-            SampleMaker(corpus, tokenizer, options),
-            args.output_dir,
-            seed=args.random_seed,
-            num_outputs=args.num_outputs,
-            num_workers=args.num_workers,
-            part_bytes=max(1, int(args.part_mb * 2**20)),
-            progress=progress,
-        )
-    folder = os.path.expanduser(args.output_dir)
-    if args.verbose:
-        show_sample(folder, tokenizer)
-    if facts.random_next > MOST_RANDOM * facts.samples:
-        logger.warning(
-            'the second sentence of %.0f%% of the samples is a random one, as documents of one '
-            'line have no next: put one sentence on a line, and blank lines between documents only',
-            100 * facts.random_next / facts.samples,
-        )
-    seconds = time.perf_counter() - started
-    logger.info(
-        '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '
-        'sentence; %.1f s, %.0f samples/s',
-        facts.samples,
-        facts.tokens / facts.samples,
-        folder,
-        100 * facts.masks / facts.tokens,
-        100 * facts.random_next / facts.samples,
-        seconds,
-        facts.samples / seconds,
-    )
+    with contextlib.ExitStack() as stack:
+        folder = os.path.expanduser(args.output_dir or '')
+        if args.output_file:
+            files = [os.path.expanduser(path) for path in args.output_file.split(',')]
+            folder = temporary_folder(files, stack)
+        facts = create(args, SampleMaker(corpus, tokenizer, options), folder)
+        if args.verbose:
+            show_sample(folder, tokenizer)
+        if args.output_file:
+            parts = (read_shard(path) for path in shards_in(folder))
+            write_tfrecords(files, parts, args.max_seq_length, args.max_predictions_per_seq)
+    report(facts, args.output_file or folder, time.perf_counter() - started)
 
 
 if __name__ == '__main__':

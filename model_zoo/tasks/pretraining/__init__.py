@@ -8,8 +8,10 @@ from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .instances import SampleMaker, SampleOptions
 from .loaders import PretrainingLoader, SyntheticLoader, make_batch
-from .shards import Samples, read_lengths, read_shard, vocab_checksum, write_shard
+from .samples import Samples
+from .shards import read_lengths, read_shard, vocab_checksum, write_shard
 from .sources import MappedShards, ShardFiles, Source, TextFiles
+from .tfrecords import write_tfrecords
 
 __all__ = [
     'PART_BYTES',
@@ -33,4 +35,5 @@ __all__ = [
     'read_shard',
     'vocab_checksum',
     'write_shard',
+    'write_tfrecords',
 ]

@@ -22,7 +22,7 @@ import numpy as np
 from ...errors import InputError
 from .encoder import SentenceEncoder
 from .masking import draw_positions, replace_masked
-from .shards import Samples
+from .samples import Samples
 
 __all__ = ['SampleMaker', 'SampleOptions']
 

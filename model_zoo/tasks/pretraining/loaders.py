@@ -10,7 +10,7 @@ from ...batches import Batch, Loader
 from ...batches.loaders import check_positive
 from ...batches.sampling import Buckets
 from ...errors import InputError
-from .shards import Samples
+from .samples import Samples
 from .sources import ROW_BITS
 
 __all__ = ['PretrainingLoader', 'SyntheticLoader', 'make_batch']

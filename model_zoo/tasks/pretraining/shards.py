@@ -2,6 +2,7 @@
 
 Each file has the arrays of :class:`Samples` under these names. GluonNLP's own files hold arrays of
 objects, rows of several lengths; they are read as well, by a reader of pickles that runs nothing.
+Google's files are read as well, see `tfrecords`.
 In ours the rows are padded, so that NumPy (and GluonNLP's loader) needs no pickles, and a comment
 of the archive says which vocabulary they were made with.
 """
@@ -10,84 +11,18 @@ import hashlib
 import io
 import json
 import zipfile
-from typing import NamedTuple
 
 import numpy as np
 
 from ...checkpoint.pickles import read_object_array
 from ...errors import CheckpointError, InputError
 from ...util.files import atomic_write
+from .samples import MATRICES, WEIGHTS, Samples, check_samples
+from .tfrecords import is_tfrecord, read_tfrecord, read_tfrecord_lengths
 
-__all__ = ['Samples', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_shard']
+__all__ = ['read_lengths', 'read_shard', 'vocab_checksum', 'write_shard']
 
 _COMPRESSION = 1  # three times as fast as zlib's default, and files a tenth larger
-_WEIGHTS = 'masked_lm_weights'
-_MATRICES = 'input_ids', 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', _WEIGHTS
-
-
-class Samples(NamedTuple):
-    """Samples for pre-training, padded, with the names that GluonNLP's files have.
-
-    Parameters
-    ----------
-    input_ids, segment_ids : numpy.ndarray, shape (samples, length), int32
-    masked_lm_positions, masked_lm_ids : numpy.ndarray, shape (samples, masks), int32
-        0 where a sample has no more masks.
-    masked_lm_weights : numpy.ndarray, shape (samples, masks), float32
-        1 for a mask, 0 for padding.
-    next_sentence_labels : numpy.ndarray, shape (samples,), int32
-        1 where the second segment is from another document.
-    valid_lengths : numpy.ndarray, shape (samples,), int32
-    """
-
-    input_ids: np.ndarray
-    segment_ids: np.ndarray
-    masked_lm_positions: np.ndarray
-    masked_lm_ids: np.ndarray
-    masked_lm_weights: np.ndarray
-    next_sentence_labels: np.ndarray
-    valid_lengths: np.ndarray
-
-    @property
-    def count(self):
-        """Number of samples."""
-        return len(self.valid_lengths)
-
-    def take(self, rows):
-        """The samples at `rows`, as copies."""
-        return Samples(*(array[rows] for array in self))
-
-    @classmethod
-    def empty(cls, count, length, masks):
-        """Room for samples."""
-        shapes = [(count, length)] * 2 + [(count, masks)] * 3 + [count] * 2
-        kinds = [np.float32 if name == _WEIGHTS else np.int32 for name in cls._fields]
-        return cls(*map(np.empty, shapes, kinds))
-
-    @classmethod
-    def none(cls):
-        """No samples."""
-        return cls.empty(0, 0, 0)
-
-    @classmethod
-    def concatenate(cls, parts):
-        """Samples of several, padded with zeros to the widest of them."""
-        return cls(*map(_stack_rows, zip(*parts)))
-
-
-def _stack_rows(arrays):
-    if len(arrays) == 1:
-        return arrays[0]
-    if arrays[0].ndim == 1:
-        return np.concatenate(arrays)
-    result = np.zeros(
-        (sum(map(len, arrays)), max(array.shape[1] for array in arrays)), arrays[0].dtype
-    )
-    place = 0
-    for array in arrays:
-        result[place : place + len(array), : array.shape[1]] = array
-        place += len(array)
-    return result
 
 
 def vocab_checksum(vocab):
@@ -118,7 +53,7 @@ def write_shard(path, samples, vocab, **facts):
 
 
 def read_shard(path, vocab=None, max_len=None):
-    """Read a file of samples, ours or GluonNLP's, and check it.
+    """Read a file of samples, ours, GluonNLP's or Google's TFRecord file, and check it.
 
     Parameters
     ----------
@@ -139,11 +74,14 @@ def read_shard(path, vocab=None, max_len=None):
         another; if it was made with another vocabulary, or for longer sequences. The message says
         what.
     """
-    with _Archive(path) as archive:
-        archive.check_facts(vocab)
-        arrays = {name: archive.read(name) for name in Samples._fields}
-    samples = _padded(path, arrays)
-    _check(path, samples, vocab, max_len)
+    if is_tfrecord(path):
+        samples = read_tfrecord(path)
+    else:
+        with _Archive(path) as archive:
+            archive.check_facts(vocab)
+            arrays = {name: archive.read(name) for name in Samples._fields}
+        samples = _padded(path, arrays)
+    check_samples(path, samples, vocab, max_len)
     return samples
 
 
@@ -164,6 +102,8 @@ def read_lengths(path, vocab=None):
     InputError
         As of :func:`read_shard`, as far as it can be seen.
     """
+    if is_tfrecord(path):
+        return read_tfrecord_lengths(path)
     with _Archive(path) as archive:
         archive.check_facts(vocab)
         lengths = archive.read('valid_lengths')
@@ -249,9 +189,9 @@ def _padded(path, arrays):
     """Samples of a file's arrays, whose rows may have several lengths."""
     padded = {}
     for name, array in arrays.items():
-        dtype = np.float32 if name == _WEIGHTS else np.int32
+        dtype = np.float32 if name == WEIGHTS else np.int32
         try:
-            if name not in _MATRICES:
+            if name not in MATRICES:
                 padded[name] = array.reshape(-1).astype(dtype)
             elif array.dtype != object:
                 padded[name] = array.astype(dtype, copy=False)
@@ -263,47 +203,10 @@ def _padded(path, arrays):
         except (TypeError, ValueError) as error:
             raise InputError(f'{path}: the rows of {name} are no lists of numbers') from error
         if len(padded[name]) != len(arrays['valid_lengths']) or padded[name].ndim != (
-            2 if name in _MATRICES else 1
+            2 if name in MATRICES else 1
         ):
             raise InputError(
                 f'{path}: {name} has the shape {padded[name].shape}, and there are '
                 f'{len(arrays["valid_lengths"])} valid_lengths'
             )
     return Samples(**padded)
-
-
-def _check(path, samples, vocab, max_len):
-    """Raise InputError if numbers of the samples can't be."""
-
-    def refuse(problem):
-        raise InputError(f'{path}: {problem}; make it anew with create_pretraining_data.py')
-
-    if not samples.count:
-        refuse('it has no samples')
-    ids, lengths, weights = samples.input_ids, samples.valid_lengths, samples.masked_lm_weights
-    longest = lengths.max()
-    if lengths.min() < 1 or longest > ids.shape[1] or ids.shape != samples.segment_ids.shape:
-        refuse(f'valid_lengths of {lengths.min()} to {longest} in rows of {ids.shape[1]}')
-    if max_len is not None and longest > max_len:
-        refuse(f'it has sequences of {longest} tokens, and the model takes {max_len} at most')
-    shapes = {samples.masked_lm_positions.shape, samples.masked_lm_ids.shape, weights.shape}
-    if len(shapes) > 1:
-        refuse(f'positions, ids and weights of the masks have the shapes {sorted(shapes)}')
-    binary = {
-        'weight of a mask': weights,
-        'label of a next sentence': samples.next_sentence_labels,
-        'segment': samples.segment_ids,
-    }
-    for name, array in binary.items():
-        if not ((array == 0) | (array == 1)).all():
-            refuse(f'a {name} is neither 0 nor 1')
-    places = samples.masked_lm_positions
-    if places.min(initial=0) < 0 or (places * (weights > 0) >= lengths[:, None]).any():
-        refuse('a mask is at a position that its sequence does not have')
-    if vocab is None:
-        return
-    most = max(ids.max(), samples.masked_lm_ids.max(initial=0))
-    if min(ids.min(), samples.masked_lm_ids.min(initial=0)) < 0 or most >= len(vocab):
-        refuse(f'it has the token id {most}, and the vocabulary {len(vocab)} tokens')
-    if (ids[:, 0] != vocab[vocab.cls_token]).any():
-        refuse(f'a sequence does not begin with {vocab.cls_token}: it is of another vocabulary')

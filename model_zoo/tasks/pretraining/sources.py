@@ -15,7 +15,8 @@ from .create import PART_BYTES, plan_parts
 from .documents import Corpus, matching_files
 from .instances import SampleMaker
 from .processes import Processes
-from .shards import Samples, read_lengths, read_shard
+from .samples import Samples
+from .shards import read_lengths, read_shard
 
 __all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
 

@@ -1,0 +1,97 @@
+"""Samples in TensorFlow's record files; tests/peers has TensorFlow itself read and write them."""
+
+import numpy as np
+import pytest
+
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_tfrecords
+
+
+@pytest.fixture(scope='module')
+def samples():
+    """Nine of them, with ids of one to three bytes."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(5, 17, 9).astype(np.int32)
+    inside = np.arange(16) < lengths[:, None]
+    ids = rng.choice([7, 127, 128, 16383, 16384, 30521], (9, 16)) * inside
+    weights = (np.arange(4) < rng.integers(1, 5, 9)[:, None]).astype(np.float32)
+    return Samples(
+        ids.astype(np.int32),
+        ((np.arange(16) > 3) * inside).astype(np.int32),
+        (rng.integers(1, 5, (9, 4)) * weights).astype(np.int32),
+        (rng.integers(0, 30522, (9, 4)) * weights).astype(np.int32),
+        weights,
+        rng.integers(0, 2, 9).astype(np.int32),
+        lengths,
+    )
+
+
+@pytest.fixture
+def path(samples, tmp_path):
+    path = str(tmp_path / 'samples.tfrecord')
+    write_tfrecords([path], [samples.take(slice(0, 4)), samples.take(slice(4, 9))], 20, 6)
+    return path
+
+
+def test_there_and_back(path, samples):
+    found = read_shard(path, max_len=16)
+    assert found.input_ids.shape == (9, 20) and found.masked_lm_ids.shape == (9, 6)
+    for name, array in found._asdict().items():
+        wanted = getattr(samples, name)
+        assert array.dtype == wanted.dtype
+        if array.ndim == 2:
+            assert not array[:, wanted.shape[1] :].any()  # padding
+            array = array[:, : wanted.shape[1]]
+        np.testing.assert_array_equal(array, wanted, err_msg=name)
+    np.testing.assert_array_equal(read_lengths(path), samples.valid_lengths)
+
+
+def test_several_files_get_a_sample_each_in_turn(samples, tmp_path):
+    paths = [str(tmp_path / name) for name in 'ab']
+    write_tfrecords(paths, [samples], 16, 4)
+    for number, each in enumerate(paths):
+        np.testing.assert_array_equal(read_shard(each).input_ids, samples.input_ids[number::2])
+
+
+def test_damage_is_found(path):
+    with open(path, 'rb') as file:
+        content = file.read()
+    rng = np.random.default_rng(0)
+    for place in [12, len(content) - 1, *rng.integers(12, len(content), 40)]:
+        with open(path, 'wb') as file:
+            file.write(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        with pytest.raises(InputError, match='samples.tfrecord. is damaged .*checksum|not whole'):
+            read_shard(path)
+    for size in (13, 100, len(content) - 1):
+        with open(path, 'wb') as file:
+            file.write(content[:size])
+        with pytest.raises(InputError, match='its last record is not whole'):
+            read_shard(path)
+
+
+def test_longer_sequences_than_the_model_takes(path):
+    with pytest.raises(InputError, match='sequences of 1[0-6] tokens, and the model takes 8'):
+        read_shard(path, max_len=8)
+
+
+def test_other_records(tmp_path, path):
+    """Whole, and with right checksums, but of something else."""
+    from model_zoo.checkpoint.crc32c import crc32c
+
+    def record(content):
+        head = len(content).to_bytes(8, 'little')
+        sums = (crc32c(part, masked=True).to_bytes(4, 'little') for part in (head, content))
+        return head + next(sums) + content + next(sums)
+
+    def file(content):
+        other = tmp_path / 'other.tfrecord'
+        other.write_bytes(record(content))
+        return str(other)
+
+    label = b'\n\x01y\x12\x05\x1a\x03\n\x01\x07'  # y: [7]
+    features = b'\n' + bytes([len(label)]) + label
+    with pytest.raises(InputError, match="a record lacks 'input_ids'"):
+        read_shard(file(b'\n' + bytes([len(features)]) + features))
+    for content in (b'', b'text', b'\x08\x01', b'\n\x7f'):
+        with pytest.raises(InputError, match='is damaged'):
+            read_shard(file(content))
