@@ -11,6 +11,16 @@ from .heads import (
     BertForTokenClassification,
 )
 from .model import BertModel
+from .roberta import (
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaForMultipleChoice,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
+)
+from .roberta_tokenizer import RobertaTokenizer
 from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 
 __all__ = [
@@ -26,5 +36,13 @@ __all__ = [
     'BertModel',
     'BertSPTokenizer',
     'BertTokenizer',
+    'RobertaConfig',
+    'RobertaForMaskedLM',
+    'RobertaForMultipleChoice',
+    'RobertaForQuestionAnswering',
+    'RobertaForSequenceClassification',
+    'RobertaForTokenClassification',
+    'RobertaModel',
+    'RobertaTokenizer',
     'WordpieceTokenizer',
 ]

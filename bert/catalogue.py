@@ -4,38 +4,65 @@ The models and data sets of GluonNLP 0.10 bear the names of its tables, with the
 its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
-(all_minilm_l6_v2).
+(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilroberta).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
 
-__all__ = ['ARCHITECTURES', 'PRETRAINED']
+__all__ = [
+    'ARCHITECTURES',
+    'HPARAMS',
+    'PRETRAINED',
+    'ROBERTA_ARCHITECTURES',
+]
 
 
-def _entry(model, dataset, short_name=None, hub=None, **kwargs):
-    """An entry of BERT; `short_name` is its name in pytorch-pretrained-bert and transformers."""
+def _entry(
+    model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs
+):
+    """An entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
     kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
-    names = (short_name, f'google-bert/{short_name}') if short_name else ()
+    names = (short_name, f'{owner}/{short_name}') if short_name else ()
     return PretrainedEntry(
-        model, dataset, family='bert', names=names, hub=hub or short_name, **kwargs
+        model, dataset, family=family, names=names, hub=hub or short_name, **kwargs
     )
+
+
+def _sizes(*rows):
+    """Name of a model -> its fields of BertConfig, of rows of name, layers, units and heads."""
+    return {
+        name: {
+            'num_hidden_layers': layers,
+            'hidden_size': units,
+            'num_attention_heads': heads,
+            'intermediate_size': 4 * units,
+        }
+        for name, layers, units, heads in rows
+    }
 
 
 BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
 
 #: name of a model -> its fields of BertConfig; the names say layers, units and heads
-ARCHITECTURES = {
-    name: {
-        'num_hidden_layers': layers,
-        'hidden_size': units,
-        'num_attention_heads': heads,
-        'intermediate_size': 4 * units,
-    }
-    for name, layers, units, heads in [
-        (BASE, 12, 768, 12),
-        (LARGE, 24, 1024, 16),
-        (SMALL, 6, 384, 12),
-    ]
+ARCHITECTURES = _sizes((BASE, 12, 768, 12), (LARGE, 24, 1024, 16), (SMALL, 6, 384, 12))
+#: those of RoBERTa
+ROBERTA_ARCHITECTURES = _sizes(
+    ('roberta_6_768_12', 6, 768, 12),
+    ('roberta_12_768_12', 12, 768, 12),
+    ('roberta_24_1024_16', 24, 1024, 16),
+)
+
+#: GluonNLP's names of hyper-parameters -> fields of BertConfig
+HPARAMS = {
+    'num_layers': ('num_hidden_layers',),
+    'units': ('hidden_size',),
+    'embed_size': ('hidden_size',),
+    'hidden_size': ('intermediate_size',),
+    'num_heads': ('num_attention_heads',),
+    'max_length': ('max_position_embeddings',),
+    'activation': ('hidden_act',),
+    'layer_norm_eps': ('layer_norm_eps',),
+    'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
 }
 
 #: the entries of the catalogue, which ``zoo.py`` registers
@@ -88,5 +115,28 @@ PRETRAINED = (
             weights='model.safetensors',
             sha256='53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db',
         ),
+    ),
+    *(
+        _entry(
+            model,
+            'openwebtext_ccnews_stories_books_cased',
+            name,
+            family='roberta',
+            owner='FacebookAI',
+            default=True,
+            dataset_aliases=('openwebtext_ccnews_stories_books',),
+        )
+        for model, name in [
+            ('roberta_12_768_12', 'roberta-base'),
+            ('roberta_24_1024_16', 'roberta-large'),
+        ]
+    ),
+    _entry(
+        'roberta_6_768_12',
+        'distilroberta_openwebtext_cased',
+        'distilroberta-base',
+        family='roberta',
+        owner='distilbert',
+        default=True,
     ),
 )

@@ -54,6 +54,8 @@ class BertConfig(AttentionConfig):
     """
 
     model_type = 'bert'
+    #: row of the original's position table where the positions begin
+    first_position = 0
     fixed = {
         'position_embedding_type': 'absolute',
         'is_decoder': False,
@@ -115,6 +117,20 @@ class BertConfig(AttentionConfig):
     def num_heads(self):
         """Attention heads of a layer, before pruning."""
         return self.num_attention_heads
+
+    @classmethod
+    def field_value(cls, field, value):
+        return value + cls.first_position if field == 'max_position_embeddings' else value
+
+    @property
+    def position_rows(self):
+        """Rows of the position table: the most positions that the model takes."""
+        return self.max_position_embeddings - self.first_position
+
+    @property
+    def decoder_act(self):
+        """Activation of the masked language model's head."""
+        return self.hidden_act
 
     @property
     def embedding_units(self):

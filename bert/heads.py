@@ -62,12 +62,18 @@ class BertTask(TaskMixin, BertBlock):
     backbone = 'bert'
     model_class = BertModel
     parts = {'use_pooler': False}
+    #: of the configuration: the usual rate before the head's dense layer
+    dropout_field = 'hidden_dropout_prob'
 
     def __init__(self, bert, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._check_parts()
         # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
         self.config.pruned_heads = self.base.config.pruned_heads
+
+    def encode(self, words, token_types, *others):
+        types = [token_types] if self.takes_token_types else []
+        return super().encode(words, *types, *others)
 
     def _check_parts(self):
         has = {
@@ -100,10 +106,15 @@ class BertTask(TaskMixin, BertBlock):
 
     def _make_classifier(self, units, dropout):
         """The head's dense layer as `classifier`, and the `dropout` before it."""
-        self.dropout_rate = self.config.hidden_dropout_prob if dropout is None else dropout
+        usual = getattr(self.config, self.dropout_field)
+        self.dropout_rate = usual if dropout is None else dropout
         with self.name_scope():
             self.dropout = nn.Dropout(self.dropout_rate)
             self.classifier = self._dense(units)
+
+    def _pool(self, F, encoded):
+        """What the classifier of a sequence gets (B, C)."""
+        return self.dropout(encoded.pooled)
 
 
 class BertForPreTraining(BertTask):
@@ -310,7 +321,7 @@ class BertForSequenceClassification(BertTask):
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
         encoded = self.encode(words, token_types, valid_length, None, head_mask)
-        result = self.classifier(self.dropout(encoded.pooled))  # (B, labels)
+        result = self.classifier(self._pool(F, encoded))  # (B, labels)
         if labels is not None:
             loss = mean_squared_error if self.num_labels == 1 else cross_entropy
             result = loss(F, result, labels)
@@ -372,7 +383,7 @@ class BertForMultipleChoice(BertTask):
         elif valid_length is not None:
             valid_length = F.reshape(valid_length, shape=(-1,))
         encoded = self.encode(flat, token_types, valid_length, None, head_mask)
-        scores = self.classifier(self.dropout(encoded.pooled))  # (B * choices, 1)
+        scores = self.classifier(self._pool(F, encoded))  # (B * choices, 1)
         scores = F.reshape(scores, shape=(-1,))
         result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         if labels is not None:

@@ -1,11 +1,13 @@
 """BERT's parameter names in other programs, as reversible tables."""
 
+from dataclasses import replace
+
 from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule, Transposed
 
-__all__ = ['bert_mappings']
+__all__ = ['bert_mappings', 'gluonnlp_mapping', 'huggingface_mapping', 'pairs']
 
 
-def _pairs(ours, theirs, ours_names=('weight', 'bias'), theirs_names=('weight', 'bias'), **kwargs):
+def pairs(ours, theirs, ours_names=('weight', 'bias'), theirs_names=('weight', 'bias'), **kwargs):
     """Rules for the parameters of one layer: weight and bias, or gamma and beta."""
     return [
         Rule(f'{ours}.{our_name}', f'{theirs}.{their_name}', **kwargs)
@@ -29,7 +31,7 @@ def _gluonnlp_rules(has_dropout):
         ),
         Rule('token_type_embed.weight', 'token_type_embed.0.weight'),
         Rule('encoder.position_weight', 'encoder.position_weight'),
-        *_pairs('encoder.norm', 'encoder.layer_norm', _NORM, _NORM),
+        *pairs('encoder.norm', 'encoder.layer_norm', _NORM, _NORM),
         *[
             Rule(
                 f'{layer}.attention.qkv.{kind}',
@@ -41,23 +43,23 @@ def _gluonnlp_rules(has_dropout):
             )
             for kind in ('weight', 'bias')
         ],
-        *_pairs(f'{layer}.attention.proj', f'{cell}.proj'),
-        *_pairs(f'{layer}.attention_norm', f'{cell}.layer_norm', _NORM, _NORM),
-        *_pairs(f'{layer}.ffn.ffn_1', f'{cell}.ffn.ffn_1', convert=Padded(0)),
+        *pairs(f'{layer}.attention.proj', f'{cell}.proj'),
+        *pairs(f'{layer}.attention_norm', f'{cell}.layer_norm', _NORM, _NORM),
+        *pairs(f'{layer}.ffn.ffn_1', f'{cell}.ffn.ffn_1', convert=Padded(0)),
         Rule(f'{layer}.ffn.ffn_2.weight', f'{cell}.ffn.ffn_2.weight', Padded(1)),
         Rule(f'{layer}.ffn.ffn_2.bias', f'{cell}.ffn.ffn_2.bias'),
-        *_pairs(f'{layer}.ffn_norm', f'{cell}.ffn.layer_norm', _NORM, _NORM),
-        *_pairs('pooler', 'pooler'),
-        *_pairs('classifier', 'classifier'),
-        *_pairs('decoder.dense', 'decoder.0'),
-        *_pairs('decoder.norm', 'decoder.2', _NORM, _NORM),
+        *pairs(f'{layer}.ffn_norm', f'{cell}.ffn.layer_norm', _NORM, _NORM),
+        *pairs('pooler', 'pooler'),
+        *pairs('classifier', 'classifier'),
+        *pairs('decoder.dense', 'decoder.0'),
+        *pairs('decoder.norm', 'decoder.2', _NORM, _NORM),
         Rule('decoder.bias', 'decoder.3.bias'),
-        *_pairs('^span_classifier', '^span_classifier'),
+        *pairs('^span_classifier', '^span_classifier'),
     ]
     # the task's dense layer comes after the dropout, if there is one; on loading either will do
     first, second = (1, 0) if has_dropout else (0, 1)
-    rules += _pairs('^classifier', f'^classifier.{first}')
-    rules += _pairs('^classifier', f'^classifier.{second}')
+    rules += pairs('^classifier', f'^classifier.{first}')
+    rules += pairs('^classifier', f'^classifier.{second}')
     return rules
 
 
@@ -75,7 +77,7 @@ def _huggingface_rules():
         ),
         Rule('token_type_embed.weight', 'embeddings.token_type_embeddings.weight'),
         Rule('encoder.position_weight', 'embeddings.position_embeddings.weight'),
-        *_pairs('encoder.norm', 'embeddings.LayerNorm', _NORM, weights),
+        *pairs('encoder.norm', 'embeddings.LayerNorm', _NORM, weights),
         *[
             Rule(
                 f'{layer}.attention.qkv.{kind}',
@@ -86,21 +88,21 @@ def _huggingface_rules():
             )
             for kind in weights
         ],
-        *_pairs(f'{layer}.attention.proj', f'{theirs}.attention.output.dense'),
-        *_pairs(
+        *pairs(f'{layer}.attention.proj', f'{theirs}.attention.output.dense'),
+        *pairs(
             f'{layer}.attention_norm', f'{theirs}.attention.output.LayerNorm', _NORM, weights
         ),
-        *_pairs(f'{layer}.ffn.ffn_1', f'{theirs}.intermediate.dense', convert=Padded(0)),
+        *pairs(f'{layer}.ffn.ffn_1', f'{theirs}.intermediate.dense', convert=Padded(0)),
         Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.output.dense.weight', Padded(1)),
         Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.output.dense.bias'),
-        *_pairs(f'{layer}.ffn_norm', f'{theirs}.output.LayerNorm', _NORM, weights),
-        *_pairs('pooler', 'pooler.dense'),
-        *_pairs('classifier', 'cls.seq_relationship'),
-        *_pairs('decoder.dense', 'cls.predictions.transform.dense'),
-        *_pairs('decoder.norm', 'cls.predictions.transform.LayerNorm', _NORM, weights),
+        *pairs(f'{layer}.ffn_norm', f'{theirs}.output.LayerNorm', _NORM, weights),
+        *pairs('pooler', 'pooler.dense'),
+        *pairs('classifier', 'cls.seq_relationship'),
+        *pairs('decoder.dense', 'cls.predictions.transform.dense'),
+        *pairs('decoder.norm', 'cls.predictions.transform.LayerNorm', _NORM, weights),
         Rule('decoder.bias', 'cls.predictions.bias', tied=('cls.predictions.decoder.bias',)),
-        *_pairs('^classifier', 'classifier'),
-        *_pairs('^span_classifier', 'qa_outputs'),
+        *pairs('^classifier', 'classifier'),
+        *pairs('^span_classifier', 'qa_outputs'),
     ]
 
 
@@ -155,17 +157,62 @@ _TENSORFLOW = Mapping(
     mark_heads=False,
     ignore=(r'.*/adam_[mv]$', r'(global_step|beta\d_power)$'),  # the training's
 )
-_HUGGINGFACE = Mapping(
-    _huggingface_rules(),
-    'bert.',
-    mark_heads=False,
-    outside=('cls.', 'classifier.', 'qa_outputs.'),
-    ignore=(r'embeddings\.position_ids$',),
-    rename=((r'LayerNorm\.gamma$', 'LayerNorm.weight'), (r'LayerNorm\.beta$', 'LayerNorm.bias')),
-)
-_GLUONNLP = {
-    has_dropout: Mapping(_gluonnlp_rules(has_dropout), 'bert.') for has_dropout in (False, True)
-}
+
+
+def gluonnlp_mapping(backbone, has_dropout, *own_rules):
+    """A `Mapping` of GluonNLP's files of a model like BERT.
+
+    Parameters
+    ----------
+    backbone : str
+        Attribute of the backbone in a task's block.
+    has_dropout : bool
+        Whether there is a dropout before the task's dense layer.
+    *own_rules : Rule
+        Come before BERT's.
+    """
+    return Mapping([*own_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
+
+
+def huggingface_mapping(backbone, names, outside, before=(), after=()):
+    """A `Mapping` of transformers' files of a model like BERT.
+
+    Parameters
+    ----------
+    backbone : str
+        Attribute of the backbone in a task's block.
+    names : dict of str to str
+        Parts of BERT's names -> theirs, replaced one after the other.
+    outside : tuple of str
+        Beginnings of the names that don't belong to the backbone.
+    before, after : sequence of Rule
+        Around BERT's. Of several for one of our parameters the first is written, all are read.
+    """
+
+    def renamed(name):
+        for old, new in names.items():
+            name = name.replace(old, new)
+        return name
+
+    rules = [
+        replace(each, theirs=tuple(map(renamed, each.theirs)), tied=tuple(map(renamed, each.tied)))
+        for each in _huggingface_rules()
+    ]
+    return Mapping(
+        [*before, *rules, *after],
+        f'{backbone}.',
+        mark_heads=False,
+        outside=('classifier.', 'qa_outputs.', *outside),
+        ignore=(r'embeddings\.position_ids$',),
+        rename=(
+            (r'LayerNorm\.gamma$', 'LayerNorm.weight'),
+            (r'LayerNorm\.beta$', 'LayerNorm.bias'),
+        ),
+    )
+
+
+_HUGGINGFACE = huggingface_mapping('bert', {}, ('cls.',))
+_GLUONNLP = {has_dropout: gluonnlp_mapping('bert', has_dropout) for has_dropout in (False, True)}
 
 
 def bert_mappings(dropout=0):

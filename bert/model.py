@@ -29,6 +29,8 @@ class BertEncoder(HybridBlock):
         Sum of word and token type embeddings.
     valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
+    places : (batch, length) or None
+        Rows of the position table; by default 0, 1, 2, ...
 
     Outputs
     -------
@@ -43,7 +45,7 @@ class BertEncoder(HybridBlock):
         units, eps = config.embedding_units, config.layer_norm_eps
         with self.name_scope():
             self.position_weight = self.params.get(
-                'position_weight', shape=(config.max_position_embeddings, units), init=initializer
+                'position_weight', shape=(config.position_rows, units), init=initializer
             )
             self.norm = LayerNorm(epsilon=eps, in_channels=units)
             self.dropout = nn.Dropout(config.hidden_dropout_prob)
@@ -56,20 +58,28 @@ class BertEncoder(HybridBlock):
                 initializer,
             )
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, position_weight=None):
+    def hybrid_forward(
+        self, F, x, valid_length=None, head_mask=None, places=None, position_weight=None
+    ):
+        places = () if places is None else (places,)
         if uses_standard_operators():
-            return self.layers(self._embed(F, x, position_weight), valid_length, head_mask)
-        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight)  # (L, B, C)
+            x = self._embed(F, x, position_weight, *places)  # (B, L, C)
+            return self.layers(x, valid_length, head_mask)
+        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight, *places)  # (L, B, C)
         states, attentions = self.layers(x, valid_length, head_mask)
         return [batch_major(F, x, valid_length) for x in states], attentions
 
-    def _embed(self, F, x, position_weight):
+    def _embed(self, F, x, position_weight, places=None):
         """What the first layer gets (L, B, units), of the embeddings (L, B, embedding_units)."""
-        if uses_standard_operators():  # of (B, L, C)
+        standard = uses_standard_operators()
+        if standard or places is not None:
+            if places is None:
+                places = F.expand_dims(F.contrib.arange_like(x, axis=1), 0)  # (1, L)
             table = dict(zip(('input_dim', 'output_dim'), self.position_weight.shape))
-            places = F.expand_dims(F.contrib.arange_like(x, axis=1), 0)  # (1, L)
-            x = F.broadcast_add(x, F.Embedding(places, position_weight, **table))
-            return self.dropout(self.norm(x))
+            positions = F.Embedding(places, position_weight, **table)  # (B, L, C)
+            if not standard:
+                positions = F.transpose(positions, axes=(1, 0, 2))
+            return self.dropout(self.norm(F.broadcast_add(x, positions)))
         positions = F.slice_like(position_weight, x, axes=(0,))  # (L, C)
         x = F.broadcast_add(x, F.expand_dims(positions, 1))
         return self.dropout(self.norm(x))
@@ -100,7 +110,7 @@ class BertDecoder(MixedPrecision, HybridBlock):
                 flatten=False,
                 weight_initializer=mx.init.Normal(config.initializer_range),
             )
-            self.activation = Activation(config.hidden_act)
+            self.activation = Activation(config.decoder_act)
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
 
@@ -116,6 +126,8 @@ class BertBlock(AttentionBlock):
 
     config_class = BertConfig
     architectures = ARCHITECTURES
+    #: False where they are accepted, so that all heads are called alike, and left out
+    takes_token_types = True
     optional_parts = ('pooler', 'decoder', 'classifier')
     #: the padding of `FeedForward` doesn't belong into files
     stored_as = (
@@ -126,6 +138,8 @@ class BertBlock(AttentionBlock):
     def __call__(self, words, token_types, valid_length, *others):
         if self._is_mask(words, valid_length):
             valid_length = Mask([valid_length])
+        if not self.takes_token_types:
+            token_types = None
         return super().__call__(words, token_types, valid_length, *others)
 
     @staticmethod
@@ -144,7 +158,7 @@ class BertBlock(AttentionBlock):
     @property
     def context_length(self):
         """The most positions that the model takes."""
-        return self.config.max_position_embeddings
+        return self.config.position_rows
 
     def example_makers(self, batch_size, length, random):
         types, rows = self.config.type_vocab_size, self._example_rows(batch_size)
@@ -173,7 +187,7 @@ class BertBlock(AttentionBlock):
         if is_mask:
             check_shape('valid_length', valid_length, words.shape)
             check_range('the attention mask', valid_length, 0, 2)
-        if token_types is not None:
+        if token_types is not None and self.takes_token_types:
             check_shape('token_types', token_types, words.shape)
             check_ids('token_types', token_types, self.config.type_vocab_size)
         if masked_positions is not None:
@@ -249,6 +263,12 @@ class BertModel(BertBlock):
     graph_options = ('output_all_encodings',)
     encoder_class = BertEncoder
     decoder_class = BertDecoder
+    #: has a decoder, has a classifier -> the class of transformers with the same parts
+    huggingface_names = {
+        (True, True): 'BertForPreTraining',
+        (True, False): 'BertForMaskedLM',
+        (False, True): 'BertForNextSentencePrediction',
+    }
 
     def __init__(
         self,
@@ -262,6 +282,10 @@ class BertModel(BertBlock):
         prefix=None,
         params=None,
     ):
+        parts = {'pooler': use_pooler, 'decoder': use_decoder, 'classifier': use_classifier}
+        for part in parts.keys() - self.optional_parts:
+            if parts[part]:
+                raise InputError(f'use_{part}=True: a {type(self).__name__} has no {part}')
         if use_classifier and not use_pooler:
             raise InputError('use_classifier=True needs use_pooler=True')
         super().__init__(config, prefix=prefix, params=params)
@@ -309,6 +333,10 @@ class BertModel(BertBlock):
             token_types = F.zeros_like(words)
         return self.word_embed(words) + self.token_type_embed(token_types)
 
+    def _places(self, F, words, valid_length):
+        """Rows of the position table (B, L), or None for 0, 1, 2, ..."""
+        return
+
     @property
     def output_names(self):
         """What the model returns, in this order."""
@@ -352,7 +380,8 @@ class BertModel(BertBlock):
         if not uses_standard_operators():
             valid_length = as_float(F, valid_length)  # it may be integers, as the ids
         embedding = self._embed(F, words, token_types)  # (B, L, C)
-        states, attentions = self.encoder(embedding, valid_length, head_mask)
+        places = self._places(F, words, valid_length)
+        states, attentions = self.encoder(embedding, valid_length, head_mask, places)
         sequence = states[-1]
         pooled = next_sentence = masked_lm = None
         if self.has_pooler:
@@ -384,12 +413,8 @@ class BertModel(BertBlock):
     @property
     def huggingface_name(self):
         """The class of transformers with the same parts."""
-        names = {
-            (True, True): 'BertForPreTraining',
-            (True, False): 'BertForMaskedLM',
-            (False, True): 'BertForNextSentencePrediction',
-        }
-        return names.get((self.has_decoder, self.has_classifier), 'BertModel')
+        parts = self.has_decoder, self.has_classifier
+        return self.huggingface_names.get(parts, type(self).__name__)
 
     def attentions(self):
         """The layers' `SelfAttention`."""

@@ -66,6 +66,9 @@ class _BertTokenizer(ChunkTokenizer):
         roles['sep'] = roles['sep'] or roles['eos']
         return roles
 
+    def normalized(self, word):
+        return ' '.join(self.basic_tokenizer.tokenize(word))
+
     def ids_of_chunks(self, chunks):
         """Ids of texts without white space in them; the quickest way to them, for large corpora.
 
@@ -235,6 +238,10 @@ class BertTokenizer(_BertTokenizer):
 
     def decode(self, ids, skip_special_tokens=False):
         return decoders.WordPiece().decode(self.convert_ids_to_tokens(ids, skip_special_tokens))
+
+    def spell(self, ids):
+        pieces = ' '.join(self.convert_ids_to_tokens(ids))
+        return ' '.join(pieces.replace(' ##', '').replace('##', '').split())
 
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original

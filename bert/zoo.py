@@ -4,7 +4,8 @@ from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family, register_model
 
-from .catalogue import PRETRAINED
+from . import roberta  # noqa: F401  registers its models
+from .catalogue import HPARAMS, PRETRAINED
 from .heads import (
     BertForMaskedLM,
     BertForMultipleChoice,
@@ -37,18 +38,7 @@ BERT = register_family(
         },
         open_tokenizer,
         vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece'),
-        hparams={
-            'num_layers': ('num_hidden_layers',),
-            'units': ('hidden_size',),
-            'embed_size': ('hidden_size',),
-            'hidden_size': ('intermediate_size',),
-            'num_heads': ('num_attention_heads',),
-            'max_length': ('max_position_embeddings',),
-            'token_type_vocab_size': ('type_vocab_size',),
-            'activation': ('hidden_act',),
-            'layer_norm_eps': ('layer_norm_eps',),
-            'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
-        },
+        hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),
     )
 )

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from bert.model import BertModel
 from bert.tokenizer import BertSPTokenizer
 from model_zoo.batches import Sample, make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
-from model_zoo.opening import open_model
+from model_zoo.opening import find_block_class, open_model
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -82,7 +81,7 @@ class BertEmbedding:
         or 'float16', for GPUs. The vectors are float32 in any case. Those of bfloat16 have a
         cosine of at least 0.999 with those of float32, those of float16 of 0.99999.
     model : str
-        A model of the zoo ('bert_12_768_12', 'bert_6_384_12', ...), another name of one
+        A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), or a directory that ``save_pretrained`` wrote.
     dataset_name : str, optional
         What the weights were trained on; by default the model's usual one, which is
@@ -107,8 +106,9 @@ class BertEmbedding:
     Attributes
     ----------
     bert : bert.BertModel
-    tokenizer : bert.tokenizer.BertTokenizer or bert.tokenizer.BertSPTokenizer
-    vocab : gluonnlp.vocab.BERTVocab
+        Or a variant, such as `bert.RobertaModel`.
+    tokenizer : model_zoo.tokenization.Tokenizer
+    vocab : gluonnlp.vocab.Vocab
 
     Raises
     ------
@@ -150,7 +150,7 @@ class BertEmbedding:
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
         )
         self.vocab = self.tokenizer.vocab
-        longest = self.bert.config.max_position_embeddings
+        longest = self.bert.context_length
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
             raise InputError(
                 f'max_seq_length is {max_seq_length}; it must be from 3 ([CLS], a piece and [SEP]) '
@@ -341,7 +341,7 @@ class BertEmbedding:
 
         The vectors are those of all ids, [CLS] and [SEP] included.
         """
-        room = self.bert.config.max_position_embeddings - 2
+        room = self.bert.context_length - 2
         jobs, parts = [], {}
         for number, encoding in enumerate(encodings):
             ids = encoding.input_ids
@@ -372,7 +372,9 @@ class BertEmbedding:
         # the padding is masked: where a vocabulary has no token for it any id will do
         pad_val = self.tokenizer.pad_token_id or 0
         batch = make_batch([Sample(row) for row in rows], pad_val, ctx=self.ctx)
-        states = self.bert(*batch.inputs).asnumpy()  # (B, L, C)
+        states = self.bert(
+            batch.words, token_types=batch.token_types, valid_length=batch.valid_length
+        ).asnumpy()  # (B, L, C)
         states = states.astype(np.float32, copy=False)
         return [states[place, : len(row)] for place, row in enumerate(rows)]
 
@@ -425,7 +427,7 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         )
     bert, tokenizer, _ = open_model(
         model,
-        BertModel,
+        find_block_class('bert', None, model, dataset_name),
         dataset_name=dataset_name,
         weights=params_path or True,
         tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,

@@ -28,15 +28,13 @@ import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
-from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification  # noqa: E402
-from bert.catalogue import ARCHITECTURES  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import ZooBlock  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
-from model_zoo.opening import read_weights  # noqa: E402
+from model_zoo.opening import find_block_class, read_weights  # noqa: E402
 from model_zoo.pretrained import files_in_folder, resolve  # noqa: E402
 from model_zoo.tokenization.vocab_file import find_vocab_file  # noqa: E402
 from model_zoo.util.files import make_writable_dir  # noqa: E402
@@ -312,11 +310,11 @@ def _put_in_place(new, final, temporary):
 
 # -- the command --------------------------------------------------------------------------------
 
-#: task -> its class, and the name of the head's dense layer
+#: task -> its name in the family, and that of the head's dense layer
 TASKS = {
-    'classification': (BertForSequenceClassification, 'classifier'),
-    'regression': (BertForSequenceClassification, 'classifier'),
-    'question_answering': (BertForQuestionAnswering, 'span_classifier'),
+    'classification': ('classification', 'classifier'),
+    'regression': ('classification', 'classifier'),
+    'question_answering': ('question_answering', 'span_classifier'),
 }
 
 
@@ -337,11 +335,13 @@ def build_block(args):
         If the model isn't known, the size of its vocabulary is unknown, or the parameters don't
         match.
     """
-    block_class, head = TASKS[args.task]
-    weights, fields = _find_model(args)
+    task, head = TASKS[args.task]
+    block_class = find_block_class('bert', task, args.model_name, args.dataset_name)
+    config_class = block_class.config_class
+    weights, fields = _find_model(args, block_class)
     outputs, options = None, {}
     if weights:
-        any_size = BertConfig.from_dict({'vocab_size': 1, **fields})
+        any_size = config_class.from_dict({'vocab_size': 1, **fields})
         tensors = read_weights(block_class, weights, any_size).tensors
         if f'^{head}.weight' not in tensors:
             raise CheckpointError(
@@ -351,17 +351,17 @@ def build_block(args):
         outputs = tensors[f'^{head}.weight'].shape[0]
         if 'word_embed.weight' in tensors:
             fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
-        for part in ('pooler', 'decoder', 'classifier'):  # what the outputs don't need is left out
+        for part in block_class.optional_parts:  # what the outputs don't need is left out
             if any(name.startswith(part) for name in tensors):
                 options[f'use_{part}'] = True
     if 'vocab_size' not in fields:
         fields['vocab_size'] = _vocab_size(args)
-    if block_class is BertForSequenceClassification:
+    if task == 'classification':
         options['num_labels'] = _num_labels(args, outputs, weights)
         options['dropout'] = args.dropout
     elif args.num_classes is not None:
         raise InputError(f'--num_classes is not for {args.task}')
-    block = block_class(BertConfig.from_dict(fields), **options)
+    block = block_class(config_class.from_dict(fields), **options)
     if weights:
         block.load_parameters(weights, ctx=mx.cpu(), cast_dtype=True)
     else:
@@ -373,17 +373,17 @@ def build_block(args):
     return block
 
 
-def _find_model(args):
-    """Path of the weights or None, and the model's fields of BertConfig as far as known."""
+def _find_model(args, block_class):
+    """Path of the weights or None, and the fields of the configuration as far as known."""
     given = {} if args.vocab_size is None else {'vocab_size': args.vocab_size}
     if os.path.isdir(args.model_name):
         files = files_in_folder(args.model_name)
         if files.config is None:
             raise InputError(f'the directory {args.model_name!r} has no config.json')
-        fields = BertConfig.from_json_file(files.config).to_dict()
+        fields = block_class.config_class.from_json_file(files.config).to_dict()
         return args.model_parameters or files.weights, {**fields, **given}
     args.model_name, args.dataset_name = resolve(args.model_name, args.dataset_name)
-    return args.model_parameters, {**ARCHITECTURES[args.model_name], **given}
+    return args.model_parameters, {**block_class.architectures[args.model_name], **given}
 
 
 def _vocab_size(args):
@@ -446,7 +446,8 @@ def main(argv=None):
     if not 1 <= args.seq_length <= limit:
         raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
     words = mx.nd.zeros((1, args.seq_length))
-    examples = words, mx.nd.zeros_like(words), mx.nd.array([args.seq_length])
+    types = mx.nd.zeros_like(words) if block.takes_token_types else None
+    examples = words, types, mx.nd.array([args.seq_length])
     paths = export_block(block, args.output_dir, args.task, examples)
     print('\n'.join(paths))
 

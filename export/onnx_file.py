@@ -23,7 +23,7 @@ INPUTS = {
     'token_types': 'token_type_ids',
     'valid_length': 'attention_mask',
 }
-#: name of a class -> transformers' names of its outputs
+#: name of a class, or of one that it derives from -> transformers' names of its outputs
 OUTPUTS = {
     'BertForPreTraining': ('prediction_logits', 'seq_relationship_logits'),
     'BertForQuestionAnswering': ('start_logits', 'end_logits'),
@@ -107,7 +107,7 @@ def _require_extra():
 
 
 def _translate(block):
-    variables = {name: mx.sym.var(name) for name in INPUTS}
+    variables = {name: mx.sym.var(name) for name in block.export_inputs}
     arguments = {**variables, 'valid_length': Mask([variables['valid_length']])}
     with standard_operators():
         symbol = mx.sym.Group(flatten(block(**arguments)))
@@ -118,14 +118,15 @@ def _translate(block):
         if each.name in used
     }
     axes = ('batch', 'choices', 'sequence') if block.word_axes == 3 else ('batch', 'sequence')
-    inputs = {ours: (theirs, 'int64', axes) for ours, theirs in INPUTS.items()}
+    inputs = {name: (INPUTS[name], 'int64', axes) for name in variables}
     return to_onnx(symbol, params, inputs, dict.fromkeys(_output_names(block, symbol)))
 
 
 def _output_names(block, symbol):
-    name, count = type(block).__name__, len(symbol.list_outputs())
+    count = len(symbol.list_outputs())
     if block is not block.base:
-        return OUTPUTS.get(name, ('logits',))
+        names = (OUTPUTS.get(each.__name__) for each in type(block).__mro__)
+        return next(filter(None, names), ('logits',))
     states = count - len([each for each in block.output_names if each != 'sequence'])
     hidden = [f'hidden_states_{layer + 1}' for layer in range(states - 1)]
     theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
@@ -153,8 +154,8 @@ def _optimize(path, config):
     optimized = optimizer.optimize_model(
         path,
         'bert',
-        num_heads=config.num_attention_heads,
-        hidden_size=config.hidden_size,
+        num_heads=config.num_heads,
+        hidden_size=config.units,
         optimization_options=options,
         opt_level=0,
     )
@@ -173,7 +174,8 @@ def _compare(block, path):
     random = np.random.RandomState(0)
     limit = block.context_length
     for batch_size, length in ((1, min(16, limit)), (3, min(23, limit)), (2, 1)):
-        batch = make_batch(block, INPUTS, batch_size, length, 'int64', random, masked=True)
+        names = block.export_inputs
+        batch = make_batch(block, names, batch_size, length, 'int64', random, masked=True)
         with plain_calls(block):
             expected = [each.asnumpy() for each in flatten(block(**batch))]
         used = {each.name for each in session.get_inputs()}

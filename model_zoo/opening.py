@@ -26,6 +26,7 @@ __all__ = [
     'Weights',
     'build_model',
     'check_vocab',
+    'find_block_class',
     'find_family',
     'open_block',
     'open_model',
@@ -301,10 +302,33 @@ def find_family(name_or_folder, dataset_name=None):
     Family
     """
     if names_files(name_or_folder):
-        files = find_files(path=name_or_folder, vocab=False)
+        files = find_files(path=name_or_folder, weights=False, vocab=False)
         return _family(name_or_folder, None, None, None, files)
     model, _ = resolve(os.fspath(name_or_folder), dataset_name)
     return _family(name_or_folder, None, None, model, None)
+
+
+def find_block_class(family, task, name_or_folder, dataset_name=None):
+    """The class of the block for a task of a model of a family, or of one of its variants.
+
+    Parameters
+    ----------
+    family : str
+        Such as 'bert', whose variants RoBERTa and others are.
+    task : str or None
+        See `Family.block_class`; None is the backbone.
+    name_or_folder, dataset_name
+        See `open_model`.
+
+    Returns
+    -------
+    type
+        Of a model of another family, the class of `family`, which can't be opened with it.
+    """
+    found = find_family(name_or_folder, dataset_name)
+    if family not in (found.name, found.variant_of):
+        found = get_family(family)
+    return found.base if task is None else found.block_class(task)
 
 
 def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, format):
@@ -370,7 +394,8 @@ def _family_of_files(files):
         raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
 
     def likeness(family):
-        return len({field.name for field in dataclasses.fields(family.config_class)} & set(fields))
+        own = {field.name for field in dataclasses.fields(family.config_class)}
+        return len(own.intersection(fields)), family.variant_of is None
 
     return max(families, key=likeness)
 

@@ -57,6 +57,8 @@ class Family:
         Names of files by which a release that names no family is recognised.
     adapt : callable, optional
         ``adapt(fields) -> fields``: what the vocabulary's size changes in a new model.
+    variant_of : str, optional
+        The family whose scripts and embedding take these models, too.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Family:
     zoo_task: str = None
     release_names: Tuple[str, ...] = ()
     adapt: Callable = None
+    variant_of: str = None
 
     @property
     def config_class(self):
@@ -136,6 +139,7 @@ class Family:
                     'pass hparam_allow_override=True if that is meant'
                 )
             for field in self.hparams[name]:
+                value = self.config_class.field_value(field, hparams[name])
                 if fields.setdefault(field, value) != value:
                     raise InputError(f'{name} must equal {names[field]}')
                 names.setdefault(field, name)

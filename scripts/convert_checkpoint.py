@@ -25,9 +25,9 @@ import numpy as np
 from model_zoo.app import cli
 from model_zoo.checkpoint.layouts import FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.families import FAMILIES
 from model_zoo.opening import open_block, read_weights
 from model_zoo.pretrained import files_at
+from model_zoo.registry import list_families
 
 log = logging.getLogger('convert_checkpoint')
 
@@ -41,7 +41,8 @@ def parse(argv):
                         help='format of IN; by default recognised by its files')  # fmt: skip
     parser.add_argument('--to', dest='target', choices=formats, required=True,
                         help='format of OUT')  # fmt: skip
-    parser.add_argument('--family', choices=FAMILIES, required=True)
+    families = [family.name for family in list_families()]
+    parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--model', metavar='CLASS',
                         help='such as BertForQuestionAnswering; by default what the files name, '
                         'or what fits')  # fmt: skip

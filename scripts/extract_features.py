@@ -31,7 +31,6 @@ import zlib
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
-from bert import BertModel
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
@@ -125,12 +124,12 @@ def make_model(args, ctx):
         'use_pooler': False,
         'output_all_encodings': True,
     }
-    return ModelChoice(args, family='bert').build(BertModel, ctx, **options)
+    return ModelChoice(args, family='bert').build(None, ctx, **options)
 
 
 def check_model(args, model):
     """Raise InputError if the model lacks a layer, or takes no texts of the length."""
-    count = model.config.num_hidden_layers
+    count = model.config.num_layers
     for layer in args.layers:
         if not -count <= layer < count:
             raise InputError(

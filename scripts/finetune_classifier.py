@@ -19,7 +19,6 @@ a line.
 import logging
 import sys
 
-from bert import BertForSequenceClassification
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -203,12 +202,12 @@ def main(argv=None):
     run = Run(args, task.name, 'bert', workers)
     if args.deploy:
         model = make_deployed(args, task, run.ctx)
-        tokenizer = choice.tokenizer(BertForSequenceClassification, args.do_lower_case)
+        tokenizer = choice.tokenizer('classification', args.do_lower_case)
     else:
         if args.only_inference:
             check_labels(task, choice.model)
         model, tokenizer = make_task_model(
-            args, choice, BertForSequenceClassification, run.contexts,
+            args, choice, 'classification', run.contexts,
             trains=not args.only_inference, length_flag='max_len',
             do_lower_case=args.do_lower_case, num_labels=task.num_labels,
         )  # fmt: skip

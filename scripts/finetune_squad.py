@@ -15,7 +15,6 @@ import logging
 import os
 import sys
 
-from bert import BertForQuestionAnswering
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -193,10 +192,10 @@ def main(argv=None):
     if args.deploy:
         contexts = contexts[:1]
         model = make_deployed(args, run.ctx)
-        tokenizer = choice.tokenizer(BertForQuestionAnswering, args.do_lower_case)
+        tokenizer = choice.tokenizer('question_answering', args.do_lower_case)
     else:
         model, tokenizer = make_task_model(
-            args, choice, BertForQuestionAnswering, contexts,
+            args, choice, 'question_answering', contexts,
             trains=not args.only_inference, do_lower_case=args.do_lower_case,
         )  # fmt: skip
     if args.uncased and not tokenizer.do_lower_case:

@@ -15,7 +15,6 @@ parameters after the last epochs and the best one, ``best_model/`` for
 import os
 import sys
 
-from bert import BertForMultipleChoice
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -138,7 +137,7 @@ def main(argv=None):
     workers = make_workers(args.comm_backend)
     run = Run(args, 'swag', 'bert', workers)
     model, tokenizer = make_task_model(
-        args, choice, BertForMultipleChoice, run.contexts,
+        args, choice, 'multiple_choice', run.contexts,
         trains=args.do_train, do_lower_case=args.do_lower_case or None,
     )  # fmt: skip
     make_features = SwagFeatures(tokenizer, args.max_seq_length)

@@ -16,7 +16,6 @@ import logging
 import os
 import sys
 
-from bert import BertForTokenClassification
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -208,7 +207,7 @@ def main(argv=None):
     run = Run(args, 'tagging', 'bert', workers)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
-        args, choice, BertForTokenClassification, run.contexts,
+        args, choice, 'tagging', run.contexts,
         trains=not args.only_inference, num_labels=len(labels), **dropout,
     )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, run.contexts, workers)

@@ -13,6 +13,8 @@ __all__ = ['load_exported']
 def load_exported(prefix, max_len, ctx, flag='max_len'):
     """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
 
+    A model without token types has only data0 and data1.
+
     Parameters
     ----------
     prefix : str
@@ -25,8 +27,8 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
 
     Returns
     -------
-    mxnet.gluon.SymbolBlock
-        Hybridized; takes words, token types and valid length.
+    callable
+        Takes words, token types and valid length; hybridized.
 
     Raises
     ------
@@ -46,11 +48,15 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
                 f'--{flag} {max_len}: the exported model takes {len(array)} tokens at most'
             )
     try:
-        block = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters, ctx)
+        known = mx.sym.load(symbol).list_arguments()
+        names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]
+        block = mx.gluon.SymbolBlock.imports(symbol, names, parameters, ctx)
     except (mx.MXNetError, ValueError, AssertionError, RuntimeError) as error:
         reason = str(error).strip().splitlines()
         raise CheckpointError(
             f'cannot load {symbol!r}: {reason[-1] if reason else error!r}'
         ) from error
     block.hybridize(static_alloc=True)
-    return block
+    if len(names) == 3:
+        return block
+    return lambda words, token_types, valid_length: block(words, valid_length)

@@ -5,7 +5,7 @@ import logging
 import os
 
 from ..errors import InputError
-from ..opening import check_vocab, open_model, open_tokenizer
+from ..opening import check_vocab, find_block_class, open_model, open_tokenizer
 from ..pretrained import get_entry, names_files, resolve
 from ..registry import get_family
 from . import cli
@@ -84,6 +84,7 @@ class ModelChoice:
 
     def __init__(self, args, family=None):
         flags = self._flags(family)
+        self._family = family
         self._model_flag, _, self._parameters_flag = flags
         self.model, self._dataset, self._pretrained = (getattr(args, flag) for flag in flags)
         checkpoint = getattr(args, 'init_checkpoint', None)
@@ -129,24 +130,31 @@ class ModelChoice:
         """Whether the weights that were named are those of a model trained for a task."""
         return self.is_folder or self._parameters is not None
 
-    def tokenizer(self, task_block, do_lower_case=None):
+    def block_class(self, task):
+        """The class of the block for a task of the model, which may be a variant of the family."""
+        if isinstance(task, type):
+            return task
+        return find_block_class(self._family, task, self.model, self._dataset)
+
+    def tokenizer(self, task, do_lower_case=None):
         """The tokenizer that belongs to the model; see `build`."""
         return open_tokenizer(
             self.model,
-            task_block,
+            self.block_class(task),
             dataset_name=self._dataset,
             weights=self._pretrained,
             vocab_file=self._vocab_file,
             do_lower_case=do_lower_case,
         )
 
-    def build(self, task_block, ctx, do_lower_case=None, prepare=None, **options):
+    def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
         """The task's block with its parameters, and its tokenizer.
 
         Parameters
         ----------
-        task_block : type
-            Subclass of ZooBlock.
+        task : str, type or None
+            A task of the family's, as 'classification', or the class of the block; None is the
+            backbone.
         ctx : mx.Context or list of mx.Context
         do_lower_case : bool, optional
             Whether texts are lowered; by default what the vocabulary is for.
@@ -181,7 +189,7 @@ class ModelChoice:
                 )
         block, tokenizer, _ = open_model(
             self.model,
-            task_block,
+            self.block_class(task),
             dataset_name=self._dataset,
             weights=weights,
             config=self._config,

@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_task_model(
-    args, choice, task_block, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
+    args, choice, task, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
     **task_options,
 ):  # fmt: skip
     """A task's model with its parameters, and its tokenizer.
@@ -19,8 +19,8 @@ def make_task_model(
     ----------
     args : argparse.Namespace
     choice : ModelChoice
-    task_block : type
-        Subclass of `bert.BertTask`.
+    task : str or type
+        Such as 'classification', or a subclass of `bert.BertTask`.
     ctx : mxnet.Context
     trains : bool
         Whether the run trains the model: else a head that begins at random is worth a warning.
@@ -49,7 +49,7 @@ def make_task_model(
             'are those of a random head'
         )
     lowers = None if choice.has_released_vocab else do_lower_case
-    model, tokenizer = choice.build(task_block, ctx, do_lower_case=lowers, **task_options)
+    model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)
     if do_lower_case not in (None, tokenizer.do_lower_case):
         logger.warning(
             'the vocabulary of %s decides: texts are %s',

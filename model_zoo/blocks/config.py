@@ -50,6 +50,11 @@ class Config(metaclass=_ConfigType):
         self.extras = {}
 
     @classmethod
+    def field_value(cls, field, value):
+        """What a field holds for the value of GluonNLP's hyper-parameter; usually the same."""
+        return value
+
+    @classmethod
     def from_dict(cls, values):
         """Build a configuration from a dict; unknown fields go to `extras`.
 

@@ -60,6 +60,8 @@ eos_token_id : int or None
 
     template = ((), (), ())
     pair_type = 0
+    #: what stands before a word that isn't the first, where the tokens of the two differ
+    word_prefix = ''
     #: pads batches where the vocabulary has no token for it; None if it must have one
     _default_pad_id = None
 
@@ -405,6 +407,40 @@ eos_token_id : int or None
                 "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
             )
         return BatchEncoding(rows, length, pad_id or 0)
+
+    def join_pair(self, ids, pair_ids):
+        """A pair's ids with the special tokens.
+
+        Parameters
+        ----------
+        ids, pair_ids : numpy.ndarray, int32
+            Of the two texts.
+
+        Returns
+        -------
+        ids : numpy.ndarray, int32
+        token_types : numpy.ndarray, int32
+        start : int
+            Where the second text begins.
+        """
+        frame = self._around(True)[1]
+        before, between, after = frame.ids
+        joined = np.concatenate([before, ids, between, pair_ids, after]).astype(np.int32)
+        types = np.zeros_like(joined)
+        frame.fill_types(types, (len(ids), len(pair_ids)))
+        return joined, types, len(before) + len(ids) + len(between)
+
+    def pair_size(self):
+        """Number of special tokens of a pair."""
+        return self._around(True)[1].size
+
+    def normalized(self, word):
+        """A word as its pieces spell it."""
+        return self.decode(self.encode(word, add_special_tokens=False)).strip()
+
+    def spell(self, ids):
+        """What pieces spell in the middle of a text, with single spaces between words."""
+        return ' '.join(self.decode(ids).split())
 
     def _around(self, add_special_tokens):
         """The special tokens around a text and around a pair."""

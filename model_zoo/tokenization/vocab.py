@@ -43,12 +43,13 @@ ROLES = {
 # of BERT's special tokens those that a vocabulary may lack -> arguments of BERTVocab
 _OPTIONAL = {'[PAD]': 'padding_token', '[MASK]': 'mask_token'}
 
-# tokens of the language models that have a role
+# tokens of the language models and of RoBERTa that have a role
 _NAMES = {
     'unk': ('<unk>', '<UNK>'),
     'pad': ('<pad>',),
-    'bos': ('<bos>', '<|endoftext|>', '<S>'),
-    'eos': ('<eos>', '<|endoftext|>', '<S>'),
+    'mask': ('<mask>',),
+    'bos': ('<bos>', '<|endoftext|>', '<S>', '<s>'),
+    'eos': ('<eos>', '<|endoftext|>', '<S>', '</s>'),
 }
 
 
@@ -212,5 +213,5 @@ def make_vocab(token_to_idx, roles=None):
     if roles is None:
         roles = find_roles(token_to_idx)
     # without a role's name GluonNLP takes its own default
-    named = {ROLES[role]: roles.get(role) for role in {*roles, *_NAMES}}
+    named = {ROLES[role]: roles.get(role) for role in {*roles, 'unk', 'pad', 'bos', 'eos'}}
     return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **named)

@@ -14,6 +14,7 @@ import pytest
 import bert
 import export
 import export.export as module
+from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 
@@ -39,7 +40,7 @@ def small(monkeypatch):
     """The zoo's names mean small models."""
     fields = {name: value for name, value in CONFIG.items() if name != 'vocab_size'}
     for name in ('bert_12_768_12', 'bert_24_1024_16'):
-        monkeypatch.setitem(module.ARCHITECTURES, name, fields)
+        monkeypatch.setitem(ARCHITECTURES, name, fields)
 
 
 @pytest.fixture

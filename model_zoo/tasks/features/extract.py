@@ -27,7 +27,7 @@ class FeatureExtractor:
 
     Parameters
     ----------
-    model : bert.BertModel
+    model : bert.BertModel or a variant of it
         Returns the outputs of all layers.
     tokenizer : model_zoo.tokenization.base.Tokenizer
     layers : list of int
@@ -69,7 +69,9 @@ class FeatureExtractor:
                 guard.check()
             encodings = [encoded.rows[row] for row in rows]
             batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
-            states = self._model(*batch.inputs)
+            states = self._model(
+                batch.words, token_types=batch.token_types, valid_length=batch.valid_length
+            )
             chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: encoded.valid_length[row]]

@@ -162,7 +162,7 @@ class _Finder:
         """(first piece, last piece, start score, end score) of the spans that may be answers."""
         found = []
         parts = self._features.rows[windows.start : windows.stop, 1:]
-        head = len(self._features.query(question)) + 2
+        _, _, head = self._features.tokenizer.join_pair(self._features.query(question), [])
         size = parts[-1].sum() if len(parts) else 0
         best = best_windows(parts, size) if len(parts) else None
         for number, ((first, length), (start_scores, end_scores)) in enumerate(zip(parts, rows)):
@@ -214,22 +214,14 @@ class _Texts:
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
         self._normalized = {}
-        # WordPiece marks the pieces that continue a word, SentencePiece those that begin one
-        self._marks_continued = tokenizer.is_first_subword('a')
 
     def find(self, ids, words):
         """The part of the words that some of their pieces stand for, see `map_to_text`."""
         for word in words:
             if word not in self._normalized:
-                pieces = self._tokenizer.basic_tokenizer.tokenize(word)
-                self._normalized[word] = ' '.join(pieces)
+                self._normalized[word] = self._tokenizer.normalized(word)
         normalized = ' '.join(filter(None, (self._normalized[word] for word in words)))
-        tokens = self._tokenizer.convert_ids_to_tokens(ids)
-        if self._marks_continued:
-            pieces = ' '.join(tokens).replace(' ##', '').replace('##', '')
-        else:
-            pieces = ''.join(tokens).replace('\u2581', ' ')
-        return map_to_text(' '.join(pieces.split()), ' '.join(words), normalized)
+        return map_to_text(self._tokenizer.spell(ids), ' '.join(words), normalized)
 
 
 def map_to_text(part, text, normalized):

@@ -221,7 +221,11 @@ def _encode_chunk(chunk, tokenizer):
     docs = encode(paragraphs)
     queries = encode([question.text for question in questions])
     learnt = [question for question in questions if question.start is not None]
-    answers = iter(encode([question.answers[0] for question in learnt]).input_ids)
+    answers = [question.answers[0] for question in learnt]
+    forms = [encode(answers).input_ids]
+    if tokenizer.word_prefix:
+        forms.append(encode([tokenizer.word_prefix + answer for answer in answers]).input_ids)
+    answers = zip(*forms)
     words, spans = [], []
     for text, group, row in zip(paragraphs, asked, docs.rows):
         _, starts = split_words(text)
@@ -244,7 +248,7 @@ def _encode_chunk(chunk, tokenizer):
     )
 
 
-def _answer_span(ids, words, first_word, last_word, answer):
+def _answer_span(ids, words, first_word, last_word, forms):
     """First and last piece of an answer that is in the words from the first to the last.
 
     All the pieces of these words, or the first run of them that is just the answer's: without the
@@ -252,10 +256,11 @@ def _answer_span(ids, words, first_word, last_word, answer):
     """
     first = np.searchsorted(words, first_word, side='left')
     last = np.searchsorted(words, last_word, side='right') - 1
-    size = len(answer)
-    for start in range(first, last - size + 2 if size else first):
-        if np.array_equal(ids[start : start + size], answer):
-            return start, start + size - 1
+    for answer in forms:  # the ids of the answer alone, and behind another word
+        size = len(answer)
+        for start in range(first, last - size + 2 if size else first):
+            if np.array_equal(ids[start : start + size], answer):
+                return start, start + size - 1
     return first, last
 
 

@@ -62,7 +62,7 @@ class SquadFeatures(collections.abc.Sequence):
         self._max_query_length = max_query_length
         rows, bounds = [], [0]
         for number, question in enumerate(squad.questions):
-            room = max_seq_length - len(self.query(number)) - 3
+            room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
             size = np.diff(encoding.paragraph_bounds[question.paragraph : question.paragraph + 2])
             windows = split_windows(int(size[0]), room, doc_stride)
             if len(windows) > 1 and doc_stride > room:
@@ -84,17 +84,15 @@ class SquadFeatures(collections.abc.Sequence):
         question, start, length = self.rows[number]
         query = self.query(question)
         ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
-        cls, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
-        input_ids = np.concatenate([[cls], query, [sep], ids[start : start + length], [sep]])
-        token_types = np.zeros(len(input_ids), np.int32)
-        token_types[len(query) + 2 :] = 1
+        part = ids[start : start + length]
+        input_ids, token_types, place = self.tokenizer.join_pair(query, part)
         label = None
         if self.squad.is_training:
             first, last = self.encoding.spans[question]
             label = np.zeros(2, np.float32)
             if first >= start and last < start + length:  # without an answer first is -1
-                label[:] = np.array([first, last]) - start + len(query) + 2
-        return Sample(input_ids.astype(np.int32), token_types, label)
+                label[:] = np.array([first, last]) - start + place
+        return Sample(input_ids, token_types, label)
 
     def query(self, question):
         """Ids of the pieces of question number `question`, cut to the length there is for it."""

@@ -87,7 +87,10 @@ class TaggingFeatures:
         for start in range(0, len(words), CHUNK):
             chunk = words[start : start + CHUNK]
             encoded = self._tokenizer.encode_batch(
-                chunk, max_length=UNCUT, pad=False, add_special_tokens=False
+                [self._tokenizer.word_prefix + word for word in chunk],
+                max_length=UNCUT,
+                pad=False,
+                add_special_tokens=False,
             )
             for word, ids in zip(chunk, encoded.input_ids):
                 pieces[word] = ids if len(ids) else unknown

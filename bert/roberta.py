@@ -1,0 +1,158 @@
+"""RoBERTa (Liu et al. 2019): BERT without token types and next sentences, on byte pairs.
+
+The model's inputs are those of ``gluonnlp.model.RoBERTaModel``, those of the heads BERT's.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from model_zoo.checkpoint.mapping import Rule
+from model_zoo.layers.sequences import is_mask
+
+from . import heads
+from .catalogue import ROBERTA_ARCHITECTURES
+from .config import BertConfig
+from .mapping import gluonnlp_mapping, huggingface_mapping, pairs
+from .model import BertModel
+from .roberta_tokenizer import RobertaTokenizer
+from .variants import (
+    OwnPooler,
+    Typeless,
+    TypelessModel,
+    VariantBlock,
+    variant_family,
+    variant_model,
+)  # fmt: skip
+
+__all__ = [
+    'ROBERTA', 'RobertaConfig', 'RobertaForMaskedLM', 'RobertaForMultipleChoice',
+    'RobertaForQuestionAnswering', 'RobertaForSequenceClassification',
+    'RobertaForTokenClassification', 'RobertaModel', 'roberta_12_768_12', 'roberta_24_1024_16',
+    'roberta_6_768_12',
+]  # fmt: skip
+
+
+@dataclasses.dataclass
+class RobertaConfig(BertConfig):
+    """As `BertConfig`; of `max_position_embeddings` the first two are never used."""
+
+    model_type = 'roberta'
+    first_position = 2  # behind the padding's id
+    fixed = {**BertConfig.fixed, 'pad_token_id': 1}
+
+    vocab_size: int = 50265
+    max_position_embeddings: int = 514
+    type_vocab_size: int = 1
+    layer_norm_eps: float = 1e-5
+    decoder_act = 'gelu'  # whatever the layers have
+
+
+class _Positions:
+    """Their position table and the vector of token type 0, which all tokens have <-> our table."""
+
+    def load(self, arrays, config):
+        return arrays[0][config.first_position :] + arrays[1][0]
+
+    def save(self, array, config):
+        unused = np.zeros_like(array, shape=(config.first_position, array.shape[1]))
+        types = np.zeros_like(array, shape=(config.type_vocab_size, array.shape[1]))
+        return [np.concatenate([unused, array]), types]
+
+
+_TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
+_POSITIONS = (Rule('encoder.position_weight', _TABLES, _Positions()),)
+_HEAD = (*pairs('^dense', 'classifier.dense'), *pairs('^classifier', 'classifier.out_proj'))
+_NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
+
+
+@functools.lru_cache(None)
+def _mappings(head, has_dropout):
+    first, second = (1, 3) if has_dropout else (0, 1)
+    layers = pairs('^dense', f'^classifier.{first}') + pairs('^classifier', f'^classifier.{second}')
+    return {
+        'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layers),
+        'huggingface': huggingface_mapping(
+            'roberta', _NAMES, ('lm_head.',), before=(*_POSITIONS, *head), after=_HEAD
+        ),
+    }
+
+
+class RobertaBlock(Typeless, VariantBlock):
+    config_class = RobertaConfig
+    architectures = ROBERTA_ARCHITECTURES
+    optional_parts = ('pooler', 'decoder')
+    backbone = 'roberta'
+    make_mappings = staticmethod(_mappings)
+
+
+class RobertaModel(RobertaBlock, TypelessModel, BertModel):
+    """As `BertModel`, but for the order of its inputs.
+
+    Positions are counted from the first word on, or, with an attention mask, over all words but
+    padding, as transformers does.
+
+    Inputs
+    ------
+    words, valid_length, masked_positions, head_mask
+        See `BertModel`.
+    token_types : optional
+        Left out.
+    """
+
+    backbone = None
+    huggingface_names = {(True, False): 'RobertaForMaskedLM'}
+
+    def _places(self, F, words, valid_length):
+        if not is_mask(valid_length):
+            return None
+        is_word = 1 - F.cast(words == self.config.fixed['pad_token_id'], 'float32')  # (B, L)
+        steps = F.cast(F.contrib.arange_like(words, axis=1), 'float32')
+        before = F.broadcast_lesser_equal(F.expand_dims(steps, 1), F.expand_dims(steps, 0))
+        return F.maximum(F.dot(is_word, before) - 1, 0)  # (B, L)
+
+
+class RobertaTask(RobertaBlock):
+    model_class = RobertaModel
+
+
+class RobertaForMaskedLM(RobertaTask, heads.BertForMaskedLM):
+    """As `BertForMaskedLM`."""
+
+
+class RobertaForSequenceClassification(
+    OwnPooler, RobertaTask, heads.BertForSequenceClassification
+):
+    """As `BertForSequenceClassification`, with a pooler of its own."""
+
+    head_rules = _HEAD
+
+
+class RobertaForMultipleChoice(RobertaTask, heads.BertForMultipleChoice):
+    """As `BertForMultipleChoice`."""
+
+
+class RobertaForTokenClassification(RobertaTask, heads.BertForTokenClassification):
+    """As `BertForTokenClassification`."""
+
+
+class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
+    """As `BertForQuestionAnswering`."""
+
+
+#: what ``open_model`` knows of RoBERTa
+ROBERTA = variant_family(
+    'roberta',
+    RobertaModel,
+    RobertaTokenizer.from_vocab_file,
+    vocab_kinds=('bpe',),
+    classification=RobertaForSequenceClassification,
+    tagging=RobertaForTokenClassification,
+    multiple_choice=RobertaForMultipleChoice,
+    question_answering=RobertaForQuestionAnswering,
+    masked_lm=RobertaForMaskedLM,
+)
+roberta_6_768_12 = variant_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
+roberta_12_768_12 = variant_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
+roberta_24_1024_16 = variant_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')

@@ -1,0 +1,271 @@
+"""RoBERTa and the other models like BERT against transformers: both ways, heads and tokenizers."""
+
+import json
+import pathlib
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+from model_zoo.opening import open_model
+from model_zoo.pretrained.files import read_tokenizer_config
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+pytestmark = pytest.mark.peers
+
+VOCAB, PAD = 40, 1
+SIZES = {
+    'vocab_size': VOCAB, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+    'intermediate_size': 24,
+}  # fmt: skip
+#: prefix of the classes' names -> fields of the configuration
+CONFIGS = {
+    'Roberta': {
+        **SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
+    },
+}  # fmt: skip
+HEADS = (
+    'Model', 'ForMaskedLM', 'ForSequenceClassification', 'ForMultipleChoice',
+    'ForTokenClassification', 'ForQuestionAnswering',
+)  # fmt: skip
+#: heads on the first word
+OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
+CASES = [(family, head) for family in CONFIGS for head in HEADS]
+#: what the losses of the heads are for
+LABELS = {
+    'ForMaskedLM': {'masked_lm_labels': (3, 9)},
+    'ForSequenceClassification': {'labels': (3,)},
+    'ForMultipleChoice': {'labels': (3,)},
+    'ForTokenClassification': {'labels': (3, 9)},
+    'ForQuestionAnswering': {'start_positions': (3,), 'end_positions': (3,)},
+}
+
+
+def their_model(family, head, **fields):
+    """A model of theirs with large random parameters."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f'{family}Config')(**{**CONFIGS[family], **fields})
+    model = getattr(transformers, family + head)(config).eval()
+    for name, parameter in model.named_parameters():
+        center = 1.0 if name.endswith('Norm.weight') or 'layer_norm.weight' in name else 0.0
+        torch.nn.init.normal_(parameter, center, 0.3)
+    return model
+
+
+def our_model(family, head, **fields):
+    config_class = getattr(bert, f'{family}Config')
+    block = getattr(bert, family + head)(config_class.from_dict({**CONFIGS[family], **fields}))
+    block.initialize(mx.init.Normal(0.3))
+    for parameter in block.collect_params().values():
+        if parameter.name.endswith(('bias', 'gamma', 'beta')):
+            parameter.set_data(parameter.data() + 0.3 * mx.nd.random.normal(shape=parameter.shape))
+    return block
+
+
+def make_words(head):
+    """Ids and a mask; the padding's ids are the original's, which tells by them where it is."""
+    random = np.random.RandomState(0)
+    shape = (3, 2, 9) if head == 'ForMultipleChoice' else (3, 9)
+    words = random.randint(PAD + 1, VOCAB, shape)
+    lengths = random.randint(3, 10, shape[:-1])
+    mask = np.arange(9) < lengths[..., None]
+    return np.where(mask, words, PAD), mask, lengths
+
+
+def run_theirs(model, words, mask, **labels):
+    with torch.no_grad():
+        labels = {
+            name.replace('masked_lm_', ''): torch.tensor(np.where(each < 0, -100, each))
+            for name, each in labels.items()
+        }
+        outputs = model(torch.tensor(words), attention_mask=torch.tensor(mask).long(), **labels)
+    return [each.numpy() for each in outputs.to_tuple()]
+
+
+def run_ours(block, words, valid, **labels):
+    labels = {name: mx.nd.array(each) for name, each in labels.items()}
+    outputs = block(mx.nd.array(words), valid_length=mx.nd.array(valid), **labels)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    return [each.asnumpy() for each in outputs]
+
+
+def assert_same(ours, theirs, mask):
+    """Equal where there is no padding."""
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        assert one.shape == other.shape
+        if one.shape[:2] == mask.shape:
+            one, other = one[mask], other[mask]
+        np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('family, head', CASES)
+def test_theirs_to_ours(tmp_path, family, head, hybridized):
+    theirs = their_model(family, head)
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
+    ours.hybridize(hybridized, static_alloc=True, static_shape=True)
+    words, mask, lengths = make_words(head)
+    expected = run_theirs(theirs, words, mask)
+    assert_same(run_ours(ours, words, lengths), expected, mask)
+    assert_same(run_ours(ours, words, mask), expected, mask)
+    left, left_mask = words[..., ::-1].copy(), mask[..., ::-1].copy()
+    if head not in OF_FIRST:  # of which the first word is padding
+        mine, expected = run_ours(ours, left, left_mask), run_theirs(theirs, left, left_mask)
+        assert_same(mine[:1], expected[:1], left_mask)
+
+
+@pytest.mark.parametrize('family, head', CASES)
+def test_ours_to_theirs(tmp_path, family, head):
+    ours = our_model(family, head)
+    ours.save_pretrained(str(tmp_path), format='huggingface')
+    theirs, info = getattr(transformers, family + head).from_pretrained(
+        tmp_path, output_loading_info=True
+    )
+    assert not info['missing_keys'] and not info['unexpected_keys'], info
+    words, mask, lengths = make_words(head)
+    assert_same(run_ours(ours, words, lengths), run_theirs(theirs.eval(), words, mask), mask)
+    auto = json.loads((tmp_path / 'config.json').read_text())['architectures']
+    assert auto == [family + head]
+
+
+@pytest.mark.parametrize('family, head', [case for case in CASES if case[1] in LABELS])
+def test_losses(tmp_path, family, head):
+    theirs = their_model(family, head)
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
+    words, mask, lengths = make_words(head)
+    if head == 'ForQuestionAnswering':  # in theirs padding takes part in this loss
+        words, mask, lengths = words[:, :3], mask[:, :3], np.full(3, 3)
+    random = np.random.RandomState(1)
+    labels = {name: random.randint(0, 2, shape) for name, shape in LABELS[head].items()}
+    for name, each in labels.items():
+        if each.ndim == 2:
+            labels[name] = np.where(mask, each, -1)
+    loss, *_ = run_theirs(theirs, words, mask, **labels)
+    np.testing.assert_allclose(run_ours(ours, words, lengths, **labels)[0], loss, rtol=1e-5)
+
+
+@pytest.mark.parametrize('family', CONFIGS)
+def test_regression(tmp_path, family):
+    theirs = their_model(family, 'ForSequenceClassification', num_labels=1)
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, f'{family}ForSequenceClassification').from_pretrained(str(tmp_path))
+    words, mask, lengths = make_words('')
+    assert_same(run_ours(ours, words, lengths), run_theirs(theirs, words, mask), mask)
+
+
+@pytest.mark.parametrize('family', CONFIGS)
+def test_all_layers_and_attentions(tmp_path, family):
+    theirs = their_model(family, 'Model', attn_implementation='eager')
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, f'{family}Model').from_pretrained(
+        str(tmp_path), output_all_encodings=True, output_attentions=True, use_pooler=False
+    )
+    words, mask, lengths = make_words('')
+    with torch.no_grad():
+        expected = theirs(
+            torch.tensor(words), attention_mask=torch.tensor(mask).long(),
+            output_hidden_states=True, output_attentions=True,
+        )  # fmt: skip
+    states, attentions = ours(mx.nd.array(words), valid_length=mx.nd.array(lengths))
+    theirs = [each.numpy() for each in expected.hidden_states[1:]]
+    assert_same([each.asnumpy() for each in states], theirs, mask)
+    for one, other in zip(attentions, expected.attentions):
+        rows = np.broadcast_to(mask[:, None], one.shape[:3])
+        np.testing.assert_allclose(one.asnumpy()[rows], other.numpy()[rows], atol=1e-5)
+
+
+# -- tokenizers ---------------------------------------------------------------------------------
+
+ODD = [
+    '', ' ', 'a', ' a', '  two  spaces ', 'line\nbreak\ttab', "it's they're I'LL", '<mask>',
+    'The <mask> sat.', 'a <mask>b', '<s> in </s> text <unk><pad>',
+    'na\u00efve caf\u00e9 \u4e2d\u6587 \U0001f600',
+    '\u00a0\u3000 wide', 'x' * 200, '\ufeffmark', '1,234.5%',
+]  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def real_texts(data_dir):
+    files = sorted(pathlib.Path(data_dir, 'text').iterdir())
+    lines = [line for file in files for line in file.read_text('utf-8').splitlines()]
+    chinese = pathlib.Path(data_dir, 'xnli')
+    for file in sorted(chinese.rglob('*.tsv'))[:1]:
+        lines += file.read_text('utf-8').splitlines()[:300]
+    return [line for line in lines if line.strip()][:1500]
+
+
+@pytest.fixture(scope='module')
+def roberta_folder(data_dir, tmp_path_factory):
+    """RoBERTa's files: GPT-2's byte pairs, with RoBERTa's special tokens around them."""
+    folder = tmp_path_factory.mktemp('roberta')
+    source = pathlib.Path(data_dir, 'vocab', 'gpt2')
+    tokens = list(json.loads((source / 'encoder.json').read_text('utf-8')))
+    tokens.remove('<|endoftext|>')
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *tokens, '<mask>']
+    ids = {token: number for number, token in enumerate(tokens)}
+    (folder / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
+    merges = (source / 'vocab.bpe').read_text('utf-8')
+    (folder / 'merges.txt').write_text(merges, 'utf-8')
+    return folder
+
+
+def assert_same_ids(ours, theirs, texts):
+    for text in texts:
+        assert ours.encode(text) == theirs(text)['input_ids'], text
+    texts = [text for text in texts if ours.tokenize(text)]  # an empty second text is left out
+    pairs = list(reversed(texts))
+    batch = ours.encode_batch(texts, pairs)
+    expected = theirs(texts, pairs, padding=True)
+    assert batch.input_ids.tolist() == expected['input_ids']
+    lengths = np.sum(expected['attention_mask'], axis=1)
+    assert batch.valid_length.tolist() == lengths.tolist() and not batch.token_types.any()
+    for text in texts[:100]:
+        cut = theirs(text, truncation=True, max_length=12)['input_ids']
+        assert ours.encode(text, max_length=12) == cut
+
+
+@pytest.mark.parametrize('kind', ['RobertaTokenizer', 'RobertaTokenizerFast'])
+def test_roberta_tokenizer(roberta_folder, real_texts, kind):
+    ours = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
+    theirs = getattr(transformers, kind).from_pretrained(roberta_folder)
+    assert_same_ids(ours, theirs, [*ODD, *real_texts])
+    assert len(ours) == len(theirs) and ours.mask_token_id == theirs.mask_token_id
+    for text in real_texts[:50]:
+        assert ours.decode(ours.encode(text), skip_special_tokens=True) == text
+
+
+def test_roberta_offsets(roberta_folder, real_texts):
+    ours = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
+    theirs = transformers.RobertaTokenizerFast.from_pretrained(roberta_folder)
+    for text in real_texts[:200]:
+        encoded = ours.encode(text)
+        expected = theirs(text, return_offsets_mapping=True)['offset_mapping']
+        for (start, end), other in zip(encoded.offsets, expected):
+            assert text[start:end].strip() == text[slice(*other)].strip()
+
+
+def test_roberta_folder_both_ways(roberta_folder, tmp_path):
+    """Configuration, weights and tokenizer of a folder in transformers' format."""
+    tokenizer = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
+    ours = our_model('Roberta', 'ForSequenceClassification', vocab_size=len(tokenizer))
+    ours.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    their_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    batch = their_tokenizer(['A cat sat.'], ['On a <mask> mat!'], return_tensors='pt')
+    with torch.no_grad():
+        expected = theirs(**batch).logits.numpy()
+    theirs.save_pretrained(tmp_path / 'back')
+    their_tokenizer.save_pretrained(tmp_path / 'back')
+    assert read_tokenizer_config(str(tmp_path / 'back'))
+    for folder in (tmp_path, tmp_path / 'back'):
+        opened = open_model(str(folder))
+        assert type(opened.block) is bert.RobertaForSequenceClassification
+        mine = opened.tokenizer.encode_batch(['A cat sat.'], ['On a <mask> mat!'])
+        assert mine.input_ids.tolist() == batch['input_ids'].tolist()
+        (result,) = run_ours(opened.block, mine.input_ids, mine.valid_length)
+        np.testing.assert_allclose(result, expected, atol=1e-5)

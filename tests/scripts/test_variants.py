@@ -1,0 +1,171 @@
+"""Every script of BERT's takes the models like BERT: small random ones, on made-up data."""
+
+import json
+import string
+
+import mxnet as mx
+import numpy as np
+import pytest
+from script_runs import load_script, run
+from toy_data import write_questions, write_reviews, write_situations, write_tagged
+
+import bert
+from bert_embedding import BertEmbedding
+from export import export_block
+from export.export import main as export_main
+from model_zoo.opening import open_model
+from model_zoo.tokenization.byte_level import bytes_to_unicode
+
+SIZES = {
+    'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
+    'max_position_embeddings': 66,
+}  # fmt: skip
+SPACE = '\u0120'
+
+
+def make_roberta(folder):
+    letters = sorted(bytes_to_unicode().values())
+    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
+    ids = {token: number for number, token in enumerate(tokens)}
+    (folder / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
+    (folder / 'merges.txt').write_text('\n'.join(map(' '.join, merges)), 'utf-8')
+    tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
+    config = bert.RobertaConfig(vocab_size=len(tokens), **SIZES)
+    return bert.RobertaModel(config, use_decoder=True), tokenizer
+
+
+MAKERS = {'roberta': make_roberta}
+
+
+@pytest.fixture(scope='module', params=MAKERS)
+def model(request, tmp_path_factory):
+    """A folder with a pretrained backbone and its tokenizer."""
+    folder = tmp_path_factory.mktemp(request.param)
+    block, tokenizer = MAKERS[request.param](folder)
+    block.initialize(mx.init.Normal(0.2))
+    block.save_pretrained(str(folder), tokenizer)
+    return folder
+
+
+def read(path):
+    return json.loads(path.read_text('utf-8'))
+
+
+def class_of(folder):
+    return type(open_model(str(folder)).block).__name__
+
+
+def variant(model, task):
+    """Name of the class of the model's family for a task of BERT's."""
+    return read(model / 'config.json')['architectures'][0].split('For')[0].replace(
+        'Model', ''
+    ) + task
+
+
+COMMON = ['--training_steps', 4, '--batch_size', 8, '--lr', '1e-3']
+
+
+def test_classification(model, tmp_path):
+    write_reviews(tmp_path)
+    script = load_script('finetune_classifier')
+    task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+    files = [f'--{name}_file' for name in ('train', 'dev')]
+    files = [word for flag in files for word in (flag, tmp_path / f'{flag[2:-5]}.tsv')]
+    out = tmp_path / 'out'
+    length = ['--max_len', 40]
+    argv = [*task, *files, *length, '--bert_model', model, *COMMON, '--output_dir', out]
+    assert run(script, *argv) == 0
+    best = out / 'best_model'
+    assert class_of(best) == variant(model, 'ForSequenceClassification')
+    predict = [*task, *length, '--only_inference', '--test_file', tmp_path / 'test.tsv']
+    first, second = tmp_path / 'first', tmp_path / 'second'
+    assert run(script, *predict, '--bert_model', best, '--output_dir', first) == 0
+    # the exported classifier predicts the same
+    argv = ['--task', 'classification', '--model_name', best, '--output_dir', tmp_path / 'exported']
+    assert not export_main(list(map(str, argv)))
+    prefix = tmp_path / 'exported' / 'classification'
+    deploy = ['--deploy', '--model_prefix', prefix, '--bert_model', best]
+    assert run(script, *predict, *deploy, '--output_dir', second) == 0
+    names = [each.name for each in first.glob('*.tsv')]
+    assert names and all((first / n).read_text() == (second / n).read_text() for n in names)
+
+
+def test_squad(model, tmp_path):
+    write_questions(tmp_path)
+    files = ['--train_file', tmp_path / 'train-2.json', '--predict_file', tmp_path / 'dev-2.json']
+    sizes = ['--max_seq_length', 64, '--doc_stride', 12, '--max_query_length', 30, '--version_2']
+    out = tmp_path / 'out'
+    script = load_script('finetune_squad')
+    argv = [*files, *sizes, '--bert_model', model, *COMMON, '--output_dir', out]
+    assert run(script, *argv) == 0
+    assert class_of(out / 'best_model') == variant(model, 'ForQuestionAnswering')
+    contexts = {
+        entry['id']: paragraph['context']
+        for paragraph in read(tmp_path / 'dev-2.json')['data'][0]['paragraphs']
+        for entry in paragraph['qas']
+    }
+    texts = read(out / 'nbest_predictions.json')
+    found = [(contexts[name], each['text']) for name, row in texts.items() for each in row]
+    assert any(text for _, text in found)
+    assert all(text in ('', 'empty') or text in context for context, text in found)
+
+
+def test_swag(model, tmp_path):
+    write_situations(tmp_path)
+    argv = ['--do_train', '--data_dir', tmp_path, '--max_seq_length', 40, '--bert_model', model]
+    out = tmp_path / 'out'
+    assert run(load_script('finetune_swag'), *argv, *COMMON, '--output_dir', out) == 0
+    assert class_of(out / 'best_model') == variant(model, 'ForMultipleChoice')
+
+
+def test_tagging(model, tmp_path):
+    write_tagged(tmp_path)
+    argv = ['--data_dir', tmp_path, '--seq-len', 24, '--bert_model', model]
+    out = tmp_path / 'out'
+    assert run(load_script('finetune_tagging'), *argv, *COMMON, '--output_dir', out) == 0
+    assert class_of(out / 'best_model') == variant(model, 'ForTokenClassification')
+
+
+def test_extract_features_and_embedding(model, tmp_path):
+    lines = ['a cat sat', 'on the mat ||| it was red']
+    (tmp_path / 'text.txt').write_text('\n'.join(lines) + '\n')
+    out = tmp_path / 'features.json'
+    argv = ['--input_file', tmp_path / 'text.txt', '--output_file', out, '--layers', '-1']
+    argv += ['--max_seq_length', 40, '--bert_model', model]
+    assert run(load_script('extract_features'), *argv) == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    vectors = np.array([each['layers'][0]['values'] for each in records[0]['features']])
+    embedding = BertEmbedding(model=str(model))
+    words, of_words = embedding([lines[0]])[0]
+    assert words == lines[0].split()
+    (sentence,) = embedding.sentence_vectors([lines[0]])
+    np.testing.assert_allclose(sentence, vectors.mean(axis=0), atol=1e-4)
+    tokens, states = embedding([lines[0]], filter_spec_tokens=False)[0]
+    np.testing.assert_allclose(states[0], vectors[0], atol=1e-4)
+    assert len(tokens) == len(words) + 2 == len(of_words) + 2
+    long = ' '.join(['cat'] * 60)  # in windows
+    assert embedding([long])[0][0] == long.split()
+
+
+def test_conversion(model, tmp_path):
+    family = read(model / 'config.json')['model_type'].replace('xlm-roberta', 'xlmr')
+    argv = ['--family', family, '--to', 'huggingface', model, tmp_path / 'hf']
+    assert run(load_script('convert_checkpoint'), *argv) == 0
+    argv = ['--family', family, '--to', 'native', tmp_path / 'hf', tmp_path / 'native']
+    assert run(load_script('convert_checkpoint'), *argv) == 0
+    one, other = (open_model(str(folder)) for folder in (model, tmp_path / 'native'))
+    assert one.tokenizer.encode('a cat <mask>') == other.tokenizer.encode('a cat <mask>')
+    words = mx.nd.array([one.tokenizer.encode('a cat sat')])
+    masked = [type(opened.block).__name__.endswith('Model') for opened in (one, other)]
+    assert masked == [True, False]  # with its decoder, and what transformers calls that
+    np.testing.assert_allclose(
+        one.block(words)[-1].asnumpy(), other.block(words).asnumpy(), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize('task', [None, 'masked_lm', 'multiple_choice', 'question_answering'])
+def test_export(model, tmp_path, task):
+    block, _, _ = open_model(str(model), task)
+    export_block(block, str(tmp_path), 'model')  # which compares
+    assert (tmp_path / 'model-symbol.json').exists()

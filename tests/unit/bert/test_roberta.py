@@ -1,0 +1,182 @@
+"""RoBERTa beside GluonNLP's, its tokenizer, and where its names lead."""
+
+import json
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import model_zoo
+from model_zoo.errors import CheckpointError, InputError
+from model_zoo.opening import open_model
+
+CONFIG = {
+    'vocab_size': 40, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+    'intermediate_size': 512, 'max_position_embeddings': 22,
+}  # fmt: skip
+TOKENS = ['<s>', '<pad>', '</s>', '<unk>', *'abc<>!', '\u0120', '\u0120a', 'ab', '<mask>']
+MERGES = ['\u0120 a', 'a b']
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of a small RoBERTa with all its files."""
+    vocab = {token: place for place, token in enumerate(TOKENS)}
+    (tmp_path / 'vocab.json').write_text(json.dumps(vocab), 'utf-8')
+    (tmp_path / 'merges.txt').write_text('#version: 0.2\n' + '\n'.join(MERGES), 'utf-8')
+    block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_decoder=True)
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path), bert.RobertaTokenizer.from_pretrained(str(tmp_path)))
+    return str(tmp_path)
+
+
+def their_model(decoder=True):
+    encoder = nlp.model.BERTEncoder(
+        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
+        layer_norm_eps=1e-5,
+    )  # fmt: skip
+    return nlp.model.RoBERTaModel(
+        encoder, vocab_size=40, units=16, embed_size=16, use_decoder=decoder
+    )
+
+
+def randomize(block, *inputs):
+    block.initialize()
+    block(*inputs)  # for the shapes that are found by the first call
+    for parameter in block.collect_params().values():
+        center = 1 if parameter.name.endswith('gamma') else 0
+        parameter.set_data(mx.nd.random.normal(center, 0.3, shape=parameter.shape))
+    return block
+
+
+def make_inputs():
+    random = np.random.RandomState(0)
+    arrays = random.randint(0, 40, (3, 9)), [9, 4, 1], random.randint(0, 9, (3, 4))
+    return [mx.nd.array(each) for each in arrays]
+
+
+def assert_same(ours, theirs):
+    ours, theirs = ([x] if isinstance(x, mx.nd.NDArray) else list(x) for x in (ours, theirs))
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize('decoder', [False, True])
+def test_gluonnlp_model_both_ways(tmp_path, decoder):
+    inputs = make_inputs()[: 3 if decoder else 2]
+    theirs = randomize(their_model(decoder), *inputs)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+    ours = bert.RobertaModel(
+        bert.RobertaConfig(**CONFIG), use_pooler=False, use_decoder=decoder
+    )
+    ours.load_parameters(path)
+    expected = theirs(*inputs)
+    assert_same(ours(*inputs), expected)
+    ours.hybridize(static_alloc=True, static_shape=True)
+    assert_same(ours(*inputs), expected)
+    ours.save_parameters(path, format='gluonnlp')
+    back = their_model(decoder)
+    back.load_parameters(path)
+    assert_same(back(*inputs), expected)
+
+
+@pytest.mark.parametrize('dropout', [0.0, 0.1])
+def test_gluonnlp_classifier_both_ways(tmp_path, dropout):
+    words, valid, _ = make_inputs()
+    theirs = nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
+    randomize(theirs, words, valid)
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+    config = bert.RobertaConfig(**CONFIG, num_labels=3)
+    ours = bert.RobertaForSequenceClassification(config, dropout=dropout)
+    ours.load_parameters(path)
+    expected = theirs(words, valid)
+    assert_same(ours(words, None, valid), expected)
+    ours.save_parameters(path, format='gluonnlp')
+    back = nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
+    back.load_parameters(path)
+    assert_same(back(words, valid), expected)
+
+
+def test_get_model():
+    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
+    sizes = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 10}
+    model, same = nlp.model.get_model(
+        'roberta_12_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True, **sizes
+    )
+    assert same is vocab and type(model) is bert.RobertaModel
+    assert model.context_length == 10 and model.encoder.position_weight.shape == (10, 16)
+    model.initialize()
+    words, valid, places = mx.nd.array([[4, 5, 6]]), mx.nd.array([2]), mx.nd.array([[1]])
+    sequence, scores = model(words, valid, places)
+    assert sequence.shape == (1, 3, 16) and scores.shape == (1, 1, len(vocab))
+    large, _ = model_zoo.get_model('roberta_24_1024_16', vocab=vocab, pretrained=False)
+    assert large.config.num_layers == 24 and large.context_length == 512
+    with pytest.raises(InputError, match='no option'):
+        model_zoo.get_model('roberta_12_768_12', vocab=vocab, pretrained=False, nonsense=1)
+    with pytest.raises(InputError, match='has no classifier'):
+        bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_classifier=True)
+
+
+def test_names():
+    assert {'roberta_12_768_12', 'roberta_24_1024_16'} <= {*model_zoo.list_models('roberta_*')}
+    names = ('roberta-base', 'FacebookAI/roberta-base', 'roberta_12_768_12')
+    dataset = 'openwebtext_ccnews_stories_books'
+    for name in (*names, f'roberta_12_768_12_{dataset}', f'roberta_12_768_12_{dataset}_cased'):
+        found = model_zoo.pretrained.resolve_alias(name)
+        assert found == ('roberta_12_768_12', f'{dataset}_cased')
+
+
+def test_folder(folder):
+    opened = open_model(folder)
+    assert type(opened.block) is bert.RobertaModel and opened.block.has_decoder
+    assert type(opened.tokenizer) is bert.RobertaTokenizer
+    model, vocab = model_zoo.get_model('roberta_12_768_12', pretrained=folder)
+    assert vocab.idx_to_token == TOKENS
+    assert (vocab.mask_token, vocab.padding_token) == ('<mask>', '<pad>')
+    assert (vocab.bos_token, vocab.eos_token) == ('<s>', '</s>')
+    words, valid, _ = make_inputs()
+    words = words % len(TOKENS)
+    assert_same(model(words, valid)[-1], opened.block(words, valid)[-1])
+    with pytest.raises((CheckpointError, InputError), match='another family'):
+        bert.BertForMaskedLM.from_pretrained(folder)
+
+
+def test_tokenizer(folder):
+    tokenizer = bert.RobertaTokenizer.from_pretrained(folder)
+    encoding = tokenizer.encode('ab a <mask>', 'c!')
+    tokens = ['<s>', 'ab', '\u0120a', '<mask>', '</s>', '</s>', 'c', '!', '</s>']
+    assert encoding.tokens == tokens
+    assert not any(encoding.token_types)
+    assert encoding.offsets == [
+        (0, 0), (0, 2), (3, 4), (5, 11), (0, 0), (0, 0), (0, 1), (1, 2), (0, 0)
+    ]  # fmt: skip
+    assert tokenizer.decode(encoding, skip_special_tokens=True) == 'ab ac!'
+    assert tokenizer.join(['\u0120a', 'b']) == 'ab'
+    assert not tokenizer.is_first_subword('ab') and tokenizer.is_first_subword('\u0120a')
+    ids, types, start = tokenizer.join_pair([8], [9])
+    assert ids.tolist() == [0, 8, 2, 2, 9, 2] and not types.any() and start == 4
+
+
+def test_a_vocabulary_without_special_tokens(folder, tmp_path):
+    (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, 'b': 1, 'ab': 2}), 'utf-8')
+    (tmp_path / 'merges.txt').write_text('a b\n', 'utf-8')
+    with pytest.raises(InputError, match='names no cls token'):
+        bert.RobertaTokenizer.from_pretrained(str(tmp_path))
+
+
+def test_masks_count_positions_over_words():
+    """Left padding gives what right padding gives."""
+    block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_pooler=False)
+    block.initialize(mx.init.Normal(0.3))
+    words = mx.nd.array([[5, 6, 7, 1, 1]])
+    left = mx.nd.array([[1, 1, 5, 6, 7]])
+    expected = block(words, mx.nd.array([3]))[:, :3].asnumpy()
+    for each in (False, True):
+        block.hybridize(each)
+        result = block(left, left != 1)[:, 2:].asnumpy()
+        np.testing.assert_allclose(result, expected, atol=1e-5)
