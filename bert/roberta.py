@@ -15,7 +15,6 @@ from . import heads
 from .catalogue import ROBERTA_ARCHITECTURES
 from .config import BertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping, pairs
-from .model import BertModel
 from .roberta_tokenizer import RobertaTokenizer
 from .variants import (
     OwnPooler,
@@ -87,7 +86,7 @@ class RobertaBlock(Typeless, VariantBlock):
     make_mappings = staticmethod(_mappings)
 
 
-class RobertaModel(RobertaBlock, TypelessModel, BertModel):
+class RobertaModel(RobertaBlock, TypelessModel):
     """As `BertModel`, but for the order of its inputs.
 
     Positions are counted from the first word on, or, with an attention mask, over all words but

@@ -7,6 +7,7 @@ from model_zoo.opening import build_model
 from model_zoo.registry import Family, register_family, register_model
 
 from .catalogue import HPARAMS
+from .model import BertModel
 
 __all__ = [
     'OwnPooler', 'Typeless', 'TypelessModel', 'VariantBlock', 'variant_family', 'variant_model',
@@ -41,7 +42,7 @@ class Typeless:
     export_inputs = ('words', 'valid_length')
 
 
-class TypelessModel(Typeless):
+class TypelessModel(Typeless, BertModel):
     """A backbone without token types, with the inputs of GluonNLP's."""
 
     def __call__(

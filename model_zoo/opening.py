@@ -325,9 +325,10 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
     type
         Of a model of another family, the class of `family`, which can't be opened with it.
     """
-    found = find_family(name_or_folder, dataset_name)
-    if family not in (found.name, found.variant_of):
-        found = get_family(family)
+    found = get_family(family)
+    if not names_files(name_or_folder) or files_at(name_or_folder).config is not None:
+        other = find_family(name_or_folder, dataset_name)
+        found = other if other.variant_of == family else found
     return found.base if task is None else found.block_class(task)
 
 

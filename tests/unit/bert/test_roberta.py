@@ -178,5 +178,5 @@ def test_masks_count_positions_over_words():
     expected = block(words, mx.nd.array([3]))[:, :3].asnumpy()
     for each in (False, True):
         block.hybridize(each)
-        result = block(left, left != 1)[:, 2:].asnumpy()
+        result = block(input_ids=left, attention_mask=left != 1)[:, 2:].asnumpy()
         np.testing.assert_allclose(result, expected, atol=1e-5)
