@@ -10,6 +10,7 @@ import json
 import pathlib
 
 import mxnet as mx
+from variant_models import MAKERS
 
 from bert import BertConfig, BertForPreTraining, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
@@ -143,7 +144,10 @@ class TinyModels:
         folder = self._folder / format / family
         if not folder.exists():
             mx.random.seed(1)
-            block, tokenizer = getattr(self, f'_{family}')(folder)
+            if family in MAKERS:
+                block, tokenizer = MAKERS[family](folder.parent / f'{family}_vocab')
+            else:
+                block, tokenizer = getattr(self, f'_{family}')(folder)
             block.initialize(mx.init.Normal(0.05))
             block.save_pretrained(str(folder), tokenizer, format=format)
             if family == 'bert':

@@ -1,41 +1,18 @@
 """Every script of BERT's takes the models like BERT: small random ones, on made-up data."""
 
 import json
-import string
 
 import mxnet as mx
 import numpy as np
 import pytest
 from script_runs import load_script, run
 from toy_data import write_questions, write_reviews, write_situations, write_tagged
+from variant_models import MAKERS
 
-import bert
 from bert_embedding import BertEmbedding
 from export import export_block
 from export.export import main as export_main
 from model_zoo.opening import open_model
-from model_zoo.tokenization.byte_level import bytes_to_unicode
-
-SIZES = {
-    'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
-    'max_position_embeddings': 66,
-}  # fmt: skip
-SPACE = '\u0120'
-
-
-def make_roberta(folder):
-    letters = sorted(bytes_to_unicode().values())
-    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
-    ids = {token: number for number, token in enumerate(tokens)}
-    (folder / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
-    (folder / 'merges.txt').write_text('\n'.join(map(' '.join, merges)), 'utf-8')
-    tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
-    config = bert.RobertaConfig(vocab_size=len(tokens), **SIZES)
-    return bert.RobertaModel(config, use_decoder=True), tokenizer
-
-
-MAKERS = {'roberta': make_roberta}
 
 
 @pytest.fixture(scope='module', params=MAKERS)

@@ -1,0 +1,33 @@
+"""Small models of the families like BERT, not initialized, and their tokenizers."""
+
+import json
+import string
+
+import bert
+from model_zoo.tokenization.byte_level import bytes_to_unicode
+
+__all__ = ['MAKERS']
+
+SIZES = {
+    'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
+    'max_position_embeddings': 66,
+}  # fmt: skip
+SPACE = '\u0120'
+
+
+def make_roberta(folder):
+    """Of bytes, and of small letters behind a space."""
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = sorted(bytes_to_unicode().values())
+    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
+    ids = {token: number for number, token in enumerate(tokens)}
+    (folder / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
+    (folder / 'merges.txt').write_text('\n'.join(map(' '.join, merges)), 'utf-8')
+    tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
+    config = bert.RobertaConfig(vocab_size=len(tokens), **SIZES)
+    return bert.RobertaModel(config, use_decoder=True), tokenizer
+
+
+#: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
+MAKERS = {'roberta': make_roberta}
