@@ -28,7 +28,7 @@ from sphinx.util.nodes import make_refnode
 
 from model_zoo.families import FAMILIES
 
-PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
+PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
 # a class shows what it inherits, except from these classes of other libraries
 _FOREIGN_BASES = (
     'HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,dict,Exception'

@@ -30,6 +30,7 @@ import numpy as np  # noqa: E402
 
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import ZooBlock  # noqa: E402
+from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
@@ -144,7 +145,7 @@ def check_exportable(block):
 
 def _batches(block, example_inputs):
     """Batches of different size, each with arrays by the names of the block's inputs."""
-    known = list(inspect.signature(block.__call__).parameters)
+    known = [INPUT_NAMES.get(name, name) for name in inspect.signature(block.__call__).parameters]
     if example_inputs is None:
         names, batches = block.export_inputs, []
     else:

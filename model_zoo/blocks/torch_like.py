@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..util.devices import check_gpu
 from .graphs import BlockGraphs
 
-__all__ = ['LoadedKeys', 'TorchLike']
+__all__ = ['INPUT_NAMES', 'LoadedKeys', 'TorchLike']
 
 #: the originals' names of inputs -> ours
 INPUT_NAMES = {
@@ -192,18 +192,18 @@ class TorchLike(BlockGraphs):
 
 
 def _with_their_names(call):
-    """`call` that takes keyword arguments by the originals' names as well."""
+    """`call` that takes keyword arguments by the originals' names, and by ours."""
     own = inspect.signature(call).parameters
-    names = {theirs: ours for theirs, ours in INPUT_NAMES.items() if ours in own}
-    names = {theirs: ours for theirs, ours in names.items() if theirs not in own}
+    pairs = [pair for each in INPUT_NAMES.items() for pair in (each, each[::-1])]
+    names = {other: name for other, name in pairs if name in own and other not in own}
 
     @functools.wraps(call)
     def called(self, *args, **kwargs):
-        for name in names.keys() & kwargs.keys():
-            ours = names[name]
-            if ours in kwargs:
-                raise InputError(f'{name} and {ours} are the same input: give one of them')
-            kwargs[ours] = kwargs.pop(name)
+        for other in names.keys() & kwargs.keys():
+            name = names[other]
+            if name in kwargs:
+                raise InputError(f'{other} and {name} are the same input: give one of them')
+            kwargs[name] = kwargs.pop(other)
         return call(self, *args, **kwargs)
 
     return called

@@ -8,7 +8,8 @@ import re
 import mxnet as mx
 import pytest
 
-PACKAGES = ('bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'model_zoo', 'transfo_xl')
+PACKAGES = ('bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'model_zoo',
+            'mxnet_pretrained_bert', 'transfo_xl')  # fmt: skip
 
 
 def modules():

@@ -12,7 +12,7 @@ from model_zoo.families import FAMILIES
 
 API = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'api'
 _ENTRY = re.compile(r'^\.\. public-names:: (\S+)$(\n   :recursive:)?', re.MULTILINE)
-PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export')
+PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
 
 
 def modules():

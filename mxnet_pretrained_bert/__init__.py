@@ -1,0 +1,70 @@
+"""pytorch-pretrained-bert 0.6.2's names and conventions, on the blocks of this project.
+
+``from mxnet_pretrained_bert import BertModel`` in the place of
+``from pytorch_pretrained_bert import BertModel``: the classes take their inputs in that program's
+order and have its defaults, so that the rest of its programs stays. What is torch's own is
+translated by a table in the documentation (:doc:`/migrating/pytorch_pretrained_bert`). New programs
+should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
+"""
+
+from .file_utils import CONFIG_NAME, PYTORCH_PRETRAINED_BERT_CACHE, WEIGHTS_NAME
+from .modeling import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+)
+from .modeling_gpt2 import GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GPT2Model
+from .modeling_openai import (
+    OpenAIGPTConfig,
+    OpenAIGPTDoubleHeadsModel,
+    OpenAIGPTLMHeadModel,
+    OpenAIGPTModel,
+)
+from .modeling_transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
+from .optimization import BertAdam
+from .optimization_openai import OpenAIAdam
+from .tokenization import BasicTokenizer, BertTokenizer, WordpieceTokenizer
+from .tokenization_gpt2 import GPT2Tokenizer
+from .tokenization_openai import OpenAIGPTTokenizer
+from .tokenization_transfo_xl import TransfoXLCorpus, TransfoXLTokenizer
+
+__all__ = [
+    'BasicTokenizer',
+    'BertAdam',
+    'BertConfig',
+    'BertForMaskedLM',
+    'BertForMultipleChoice',
+    'BertForNextSentencePrediction',
+    'BertForPreTraining',
+    'BertForQuestionAnswering',
+    'BertForSequenceClassification',
+    'BertForTokenClassification',
+    'BertModel',
+    'BertTokenizer',
+    'CONFIG_NAME',
+    'GPT2Config',
+    'GPT2DoubleHeadsModel',
+    'GPT2LMHeadModel',
+    'GPT2Model',
+    'GPT2Tokenizer',
+    'OpenAIAdam',
+    'OpenAIGPTConfig',
+    'OpenAIGPTDoubleHeadsModel',
+    'OpenAIGPTLMHeadModel',
+    'OpenAIGPTModel',
+    'OpenAIGPTTokenizer',
+    'PYTORCH_PRETRAINED_BERT_CACHE',
+    'TransfoXLConfig',
+    'TransfoXLCorpus',
+    'TransfoXLLMHeadModel',
+    'TransfoXLModel',
+    'TransfoXLTokenizer',
+    'WEIGHTS_NAME',
+    'WordpieceTokenizer',
+]

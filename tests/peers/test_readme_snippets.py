@@ -1,0 +1,371 @@
+"""The code blocks of pytorch-pretrained-bert's description run here, and give the same.
+
+Its wheel carries the description. Each block of Python in it runs twice on the same small weights:
+as it is, by the original; and here, with the lines that are torch's own translated by the table in
+docs/migrating/pytorch_pretrained_bert.rst. All arrays, words and numbers that a block leaves behind
+must be the same. So what it asserts of words that the released weights predict, which small
+weights don't, is left out.
+
+The description of 0.3 has three blocks of its own, which differ from those of 0.6.2 in a few lines.
+"""
+
+import importlib.metadata
+import json
+import os
+import pathlib
+import re
+import types
+
+import mxnet as mx
+import numpy as np
+import pytest
+from huggingface_hub import constants
+
+from model_zoo.pretrained import find, get_entry, hub, resolve
+
+torch = pytest.importorskip('torch')
+original = pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
+
+PAGE = pathlib.Path(__file__).parents[2] / 'docs' / 'migrating' / 'pytorch_pretrained_bert.rst'
+DESCRIPTION = importlib.metadata.distribution('pytorch-pretrained-bert').read_text(
+    'DESCRIPTION.rst'
+)
+BLOCKS = re.findall(r'^```(\w*)\n(.*?)^```', DESCRIPTION, re.DOTALL | re.MULTILINE)
+#: numbers of the blocks of Python; 21, which is marked so, is a drawing of a table's rows
+PYTHON = [n for n, (language, _) in enumerate(BLOCKS) if language == 'python' and n != 21]
+#: block -> the one that must run before it
+AFTER = {6: 5, 7: 5, 9: 8, 10: 8, 12: 11, 13: 11, 15: 14, 16: 14}
+#: what 0.3 has in the place of lines of block 5; its models run without `no_grad` and `cuda`
+VERSION_0_3 = [
+    (r'\[CLS\] Who was Jim Henson \? \[SEP\] (.*) \[SEP\]', r'Who was Jim Henson ? \1'),
+    (r'masked_index = 8', 'masked_index = 6'),
+    (r"\['\[CLS\]', (.*)'\[SEP\]', (.*), '\[SEP\]'\]", r'[\1\2]'),
+    (r'segments_ids = .*', 'segments_ids = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]'),
+    (r'.*cuda.*\n', ''),
+    (r'with torch.no_grad\(\):\n    ', ''),
+]
+NAMES = ('bert-base-uncased', 'openai-gpt', 'transfo-xl-wt103', 'gpt2')
+
+
+def table():
+    """The rows (torch's, ours) of the page's table of lines."""
+    text = PAGE.read_text(encoding='utf-8').split('.. _torch-lines:')[1]
+    return re.findall(r'   \* - ``(.+?)``\n     - ``(.+?)``\n', text.split('\n\n\n')[0] + '\n')
+
+
+def translated(code):
+    """`code` with torch's lines translated; single capitals in a row stand for anything."""
+    for theirs, ours in table():
+        pattern = re.sub(r'\b([XYMN])\b', r'(?P<\1>.+?)', re.escape(theirs))
+        pattern = re.sub(r'\(\?P<(\w)>\.\+\?\)$', r'(?P<\1>.+)', pattern)
+        code = re.sub(pattern, re.sub(r'\b([XYMN])\b', r'\\g<\1>', ours), code)
+    return code
+
+
+def small(code):
+    """`code` without what only the released weights or a GPU can do."""
+    code = re.sub(r'^assert predicted_token == .*\n', '', code, flags=re.MULTILINE)
+    return code.replace("'cuda'", "'cpu'").replace('mx.gpu()', 'mx.cpu()')
+
+
+# -- small weights ------------------------------------------------------------------------------
+
+WORDS = ['who', 'was', 'jim', 'henson', '?', 'a', 'puppet', '##eer']
+MERGES = {'gpt': [('w', 'a'), ('j', 'i'), ('wa', 's</w>'), ('ji', 'm</w>')],
+          'gpt2': [('W', 'h'), ('Wh', 'o'), ('\u0120', 'w'), ('J', 'i'), ('Ji', 'm')]}  # fmt: skip
+DECODER = {'n_positions': 40, 'n_ctx': 40, 'n_embd': 24, 'n_layer': 2, 'n_head': 4}
+
+
+def vocab_of(kind):
+    """Tokens of byte pairs: the letters, and what the merges make of them."""
+    if kind == 'gpt':
+        letters = [chr(code) for code in range(97, 123)] + ['?', '.']
+        tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters)]
+    else:
+        tokens = sorted(set(original.tokenization_gpt2.bytes_to_unicode().values()))
+    tokens += [''.join(pair) for pair in MERGES[kind]]
+    return {token: number for number, token in enumerate(tokens)}
+
+
+def save(folder, model, config, files):
+    folder.mkdir(parents=True)
+    torch.save(model.state_dict(), folder / 'pytorch_model.bin')
+    (folder / 'config.json').write_text(json.dumps(config), encoding='utf-8')
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding='utf-8')
+
+
+def randomized(model):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.3)
+    return model
+
+
+def make_bert(folder):
+    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
+    config = {'vocab_size': len(tokens), 'hidden_size': 24, 'num_attention_heads': 4,
+              'intermediate_size': 48, 'num_hidden_layers': 12, 'max_position_embeddings': 40,
+              'type_vocab_size': 2, 'hidden_act': 'gelu', 'initializer_range': 0.3,
+              'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1}  # fmt: skip
+    model = original.BertForPreTraining(original.BertConfig.from_dict(config))
+    save(folder, randomized(model), config, {'vocab.txt': '\n'.join(tokens) + '\n'})
+
+
+def make_decoder(folder, kind):
+    vocab = vocab_of(kind)
+    config_class = {'gpt': original.OpenAIGPTConfig, 'gpt2': original.GPT2Config}[kind]
+    model_class = {'gpt': original.OpenAIGPTLMHeadModel, 'gpt2': original.GPT2LMHeadModel}[kind]
+    config = config_class(vocab_size_or_config_json_file=len(vocab), **DECODER)
+    merges = '#version: 0.2\n' + ''.join(f'{a} {b}\n' for a, b in MERGES[kind])
+    files = {'vocab.json': json.dumps(vocab), 'merges.txt': merges, 'special_tokens.txt': ''}
+    fields = {**config.to_dict(), 'model_type': {'gpt': 'openai-gpt', 'gpt2': 'gpt2'}[kind]}
+    # the released files are of the model without the head, whose weights are the embedding's
+    save(folder, randomized(model_class(config)).transformer, fields, files)
+
+
+def make_transfo_xl(folder):
+    tokenizer = original.TransfoXLTokenizer(special=['<eos>', '<unk>'], lower_case=False)
+    tokenizer.count_sents([['Who', 'was', 'Jim', 'Henson', 'a', '?'] * 2, ['puppeteer', 'who']])
+    tokenizer.build_vocab()
+    config = original.TransfoXLConfig(
+        len(tokenizer), cutoffs=[4, 7], d_model=24, d_embed=24, n_head=4, d_head=6, d_inner=48,
+        div_val=2, n_layer=3, mem_len=12, clamp_len=10, tgt_len=8, same_length=True,
+    )  # fmt: skip
+    model = randomized(original.TransfoXLLMHeadModel(config))
+    save(folder, model, {**config.to_dict(), 'model_type': 'transfo-xl'}, {})
+    tokenizer.save_vocabulary(str(folder))
+
+
+@pytest.fixture(scope='module')
+def folders(tmp_path_factory):
+    """Name of a model -> folder of its small weights, in a cache of the hub's."""
+    cache = tmp_path_factory.mktemp('hub')
+    makers = [make_bert, lambda folder: make_decoder(folder, 'gpt'), make_transfo_xl,
+              lambda folder: make_decoder(folder, 'gpt2')]  # fmt: skip
+    result = {'cache': cache}
+    for name, make in zip(NAMES, makers):
+        repository = get_entry(*resolve(name)).hub.replace('/', '--')
+        main = cache / f'models--{repository}' / 'refs' / 'main'
+        main.parent.mkdir(parents=True)
+        main.write_text('1' * 40)
+        result[name] = main.parents[1] / 'snapshots' / ('1' * 40)
+        make(result[name])
+    return result
+
+
+@pytest.fixture
+def places(folders, tmp_path, monkeypatch):
+    """Our names are found in that cache only; both run in an empty folder."""
+    monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folders['cache']))
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
+    monkeypatch.setattr(find, 'find_sources', lambda: [hub.HubSource()])
+    monkeypatch.setattr(torch.Tensor, 'byte', torch.Tensor.bool)  # as today's torch wants masks
+    load = torch.load
+    monkeypatch.setattr(
+        torch, 'load', lambda *args, **kwargs: load(*args, **{**kwargs, 'weights_only': False})
+    )
+    for folder in ('theirs', 'ours'):
+        (tmp_path / folder / 'models').mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return folders
+
+
+# -- running ------------------------------------------------------------------------------------
+
+
+def run_theirs(code, folders, names):
+    for name in NAMES:
+        code = code.replace(repr(name), repr(str(folders[name])))
+    os.chdir('theirs')
+    try:
+        exec(compile(small(code), 'theirs', 'exec'), names)
+    finally:
+        os.chdir('..')
+    return names
+
+
+def run_ours(code, names):
+    os.chdir('ours')
+    try:
+        exec(compile(small(translated(code)), 'ours', 'exec'), names)
+    finally:
+        os.chdir('..')
+    return names
+
+
+def assert_same(theirs, ours, name):
+    if isinstance(theirs, torch.Tensor):
+        theirs = theirs.detach().numpy()
+        scale = max(1, np.abs(theirs).max())
+        assert ours.shape == theirs.shape, name
+        np.testing.assert_allclose(ours.asnumpy(), theirs, atol=2e-5 * scale, err_msg=name)
+    elif isinstance(theirs, (list, tuple)):
+        assert len(ours) == len(theirs), name
+        for one, two in zip(theirs, ours):
+            assert_same(one, two, name)
+    else:
+        assert ours == theirs, name
+
+
+def compare(theirs, ours):
+    """Compare what both have left; returns the names."""
+    plain = (torch.Tensor, list, tuple, str, int)
+    names = [
+        name for name, each in theirs.items() if name[0] != '_' and isinstance(each, plain)
+    ]
+    for name in names:
+        assert_same(theirs[name], ours[name], name)
+    return set(names)
+
+
+@pytest.mark.parametrize('number', [n for n in PYTHON if n < 17])
+def test_quick_start(places, number):
+    codes = [BLOCKS[n][1] for n in (AFTER.get(number), number) if n is not None]
+    theirs, ours = {}, {}
+    for code in codes:
+        run_theirs(code, places, theirs)
+        run_ours(code, ours)
+    names = compare(theirs, ours)
+    outputs = {5: {'indexed_tokens', 'segments_tensors'}, 8: {'tokens_tensor'},
+               11: {'tokens_tensor_2'}, 14: {'tokens_tensor_2'}, 6: {'encoded_layers'},
+               7: {'predictions', 'predicted_token'}, 9: {'hidden_states'},
+               10: {'predictions', 'predicted_token'}, 12: {'hidden_states_2', 'mems_2'},
+               13: {'predictions_2', 'mems_2', 'predicted_token'}, 15: {'hidden_states_2', 'past'},
+               16: {'predictions_2', 'past', 'predicted_token'}}  # fmt: skip
+    assert names >= outputs[number]
+
+
+@pytest.mark.parametrize('number', [6, 7])
+def test_quick_start_of_0_3(places, number):
+    theirs, ours = {}, {}
+    for code in (BLOCKS[5][1], BLOCKS[number][1]):
+        for pattern, replacement in VERSION_0_3:
+            code = re.sub(pattern, replacement, code)
+        run_theirs(code, places, theirs)
+        run_ours(code, ours)
+    assert theirs['masked_index'] == 6 and len(theirs['tokenized_text']) == 11
+    assert {'encoded_layers', 'predictions'} & compare(theirs, ours)
+
+
+BERT_CLASSES = [name for name in dir(original) if name.startswith('Bert')
+                and name not in ('BertAdam', 'BertConfig', 'BertTokenizer')]  # fmt: skip
+
+
+@pytest.mark.parametrize('version', ['0.6.2', '0.3'])
+@pytest.mark.parametrize('name', BERT_CLASSES)
+def test_loading(places, name, version):
+    """0.3 writes ``from_pretrain``, which it doesn't have either."""
+    import mxnet_pretrained_bert
+
+    code = BLOCKS[17][1]
+    if version == '0.3':
+        code = code.replace('from_pretrained(', 'from_pretrain(')
+    ours = run_ours(code, {
+        'BERT_CLASS': getattr(mxnet_pretrained_bert, name),
+        'PRE_TRAINED_MODEL_NAME_OR_PATH': 'bert-base-uncased',
+    })['model']  # fmt: skip
+    options = {'BertForMultipleChoice': {'num_choices': 2},
+               **{f'BertFor{each}Classification': {'num_labels': 2}
+                  for each in ('Sequence', 'Token')}}  # fmt: skip
+    folder = str(places['bert-base-uncased'])
+    theirs = getattr(original, name).from_pretrained(folder, **options.get(name, {}))
+    state = theirs.state_dict()
+    head = ('classifier', 'qa_outputs')  # initialized at random
+    assert state.keys() >= {key for key in ours.state_dict() if 'pooler' not in key}
+    for key, value in ours.state_dict().items():
+        if not key.startswith(head):
+            np.testing.assert_array_equal(value.asnumpy(), state[key].numpy())
+
+
+def test_all_families(places):
+    code = BLOCKS[18][1]
+    ours = run_ours('from pytorch_pretrained_bert import *\n' + code, {})
+    # in 0.6.2 this class wants its number of labels
+    loading = "BertForSequenceClassification.from_pretrained('bert-base-uncased'"
+    assert loading in code
+    code = code.replace(loading, loading + ', num_labels=2')
+    theirs = run_theirs('from pytorch_pretrained_bert import *\n' + code, places, {})
+    text = 'Who was Jim Henson ?'
+    assert ours['tokenizer'].encode(text) == theirs['tokenizer'].encode(text)
+    assert type(ours['model']).__name__ == 'GPT2Model'
+
+
+def alternatives(code):
+    """The code for BERT and that for GPT, where the last lines are either's."""
+    first, rest = code.split('# Example for a Bert model\n')
+    bert, gpt = rest.split('# Example for a GPT model\n')
+    return {'bert': first + bert, 'gpt': first + gpt}
+
+
+STARTS = {
+    'bert': """
+from pytorch_pretrained_bert import *
+model = BertForQuestionAnswering.from_pretrained('bert-base-uncased')
+tokenizer = BertTokenizer.from_pretrained('bert-base-uncased')
+""",
+    'gpt': """
+from pytorch_pretrained_bert import *
+model = OpenAIGPTDoubleHeadsModel.from_pretrained('openai-gpt')
+tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')
+""",
+}
+
+
+@pytest.mark.parametrize('family', STARTS)
+@pytest.mark.parametrize('number', [19, 20])
+def test_saving_and_loading(places, number, family):
+    """The model and the tokenizer that come back are those that went.
+
+    In block 20, which is for files of other names, the original fails: its tokenizers write
+    folders only, and GPT's needs two files, here as there.
+    """
+    code = alternatives(BLOCKS[number][1])[family]
+    names = {'os': os, 'args': types.SimpleNamespace(do_lower_case=True)}
+    run_ours(STARTS[family].replace('import *', 'import *\nimport torch'), names)
+    model, tokenizer = names['model'], names['tokenizer']
+    if (number, family) == (20, 'gpt'):
+        with pytest.raises(TypeError, match='merges_file'):
+            run_ours(code, names)
+    else:
+        run_ours(code, names)
+        text = 'Who was Jim Henson ?'
+        assert names['tokenizer'] is not tokenizer
+        assert names['tokenizer'].encode(text) == tokenizer.encode(text)
+    assert names['model'] is not model
+    before, after = model.state_dict(), names['model'].state_dict()
+    assert before.keys() == after.keys()
+    for key, value in before.items():
+        np.testing.assert_array_equal(value.asnumpy(), after[key].asnumpy())
+
+
+def test_hidden_states_of_all_layers_from_the_memories(places):
+    code = BLOCKS[22][1]
+    theirs, ours = {}, {}
+    for run, names in ((lambda c, n: run_theirs(c, places, n), theirs), (run_ours, ours)):
+        run(BLOCKS[11][1] + 'tokens_tensor = tokens_tensor_2\n', names)
+        run("model = TransfoXLModel.from_pretrained('transfo-xl-wt103')\nmodel.eval()\n", names)
+        run('with torch.no_grad():\n' + re.sub('^', '    ', code, flags=re.MULTILINE), names)
+    assert len(theirs['all_hidden_states']) == 4 and len(ours['all_hidden_states']) == 4
+    assert compare(theirs, ours) >= {'all_hidden_states', 'mems'}
+    # where the memory isn't shorter than the text
+    assert ours['all_hidden_states'][0].shape == ours['hidden_states'].shape
+
+
+def test_all_blocks_are_known():
+    assert len(BLOCKS) == 43
+    assert [*range(5, 21), 22] == PYTHON
+    assert len(table()) > 8
+    others = {language for n, (language, _) in enumerate(BLOCKS) if n not in [*PYTHON, 21]}
+    assert others == {'bash', 'shell', ''}
+
+
+def test_the_table_translates_what_it_says():
+    assert translated('import torch\n') == 'import mxnet as mx\n'
+    code = 'x = torch.argmax(y[0, 1, :]).item()'
+    assert translated(code) == 'x = int(y[0, 1, :].argmax(axis=-1).asscalar())'
+    code = 'torch.save(model.state_dict(), path)\n'
+    assert translated(code) == 'mx.nd.save(path, model.state_dict())\n'
+    assert mx.nd.array([3, 9, 1]).argmax(axis=-1).asscalar() == 1
