@@ -151,6 +151,55 @@ def _tensorflow_rules():
     ]  # fmt: skip
 
 
+class _Reversed:
+    """The rows in reverse: there class 1 of next sentences, and not 0, says that they follow."""
+
+    def load(self, arrays, config):
+        return arrays[0][::-1]
+
+    def save(self, array, config):
+        return [array[::-1]]
+
+
+def _pytorchic_rules(pretraining):
+    """Names of dhlee347/pytorchic-bert: those of classify.py, or of pretrain.py."""
+    theirs = 'blocks.{i}'
+    layer = 'encoder.layers.{i}'
+    rules = [
+        Rule(
+            'word_embed.weight', 'embed.tok_embed.weight',
+            tied=('decoder.weight',), tied_to='decoder.bias',
+        ),
+        Rule('token_type_embed.weight', 'embed.seg_embed.weight'),
+        Rule('encoder.position_weight', 'embed.pos_embed.weight'),
+        *pairs('encoder.norm', 'embed.norm', _NORM, _NORM),
+        *[
+            Rule(
+                f'{layer}.attention.qkv.{kind}',
+                tuple(f'{theirs}.attn.proj_{part}.{kind}' for part in 'qkv'),
+                Fused(),
+            )
+            for kind in ('weight', 'bias')
+        ],
+        *pairs(f'{layer}.attention.proj', f'{theirs}.proj'),
+        *pairs(f'{layer}.attention_norm', f'{theirs}.norm1', _NORM, _NORM),
+        *pairs(f'{layer}.ffn.ffn_1', f'{theirs}.pwff.fc1', convert=Padded(0)),
+        Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.pwff.fc2.weight', Padded(1)),
+        Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.pwff.fc2.bias'),
+        *pairs(f'{layer}.ffn_norm', f'{theirs}.norm2', _NORM, _NORM),
+        *pairs('pooler', 'fc'),
+    ]  # fmt: skip
+    if not pretraining:
+        return rules + pairs('^classifier', 'classifier')
+    return [
+        *rules,
+        *pairs('classifier', 'classifier', convert=_Reversed()),
+        *pairs('decoder.dense', 'linear'),
+        *pairs('decoder.norm', 'norm', _NORM, _NORM),
+        Rule('decoder.bias', 'decoder_bias'),
+    ]
+
+
 _TENSORFLOW = Mapping(
     _tensorflow_rules(),
     '',
@@ -214,6 +263,16 @@ def huggingface_mapping(backbone, names, outside, before=(), after=()):
 _HUGGINGFACE = huggingface_mapping('bert', {}, ('cls.',))
 _GLUONNLP = {has_dropout: gluonnlp_mapping('bert', has_dropout) for has_dropout in (False, True)}
 
+_PYTORCHIC = {
+    pretraining: Mapping(
+        _pytorchic_rules(pretraining),
+        'transformer.',
+        mark_heads=False,
+        outside=('fc.', 'classifier.', 'linear.', 'norm.', 'decoder.', 'decoder_bias'),
+    )
+    for pretraining in (False, True)
+}
+
 
 def bert_mappings(dropout=0):
     """Name of a format -> `Mapping`.
@@ -228,4 +287,6 @@ def bert_mappings(dropout=0):
         'gluonnlp': _GLUONNLP[bool(dropout)],
         'huggingface': _HUGGINGFACE,
         'tensorflow': _TENSORFLOW,
+        'pytorchic': _PYTORCHIC[False],
+        'pytorchic_pretraining': _PYTORCHIC[True],
     }

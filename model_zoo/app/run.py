@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import re
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 import mxnet as mx
 
@@ -40,13 +40,20 @@ class Training:
     model : mxnet.gluon.Block
         Initialized.
     loader : object
-        See `TrainingLoop`; has a length: the batches of an epoch.
+        See `TrainingLoop`; has a length, the batches of an epoch, unless the flags say how many
+        steps there are.
     objective : Objective
     max_grad_norm : float, optional
         See `Updater`.
     schedule : callable, optional
         Number of updates -> schedule (see `Updater`); default: `finetune_schedule` of ``--lr`` and
         ``--warmup_ratio``.
+    num_epochs : int, optional
+        See `Plan`.
+    updater : dict
+        Further arguments of `make_updater`.
+    callbacks : sequence of Callback
+        Besides those of all trainings.
     """
 
     title: str
@@ -55,6 +62,9 @@ class Training:
     objective: Objective
     max_grad_norm: Optional[float] = 1.0
     schedule: Optional[Callable] = None
+    num_epochs: Optional[int] = None
+    updater: dict = dataclasses.field(default_factory=dict)
+    callbacks: Sequence = ()
 
 
 @dataclasses.dataclass
@@ -158,10 +168,10 @@ class Run:
             training.model.mirror()
         if len(self.contexts) > 1:
             job = {**job, 'gpus': len(self.contexts)}
-        plan = self._plan(len(loader))
+        plan = self._plan(training)
         label = 'updates' if score.evaluate is None else f'dev {score.name}'
         files = EpochFiles(self.folder, self._model_name, training.title, label, outcome.results)
-        callbacks = [ProgressLogger(), files]
+        callbacks = [ProgressLogger(), files, *training.callbacks]
         if args.tensorboard:
             callbacks.append(TensorBoardWriter(args.tensorboard))
         loop = TrainingLoop(
@@ -179,12 +189,7 @@ class Run:
             if path is not None:
                 logger.info('resuming from %s', path)
         size = args.batch_size * plan.accumulate * self.workers.size
-        logger.info(
-            'training: %d steps of %d examples, %d batches an epoch',
-            plan.num_steps,
-            size,
-            len(loader),
-        )
+        logger.info('training: %d steps of %d examples', plan.num_steps, size)
         state = loop.run()
         if self.workers.rank > 0:
             return state
@@ -210,21 +215,26 @@ class Run:
         """The batches of an update: with several GPUs, those of all."""
         return (self.args.accumulate or 1) * len(self.contexts)
 
-    def _plan(self, batches):
+    def _plan(self, training):
         args, accumulate = self.args, self.accumulate
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
         # Epochs may be a fraction, of which TensorFlow's scripts take the whole updates.
-        whole = max(1, int(args.epochs * math.ceil(batches / accumulate)))
-        num_steps = args.training_steps or whole
-        return Plan(num_steps, accumulate, args.seed, args.log_interval)
+        num_steps = args.training_steps
+        if num_steps is None:
+            batches = len(training.loader)
+            logger.info('%d batches an epoch', batches)
+            num_steps = max(1, int(args.epochs * math.ceil(batches / accumulate)))
+        return Plan(num_steps, accumulate, args.seed, args.log_interval, training.num_epochs)
 
     def _updater(self, training, plan):
         if training.schedule is None:
             schedule = finetune_schedule(self.args.lr, plan.num_steps, self.args.warmup_ratio)
         else:
             schedule = training.schedule(plan.num_steps)
-        return make_updater(self.args, training.model, schedule, training.max_grad_norm)
+        return make_updater(
+            self.args, training.model, schedule, training.max_grad_norm, **training.updater
+        )
 
     def _checkpoints(self):
         store = self.folder.checkpoints()
@@ -260,10 +270,10 @@ class Run:
         self.folder.write_eval_results(report)
 
 
-def make_updater(args, model, schedule, max_grad_norm=1.0):
+def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
     """The Updater of the flags of the optimizer and of `add_device_arguments`.
 
-    Biases and layer norms don't decay. The learning rate is that of the schedule alone.
+    The learning rate is that of the schedule alone.
 
     Parameters
     ----------
@@ -271,6 +281,10 @@ def make_updater(args, model, schedule, max_grad_norm=1.0):
     model : mxnet.gluon.Block
     schedule, max_grad_norm
         See `Updater`.
+    decay_all : bool
+        Whether biases and layer norms decay, too.
+    options : dict, optional
+        Further ones of the optimizer.
 
     Returns
     -------
@@ -284,12 +298,13 @@ def make_updater(args, model, schedule, max_grad_norm=1.0):
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', args.optimizer, registry)
-    options = {'wd': args.wd}
+    options = {'wd': args.wd, **(options or {})}
     if 'epsilon' in inspect.signature(registry[args.optimizer.lower()].__init__).parameters:
         options['epsilon'] = args.epsilon
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
-    disable_weight_decay(model)
+    if not decay_all:
+        disable_weight_decay(model)
     trainer = HostTrainer if args.optimize_on_cpu else mx.gluon.Trainer
     trainer = trainer(model.collect_params(), args.optimizer, options, update_on_kvstore=False)
     loss_scale = None

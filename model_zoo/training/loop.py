@@ -45,7 +45,9 @@ class TrainingLoop:
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
         same ones at each call (:class:`model_zoo.batches.Loader`). None stands for a
-        batch of which this worker has no part.
+        batch of which this worker has no part. A loader that can't go to a batch without reading
+        those before it may have ``position()``, plain JSON which checkpoints keep, and
+        ``go_to(position)``.
     plan : Plan
     evaluation : Evaluation, optional
     checkpoints : Checkpoints, optional
@@ -128,6 +130,8 @@ class TrainingLoop:
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
         checkpoint.restore(self.block, self.updater.trainer)
+        if state.position is not None:
+            self._loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale
         return checkpoint.path
 
@@ -170,7 +174,9 @@ class TrainingLoop:
                 while not self._finished():
                     self._run_epoch(guard)
                     self._end_epoch(guard)
-                if self.state.step < self.plan.num_steps:
+                if not self.state.step:
+                    raise InputError('the loader has no batches')
+                if self.state.step < self.plan.num_steps and not self._epochs_are_done:
                     worse = self._worse_evaluations()
                     logger.info('stopping early: no better evaluation in the last %d', worse)
                 guard.check()  # a signal that came while the last checkpoint was written
@@ -185,7 +191,13 @@ class TrainingLoop:
             return False  # the epoch hasn't been evaluated
         if evaluation.early_stop and self._worse_evaluations() >= evaluation.early_stop:
             return True
+        if self._epochs_are_done:
+            return True
         return bool(state.epochs) and state.epochs[-1]['step'] >= self.plan.num_steps
+
+    @property
+    def _epochs_are_done(self):
+        return self.plan.num_epochs is not None and self.state.epoch >= self.plan.num_epochs
 
     def _worse_evaluations(self):
         """How many there were since the best one."""
@@ -199,7 +211,7 @@ class TrainingLoop:
         while state.step < self.plan.num_steps:
             used = self._update(itertools.islice(batches, self.plan.accumulate), guard)
             if not used:
-                if state.batch == 0:
+                if state.batch == 0 and self.plan.num_epochs is None:
                     raise InputError('the loader has no batches')
                 break
             state.step += 1
@@ -306,6 +318,8 @@ class TrainingLoop:
             self.block.gather(self._workers)
         if store is None or self._workers.rank > 0:
             return None
+        if hasattr(self._loader, 'position'):
+            self.state.position = self._loader.position()
         state = dataclasses.asdict(self.state)
         return store.save(self.block, self.updater.trainer, state, self._config)
 

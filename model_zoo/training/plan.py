@@ -30,6 +30,9 @@ class Plan:
         See :func:`seed_all`.
     log_interval : int
         In updates.
+    num_epochs : int, optional
+        End after so many epochs, if `num_steps` aren't done before. Then the number of their
+        batches needn't be known, and some may have none.
 
     Raises
     ------
@@ -41,10 +44,14 @@ class Plan:
     accumulate: int = 1
     seed: int = 0
     log_interval: int = 10
+    num_epochs: Optional[int] = None
 
     def __post_init__(self):
         _check_positive(
-            num_steps=self.num_steps, accumulate=self.accumulate, log_interval=self.log_interval
+            num_steps=self.num_steps,
+            accumulate=self.accumulate,
+            log_interval=self.log_interval,
+            num_epochs=self.num_epochs,
         )
 
 

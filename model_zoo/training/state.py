@@ -1,7 +1,7 @@
 """Where a training is, and what it has seen."""
 
 import dataclasses
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from .loss_scale import LossScale
 
@@ -38,6 +38,8 @@ class TrainingState:
         what was trained since the last one).
     loss_scale : LossScale, optional
         In float16.
+    position : optional
+        What the loader knows of its place, if it does: see `TrainingLoop`.
     """
 
     step: int = 0
@@ -53,6 +55,7 @@ class TrainingState:
     log: List[dict] = dataclasses.field(default_factory=list)
     epochs: List[dict] = dataclasses.field(default_factory=list)
     loss_scale: Optional[LossScale] = None
+    position: Optional[Any] = None
 
     @classmethod
     def from_json(cls, fields):

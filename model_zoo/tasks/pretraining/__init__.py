@@ -8,6 +8,7 @@ from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .instances import SampleMaker, SampleOptions
 from .loaders import PretrainingLoader, SyntheticLoader, make_batch
+from .pairs import PairLoader
 from .samples import Samples
 from .shards import read_lengths, read_shard, vocab_checksum, write_shard
 from .sources import MappedShards, ShardFiles, Source, TextFiles
@@ -17,6 +18,7 @@ __all__ = [
     'PART_BYTES',
     'Corpus',
     'MappedShards',
+    'PairLoader',
     'PretrainingLoader',
     'SampleMaker',
     'SampleOptions',

@@ -1,0 +1,178 @@
+"""Pytorchic BERT's classify.py: fine-tune BERT on MRPC or MNLI, or evaluate what was trained.
+
+    python classify.py --task mrpc --mode train --train_cfg config/train_mrpc.json \\
+        --model_cfg config/bert_base.json --data_file $GLUE_DIR/MRPC/train.tsv \\
+        --pretrain_file $BERT_PRETRAIN/bert_model.ckpt --vocab $BERT_PRETRAIN/vocab.txt \\
+        --save_dir $SAVE_DIR --max_len 128
+    python classify.py --task mrpc --mode eval --train_cfg config/train_mrpc.json \\
+        --model_cfg config/bert_base.json --data_file $GLUE_DIR/MRPC/dev.tsv \\
+        --model_file $SAVE_DIR/model_steps_345.pt --vocab $BERT_PRETRAIN/vocab.txt --max_len 128
+
+The training is the original's: its schedule, optimizer, initial values, and ``model_steps_N.pt`` at
+the same updates. ``--save_dir`` also receives what our training scripts write, and their flags work
+here, such as ``--resume``.
+"""
+
+import logging
+import os
+import sys
+
+import numpy as np
+
+from bert import BertForSequenceClassification, BertTokenizer
+from bert.pytorchic import (
+    CONFIG_FIELDS,
+    load_model,
+    load_transformer,
+    make_config,
+    reset_parameters,
+    save_model,
+)
+from model_zoo.app import Outcome, Run, Score, Training, check_files, cli, describe, job_of
+from model_zoo.app.devices import find_contexts
+from model_zoo.app.pytorchic import (
+    StepFiles,
+    add_pytorchic_arguments,
+    choose_gpus,
+    linear_rate,
+    parse_with_train_cfg,
+    read_fields,
+)
+from model_zoo.batches import BucketedLoader
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import ClassifierFeatures, custom_task, read_examples
+from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.predict import predict
+from model_zoo.training.workers import Workers
+
+logger = logging.getLogger('classify')
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = (
+    'task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file', 'data_parallel',
+    'vocab', 'save_dir', 'max_len', 'mode',
+)  # fmt: skip
+# columns of the texts, and the labels in the order of their numbers
+TASKS = {
+    'mrpc': ((3, 4), ('0', '1')),
+    'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral')),
+}
+# What may differ when a training is resumed: where the files are.
+FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel', 'mode')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--task', default='mrpc', choices=list(TASKS))
+    add('--mode', default='train', choices=['train', 'eval'])
+    add('--data_file', default='../glue/MRPC/train.tsv', help='TSV file of GLUE')
+    add(
+        '--pretrain_file',
+        default='../uncased_L-12_H-768_A-12/bert_model.ckpt',
+        help="Google's checkpoint, or a .pt file: its embeddings and layers are taken",
+    )
+    add_pytorchic_arguments(
+        parser, train_cfg='config/train_mrpc.json', save_dir='../exp/bert/mrpc', max_len=128
+    )
+    args = parse_with_train_cfg(parser, argv, NAMES, HERE)
+    check_files(args, 'data_file', 'vocab', 'model_file')
+    if args.mode == 'eval' and not args.model_file:
+        raise InputError('--mode eval needs --model_file')
+    return args
+
+
+def read_task(args):
+    """The task, whose label is in the first column, or in the last one of MNLI."""
+    columns, labels = TASKS[args.task]
+    label = 0
+    if args.task == 'mnli':
+        with open(args.data_file, encoding='utf-8') as file:
+            label = len(file.readline().split('\t')) - 1
+    return custom_task(
+        columns, label, labels=labels, header=True, files={'train': args.data_file}, name=args.task
+    )
+
+
+def make_model(args, task, tokenizer, contexts):
+    """The model with the parameters that it begins with."""
+    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
+    config = make_config(fields, len(tokenizer.vocab))
+    config.num_labels = task.num_labels
+    model = BertForSequenceClassification(config)
+    reset_parameters(model, args.seed, contexts)
+    if args.model_file:
+        logger.info('loading the model from %s', args.model_file)
+        load_model(model, args.model_file)
+    elif args.pretrain_file:
+        logger.info('loading the pretrained model from %s', args.pretrain_file)
+        load_transformer(model, args.pretrain_file)
+    if args.dtype != 'float32':
+        model.cast(args.dtype)
+    model.hybridize(static_alloc=True)
+    return model
+
+
+def make_parts(args, contexts):
+    """The model, its tokenizer, the samples, and a loader of them."""
+    task = read_task(args)
+    tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
+    samples = ClassifierFeatures(tokenizer, task, args.max_len)(read_examples(task))
+    model = make_model(args, task, tokenizer, contexts)
+    if args.max_len > model.context_length:
+        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
+    loader = BucketedLoader(
+        samples,
+        args.batch_size,
+        shuffle=args.mode == 'train',
+        seed=args.seed,
+        num_buckets=1,
+        pad_val=tokenizer.pad_token_id,
+        ctx=contexts,
+    )
+    return model, tokenizer, samples, loader
+
+
+def evaluate(args):
+    cli.setup_logging()
+    contexts = find_contexts(args.gpus, Workers(), args.gpu)
+    model, _, samples, loader = make_parts(args, contexts)
+    outputs = predict(lambda batch: model(*batch.inputs), loader)
+    labels = np.array([sample.label for sample in samples])
+    print('Accuracy:', float((outputs.argmax(axis=-1) == labels).mean()))
+
+
+def train(args):
+    run = Run(args, args.task)
+    model, tokenizer, samples, loader = make_parts(args, run.contexts)
+    values = (part for each in samples for part in each.content)
+    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
+    # the original goes on until it has done more than total_steps, at a rate of 0
+    steps = int(args.epochs * -(-len(loader) // run.accumulate))
+    args.training_steps = args.training_steps or min(steps, args.total_steps + 1)
+    state = run.train(
+        Training(
+            f'{args.task}, as Pytorchic BERT',
+            model,
+            loader,
+            mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)),
+            max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
+            schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
+            updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
+            callbacks=[files],
+        ),
+        Score('accuracy'),
+        Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+        job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
+    )
+    files.save(state.step)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    choose_gpus(args)
+    evaluate(args) if args.mode == 'eval' else train(args)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,135 @@
+"""Pytorchic BERT's pretrain.py: pre-train BERT on a text, with masked words and next sentences.
+
+    python pretrain.py --train_cfg config/pretrain.json --model_cfg config/bert_base.json \\
+        --data_file $DATA_FILE --vocab $BERT_PRETRAIN/vocab.txt --save_dir $SAVE_DIR \\
+        --max_len 512 --max_pred 20 --mask_prob 0.15
+
+The text has a sentence a line, and empty lines between documents. The training is the original's:
+its pairs of texts, loss, schedule, optimizer, initial values, and ``model_steps_N.pt`` at the same
+updates. ``--save_dir`` also receives what our training scripts write, and their flags work here,
+such as ``--resume``.
+"""
+
+import importlib.util
+import os
+import sys
+
+from bert import BertForPreTraining, BertTokenizer
+from bert.pytorchic import CONFIG_FIELDS, load_model, make_config, reset_parameters, save_model
+from model_zoo.app import Outcome, Run, Score, Training, check_files, cli, job_of
+from model_zoo.app.pytorchic import (
+    StepFiles,
+    add_pytorchic_arguments,
+    choose_gpus,
+    linear_rate,
+    parse_with_train_cfg,
+    read_fields,
+)
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import PairLoader, describe_files
+from model_zoo.tasks.pretraining.objective import pretraining_objective
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = (
+    'train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab', 'save_dir',
+    'log_dir', 'max_len', 'max_pred', 'mask_prob',
+)  # fmt: skip
+LOGS = '../exp/bert/pretrain/runs'
+# What may differ when a training is resumed: where the files are.
+FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--data_file', default='../tbc/books_large_all.txt', help='text in UTF-8')
+    add('--max_pred', type=int, default=20, help='masks of a pair, at most')
+    add('--mask_prob', type=float, default=0.15, help='part of the tokens that is masked')
+    add_pytorchic_arguments(
+        parser, train_cfg='config/pretrain.json', save_dir='../exp/bert/pretrain', max_len=512
+    )
+    parser.add_alias('log_dir', 'tensorboard')
+    if importlib.util.find_spec('tensorboard') is not None:  # else it has to be asked for
+        parser.set_defaults(tensorboard=LOGS)
+    args = parse_with_train_cfg(parser, argv, NAMES, HERE)
+    check_files(args, 'data_file', 'vocab', 'model_file')
+    if not 0 < args.mask_prob <= 1:
+        raise InputError(f'--mask_prob {args.mask_prob}: give a number above 0, and at most 1')
+    return args
+
+
+def make_model(args, tokenizer, contexts):
+    """The model with the parameters that it begins with."""
+    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
+    model = BertForPreTraining(make_config(fields, len(tokenizer.vocab)))
+    reset_parameters(model, args.seed, contexts)
+    if args.model_file:
+        load_model(model, args.model_file)
+    if args.max_len > model.context_length:
+        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
+    if args.dtype != 'float32':
+        model.cast(args.dtype)
+    model.hybridize(static_alloc=True)
+    return model
+
+
+def make_objective(model, max_pred):
+    """The original's loss: that of words is the mean over `max_pred` places of each pair.
+
+    Where a pair has fewer masks, the loss of the other places is 0.
+    """
+    objective = pretraining_objective(model, accuracies=False)
+
+    def terms(batch):
+        words, pairs = objective.terms(batch)
+        return [words * (batch.num_masked / (max_pred * len(batch.indices))), pairs]
+
+    def counts(batch):
+        return max_pred * len(batch.indices), len(batch.indices)
+
+    return objective._replace(terms=terms, counts=counts)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    choose_gpus(args)
+    run = Run(args, 'pretraining')
+    tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
+    model = make_model(args, tokenizer, run.contexts)
+    loader = PairLoader(
+        args.data_file,
+        tokenizer,
+        args.batch_size,
+        max_seq_length=args.max_len,
+        max_predictions_per_seq=args.max_pred,
+        masked_lm_prob=args.mask_prob,
+        seed=args.seed,
+        ctx=run.contexts,
+    )
+    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
+    # the original goes on until it has done more than total_steps, at a rate of 0
+    args.training_steps = args.training_steps or args.total_steps + 1
+    try:
+        state = run.train(
+            Training(
+                f'{os.path.basename(args.data_file)}, as Pytorchic BERT',
+                model,
+                loader,
+                make_objective(model, args.max_pred),
+                max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
+                schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
+                num_epochs=args.epochs,
+                updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
+                callbacks=[files],
+            ),
+            Score('negative loss'),
+            Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+            job_of(args, FREE, data_file=describe_files(args.data_file)),
+        )
+    finally:
+        loader.close()
+    files.save(state.step)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,210 @@
+"""Pytorchic BERT's classify.py and pretrain.py: they end where the original's scripts do."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from contract import Killed, kill
+from script_runs import SCRIPTS, load_script, run
+
+from bert import BertForPreTraining, BertForSequenceClassification
+from model_zoo.app.pytorchic import choose_gpus, linear_rate, name_values
+from model_zoo.checkpoint import read_tensors
+from model_zoo.errors import InputError
+
+FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'pytorchic'
+HERE = SCRIPTS / 'originals' / 'pytorchic_bert'
+SAID = json.loads((FOLDER / 'expected.json').read_text())
+COMMON = ['--model_cfg', FOLDER / 'model.json', '--vocab', FOLDER / 'vocab.txt']
+
+
+@pytest.fixture(scope='module')
+def classify():
+    return load_script('classify', HERE)
+
+
+@pytest.fixture(scope='module')
+def pretrain():
+    return load_script('pretrain', HERE)
+
+
+@pytest.fixture(scope='module')
+def expected():
+    with np.load(FOLDER / 'expected.npz') as file:
+        return dict(file)
+
+
+def classify_words(*more):
+    return [
+        *COMMON, '--data_file', FOLDER / 'mrpc.tsv', '--max_len', 20,
+        '--train_cfg', FOLDER / 'classify.json', *more,
+    ]  # fmt: skip
+
+
+def pretrain_words(folder, *more):
+    return [
+        *COMMON, '--data_file', FOLDER / 'corpus.txt', '--max_len', 32, '--max_pred', 5,
+        '--train_cfg', FOLDER / 'pretrain.json', '--model_file', FOLDER / 'pretrained.pt',
+        '--save_dir', folder, '--log_dir', folder / 'runs', *more,
+    ]  # fmt: skip
+
+
+def step_files(folder):
+    return sorted(path.name for path in folder.glob('model_steps_*.pt'))
+
+
+def assert_as_recorded(folder, script, expected, atol):
+    names = {name.split('/')[1] for name in expected if name.startswith(f'{script}/')}
+    assert len(names) == 2
+    for file in names:
+        ours = read_tensors(str(folder / file))[0]
+        start = f'{script}/{file}/'
+        theirs = {k[len(start) :]: v for k, v in expected.items() if k.startswith(start)}
+        assert ours.keys() == theirs.keys()
+        for name in ours:
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=atol, err_msg=name)
+
+
+def test_classify_trains_as_the_original(classify, expected, tmp_path, capsys):
+    words = classify_words('--save_dir', tmp_path, '--model_file', FOLDER / 'classifier.pt')
+    assert run(classify, *words) == 0
+    assert step_files(tmp_path) == SAID['classify']
+    assert_as_recorded(tmp_path, 'classify', expected, 1e-4)
+    results = json.loads((tmp_path / 'results.json').read_text())
+    assert results['training']['steps'] == 7 and results['args']['epochs'] == 9
+    model = BertForSequenceClassification.from_pretrained(str(tmp_path / 'best_model'))
+    assert model.num_labels == 2
+    capsys.readouterr()
+    trained = tmp_path / 'model_steps_7.pt'
+    assert run(classify, *classify_words('--mode', 'eval', '--model_file', trained)) == 0
+    accuracy = float(capsys.readouterr().out.splitlines()[-1].partition('Accuracy: ')[2])
+    assert accuracy == pytest.approx(float(SAID['accuracy'].partition(': ')[2]))
+
+
+def test_pretrain_trains_as_the_original(pretrain, expected, tmp_path):
+    pytest.importorskip('tensorboard')
+    assert run(pretrain, *pretrain_words(tmp_path, '--log_interval', 1)) == 0
+    assert step_files(tmp_path) == SAID['pretrain']
+    log = json.loads((tmp_path / 'results.json').read_text())['training']['log']
+    losses = [record['loss'] for record in log]
+    np.testing.assert_allclose(losses, expected['losses'], rtol=2e-4)
+    assert_as_recorded(tmp_path, 'pretrain', expected, 5e-4)  # after 46 updates of Adam
+    assert list((tmp_path / 'runs').iterdir())
+    assert BertForPreTraining.from_pretrained(str(tmp_path / 'best_model')).config.hidden_size == 16
+
+
+def test_pretraining_that_was_killed_goes_on(pretrain, tmp_path):
+    def words(name):
+        return pretrain_words(tmp_path / name, '--ckpt_interval', 4)
+
+    assert run(pretrain, *words('whole')) == 0
+    undo = kill(23)
+    try:
+        with pytest.raises(Killed):
+            run(pretrain, *words('broken'))
+    finally:
+        undo()
+    assert run(pretrain, *words('broken'), '--resume') == 0
+    assert step_files(tmp_path / 'broken') == step_files(tmp_path / 'whole')
+    for name in step_files(tmp_path / 'whole'):
+        left, right = (read_tensors(str(tmp_path / f / name))[0] for f in ('whole', 'broken'))
+        for each in left:
+            np.testing.assert_array_equal(left[each], right[each], err_msg=f'{name}: {each}')
+
+
+def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
+    words = classify_words('--pretrain_file', FOLDER / 'pretrained.pt')
+    words += ['--epochs', 1, '--save_dir', tmp_path]
+    assert run(classify, *words) == 0
+    assert step_files(tmp_path) == ['model_steps_1.pt']
+    ours = read_tensors(str(tmp_path / 'model_steps_1.pt'))[0]
+    theirs = read_tensors(str(FOLDER / 'pretrained.pt'))[0]
+    # the first update has a rate of 0
+    name = 'transformer.blocks.1.pwff.fc1.weight'
+    np.testing.assert_array_equal(ours[name], theirs[name])
+    assert not np.allclose(ours['fc.weight'], theirs['fc.weight'])  # random, as in the original
+
+
+def test_the_originals_own_files_and_values_by_position(classify, tmp_path, monkeypatch):
+    data = ['--data_file', FOLDER / 'mrpc.tsv', '--vocab', FOLDER / 'vocab.txt']
+    args = classify.parse_arguments(list(map(str, ['mrpc', 'config/train_mrpc.json', *data])))
+    assert (args.task, args.lr, args.seed, args.batch_size) == ('mrpc', 2e-5, 42, 32)
+    assert (args.epochs, args.save_steps, args.total_steps, args.warmup_ratio) == (3, 100, 345, 0.1)
+    assert (args.max_len, args.output_dir) == (128, '../exp/bert/mrpc')
+    words = [*data, '--lr', 1e-3, '-max-len=30', '--nodata_parallel']
+    args = classify.parse_arguments(list(map(str, words)))
+    assert (args.lr, args.max_len, args.data_parallel) == (1e-3, 30, False)
+
+
+def test_values_by_position():
+    names = ('task', 'max_len', 'data_parallel')
+    assert name_values(['mrpc', '3', '--vocab', 'v'], names) == [
+        '--task=mrpc', '--max_len=3', '--vocab', 'v'
+    ]  # fmt: skip
+    with pytest.raises(InputError, match='4 values without flags, of at most 3'):
+        name_values(['1', '2', '3', '4'], names)
+
+
+def test_the_schedule():
+    rate = linear_rate(1.0, 0.25, 8)
+    assert [rate(n) for n in range(1, 10)] == [0, 0.5, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0]
+
+
+@pytest.mark.parametrize(
+    ('edit', 'message'),
+    [
+        ({'train': '{"lr": 1, "total_step": 3}'}, "unknown field 'total_step'; did you mean total"),
+        ({'train': '{"seed": 1.5}'}, 'seed is 1.5; give a whole number'),
+        ({'train': '{"lr": "x"}'}, "lr is 'x'; give a number"),
+        ({'train': '[1]'}, 'is not a JSON object'),
+        ({'train': '{'}, 'is not JSON'),
+        ({'train': '{"total_steps": 0}'}, '--total_steps 0: give 1 or more'),
+        ({'model': '{"dims": 3}'}, "unknown field 'dims'; did you mean dim?"),
+        ({'model': '{"dim": 6, "n_heads": 4}'}, 'is not a multiple of'),
+        ({'words': ['--train_cfg', 'none.json']}, "--train_cfg 'none.json': no such file"),
+        ({'words': ['--mode', 'eval']}, '--mode eval needs --model_file'),
+        ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, 'takes 40 tokens'),
+        ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'does not fit this Bert'),
+        ({'words': ['--gpus', '0,1,2,3,4']}, 'cannot be divided among 5 GPUs'),
+        ({'words': ['--gpus', '0,1']}, '--gpus 0,1: this build of MXNet'),
+    ],
+)
+def test_what_is_wrong_is_said(classify, tmp_path, capsys, edit, message):
+    words = classify_words('--save_dir', tmp_path / 'out')
+    for name, flag in (('train', '--train_cfg'), ('model', '--model_cfg')):
+        if name in edit:
+            (tmp_path / name).write_text(edit[name])
+            words += [flag, tmp_path / name]
+    assert run(classify, *words, *edit.get('words', [])) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
+    import mxnet as mx
+
+    class Cuda:
+        def is_enabled(self, name):
+            return True
+
+    monkeypatch.setattr(mx.runtime, 'Features', Cuda)
+    monkeypatch.setattr(mx.context, 'num_gpus', lambda: 4)
+    args = classify.parse_arguments(list(map(str, classify_words())))
+    choose_gpus(args)
+    assert (args.gpus, args.batch_size) == ('0,1,2,3', 3)
+    args = classify.parse_arguments(list(map(str, classify_words('--data_parallel', 'False'))))
+    choose_gpus(args)
+    assert (args.gpus, args.batch_size) == ('0', 12)
+
+
+def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
+    names = [f'c{n}' for n in range(8)] + ['sentence1', 'sentence2', 'label1', 'gold_label']
+    rows = [[*'01234567', 'the cat', 'a dog', 'x', label] for label in
+            ('neutral', 'entailment', 'contradiction')]  # fmt: skip
+    (tmp_path / 'a.tsv').write_text('\n'.join('\t'.join(row) for row in [names, *rows]) + '\n')
+    words = classify_words('--task', 'mnli', '--data_file', tmp_path / 'a.tsv')
+    args = classify.parse_arguments(list(map(str, words)))
+    task = classify.read_task(args)
+    examples = classify.read_examples(task)
+    assert [task.label_id(example.label) for example in examples] == [2, 1, 0]
+    assert examples[0][1:3] == ('the cat', 'a dog')

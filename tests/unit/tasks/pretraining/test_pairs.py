@@ -1,0 +1,86 @@
+"""Pairs of texts as Pytorchic BERT reads them: its own batches, in any order of reading."""
+
+import itertools
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from bert import BertTokenizer
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import PairLoader
+
+FOLDER = pathlib.Path(__file__).parents[3] / 'fixtures' / 'pytorchic'
+LENGTH, MASKS = 32, 5
+
+
+def make_loader(path=FOLDER / 'corpus.txt', **options):
+    tokenizer = BertTokenizer(str(FOLDER / 'vocab.txt'), do_lower_case=True, never_split=())
+    options = {'batch_size': 4, 'seed': 5, **options}
+    return PairLoader(
+        str(path), tokenizer, max_seq_length=LENGTH, max_predictions_per_seq=MASKS, **options
+    )
+
+
+def assert_equal(left, right):
+    for name in ('words', 'token_types', 'masked_ids', 'masked_positions', 'next_sentence_labels'):
+        np.testing.assert_array_equal(
+            getattr(left, name).asnumpy(), getattr(right, name).asnumpy(), err_msg=name
+        )
+
+
+def test_batches_are_the_originals():
+    with np.load(FOLDER / 'expected.npz') as file:
+        expected = {name[8:]: file[name] for name in file if name.startswith('batches/')}
+    loader = make_loader()
+    batches = [batch for epoch in range(3) for batch in loader.epoch(epoch)]
+    assert len(batches) == len(expected['ids'])
+    names = {'ids': 'words', 'types': 'token_types', 'masked_ids': 'masked_ids',
+             'places': 'masked_positions', 'weights': 'masked_weights'}  # fmt: skip
+    for number, batch in enumerate(batches):
+        for theirs, ours in names.items():
+            array = getattr(batch, ours).asnumpy()
+            whole = expected[theirs][number]
+            np.testing.assert_array_equal(array, whole[:, : array.shape[1]], err_msg=theirs)
+            assert not whole[:, array.shape[1] :].any()  # its padding
+        np.testing.assert_array_equal(
+            batch.valid_length.asnumpy(), expected['mask'][number].sum(axis=1)
+        )
+        np.testing.assert_array_equal(
+            batch.next_sentence_labels.asnumpy(), 1 - expected['is_next'][number]
+        )
+
+
+def test_an_epoch_can_begin_anywhere():
+    loader = make_loader()
+    whole = [list(loader.epoch(epoch)) for epoch in range(3)]
+    for epoch, start in ((1, 3), (0, 2), (2, 0)):
+        rest = list(make_loader().epoch(epoch, start))
+        assert len(rest) == len(whole[epoch]) - start
+        for left, right in zip(rest, whole[epoch][start:]):
+            assert_equal(left, right)
+        assert_equal(next(loader.epoch(epoch, start)), whole[epoch][start])  # after other ones
+    assert list(make_loader().epoch(0, 10**6)) == []
+
+
+def test_a_position_saves_reading_what_comes_before(monkeypatch):
+    loader = make_loader()
+    epoch = loader.epoch(0)
+    for _ in range(4):
+        next(epoch)
+    position = json.loads(json.dumps(loader.position()))
+    expected = list(itertools.islice(epoch, 3))
+    other = make_loader()
+    other.go_to(position)
+    monkeypatch.setattr(other, '_rewind', None)
+    for left, right in zip(itertools.islice(other.epoch(0, 4), 3), expected):
+        assert_equal(left, right)
+
+
+def test_texts_that_are_none(tmp_path):
+    (tmp_path / 'short.txt').write_text('the cat\n' * 10)
+    with pytest.raises(InputError, match='short.txt.* has 80 bytes: at least 2000 are needed'):
+        make_loader(tmp_path / 'short.txt')
+    with pytest.raises(InputError, match='cannot read the text .*none.txt'):
+        make_loader(tmp_path / 'none.txt')
