@@ -1,6 +1,14 @@
 """BERT: configuration, model, task heads and tokenizer."""
 
-from .config import BertConfig
+from .config import BertConfig, DistilBertConfig
+from .distilbert import (
+    DistilBertForMaskedLM,
+    DistilBertForMultipleChoice,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+)
 from .heads import (
     BertForMaskedLM,
     BertForMultipleChoice,
@@ -36,6 +44,13 @@ __all__ = [
     'BertModel',
     'BertSPTokenizer',
     'BertTokenizer',
+    'DistilBertConfig',
+    'DistilBertForMaskedLM',
+    'DistilBertForMultipleChoice',
+    'DistilBertForQuestionAnswering',
+    'DistilBertForSequenceClassification',
+    'DistilBertForTokenClassification',
+    'DistilBertModel',
     'RobertaConfig',
     'RobertaForMaskedLM',
     'RobertaForMultipleChoice',

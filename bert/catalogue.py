@@ -4,13 +4,14 @@ The models and data sets of GluonNLP 0.10 bear the names of its tables, with the
 its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
-(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilroberta).
+(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
 
 __all__ = [
     'ARCHITECTURES',
+    'DISTILBERT_ARCHITECTURES',
     'HPARAMS',
     'PRETRAINED',
     'ROBERTA_ARCHITECTURES',
@@ -51,6 +52,10 @@ ROBERTA_ARCHITECTURES = _sizes(
     ('roberta_12_768_12', 12, 768, 12),
     ('roberta_24_1024_16', 24, 1024, 16),
 )
+#: name of a model -> its fields of DistilBertConfig
+DISTILBERT_ARCHITECTURES = {
+    'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072},
+}
 
 #: GluonNLP's names of hyper-parameters -> fields of BertConfig
 HPARAMS = {
@@ -138,5 +143,22 @@ PRETRAINED = (
         family='roberta',
         owner='distilbert',
         default=True,
+    ),
+    *(
+        _entry(
+            'distilbert_6_768_12',
+            f'distilbert_{dataset}',
+            f'distilbert-base-{kind}',
+            family='distilbert',
+            owner='distilbert',
+            default=dataset == 'book_corpus_wiki_en_uncased',
+            # as GluonNLP's function, but not its table, calls it
+            dataset_aliases=(f'distil_{dataset}',),
+        )
+        for dataset, kind in [
+            ('book_corpus_wiki_en_uncased', 'uncased'),
+            ('book_corpus_wiki_en_cased', 'cased'),
+            ('wiki_multilingual_cased', 'multilingual-cased'),
+        ]
     ),
 )

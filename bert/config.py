@@ -1,4 +1,4 @@
-"""BERT's hyper-parameters."""
+"""Hyper-parameters of BERT, and of DistilBERT, whose files have other names."""
 
 import dataclasses
 from typing import Dict, List, Optional
@@ -7,7 +7,9 @@ from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import check_activation
 
-__all__ = ['BertConfig']
+__all__ = ['BertConfig', 'DistilBertConfig']
+
+DISTILBERT_EPS = 1e-12  # of its layer normalization; its files don't name it
 
 
 @dataclasses.dataclass
@@ -104,7 +106,7 @@ class BertConfig(AttentionConfig):
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
-        if architecture == 'BertForQuestionAnswering':  # transformers makes it of num_labels
+        if architecture.endswith('ForQuestionAnswering'):  # transformers makes it of num_labels
             fields['num_labels'] = 2
         return 'bert_config.json' if format == 'tensorflow' else name, fields
 
@@ -141,3 +143,58 @@ class BertConfig(AttentionConfig):
     def units(self):
         """Size of a position's vector."""
         return self.hidden_size
+
+
+@dataclasses.dataclass
+class DistilBertConfig(AttentionConfig):
+    """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
+
+    model_type = 'distilbert'
+
+    vocab_size: int = 30522
+    dim: int = 768
+    n_layers: int = 6
+    n_heads: int = 12
+    hidden_dim: int = 3072
+    activation: str = 'gelu'
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    qa_dropout: float = 0.1
+    seq_classif_dropout: float = 0.2
+    max_position_embeddings: int = 512
+    initializer_range: float = 0.02
+    layer_norm_eps: float = DISTILBERT_EPS
+    num_labels: int = 2
+    pruned_heads: Optional[Dict[int, List[int]]] = None
+
+    # BertConfig's names
+    type_vocab_size = 1
+    num_layers = num_hidden_layers = property(lambda self: self.n_layers)
+    num_heads = num_attention_heads = property(lambda self: self.n_heads)
+    units = hidden_size = embedding_units = property(lambda self: self.dim)
+    intermediate_size = property(lambda self: self.hidden_dim)
+    hidden_act = decoder_act = property(lambda self: self.activation)
+    hidden_dropout_prob = property(lambda self: self.dropout)
+    attention_probs_dropout_prob = property(lambda self: self.attention_dropout)
+    position_rows = property(lambda self: self.max_position_embeddings)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_positive(
+            'vocab_size', 'dim', 'n_layers', 'n_heads', 'hidden_dim', 'max_position_embeddings',
+            'num_labels',
+        )  # fmt: skip
+        self._check_rate('dropout', 'attention_dropout', 'qa_dropout', 'seq_classif_dropout')
+        self._check_not_negative('initializer_range', 'layer_norm_eps')
+        check_activation(self.activation)
+        if self.dim % self.n_heads:
+            raise InputError(f'dim {self.dim} is not a multiple of n_heads {self.n_heads}')
+        self._check_pruned()
+
+    def to_format(self, format, architecture):
+        if self.layer_norm_eps != DISTILBERT_EPS:
+            raise InputError(
+                f'layer_norm_eps is {self.layer_norm_eps}, and other programs compute DistilBERT '
+                f'with {DISTILBERT_EPS}'
+            )
+        return super().to_format(format, architecture)

@@ -207,8 +207,9 @@ class BertModel(BertBlock):
     Parameters
     ----------
     config : BertConfig
-    use_pooler : bool
-        Whether to have the pooler: a dense layer with tanh on the first token.
+    use_pooler : bool, optional
+        Whether to have the pooler: a dense layer with tanh on the first token. By default there is
+        one; some variants of BERT never have it.
     use_decoder : bool
         Whether to have the masked language model's head.
     use_classifier : bool
@@ -273,7 +274,7 @@ class BertModel(BertBlock):
     def __init__(
         self,
         config,
-        use_pooler=True,
+        use_pooler=None,
         use_decoder=False,
         use_classifier=False,
         output_attentions=False,
@@ -282,6 +283,7 @@ class BertModel(BertBlock):
         prefix=None,
         params=None,
     ):
+        use_pooler = 'pooler' in self.optional_parts if use_pooler is None else use_pooler
         parts = {'pooler': use_pooler, 'decoder': use_decoder, 'classifier': use_classifier}
         for part in parts.keys() - self.optional_parts:
             if parts[part]:

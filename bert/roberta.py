@@ -95,9 +95,7 @@ class RobertaModel(RobertaBlock, TypelessModel):
     Inputs
     ------
     words, valid_length, masked_positions, head_mask
-        See `BertModel`.
-    token_types : optional
-        Left out.
+        See `BertModel`. `token_types` are left out.
     """
 
     backbone = None

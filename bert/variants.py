@@ -90,7 +90,7 @@ def variant_family(name, base, open_tokenizer, vocab_kinds, hparams=HPARAMS, **t
     )
 
 
-def variant_model(family, name, title):
+def variant_model(family, name, title, decoder=None):
     """Register a function that builds a model of a family like BERT; returns it.
 
     Parameters
@@ -100,10 +100,12 @@ def variant_model(family, name, title):
         A key of the family's architectures.
     title : str
         First line of the function's documentation.
+    decoder : bool, optional
+        The default of `use_decoder`; None is what the weights have.
     """
 
     def build(
-        dataset_name=None, vocab=None, pretrained=True, ctx=None, use_decoder=None, root=None,
+        dataset_name=None, vocab=None, pretrained=True, ctx=None, use_decoder=decoder, root=None,
         hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
         hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
         dropout=None, use_pooler=False, pretrained_allow_missing=False, ignore_extra=None,

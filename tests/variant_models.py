@@ -12,6 +12,7 @@ SIZES = {
     'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
     'max_position_embeddings': 66,
 }  # fmt: skip
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 SPACE = '\u0120'
 
 
@@ -29,5 +30,19 @@ def make_roberta(folder):
     return bert.RobertaModel(config, use_decoder=True), tokenizer
 
 
+def make_distilbert(folder):
+    """Of letters and their continuations."""
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = string.ascii_lowercase + string.digits + string.punctuation
+    tokens = [*SPECIAL, *letters, *(f'##{letter}' for letter in string.ascii_lowercase)]
+    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
+    tokenizer = bert.BertTokenizer(str(folder / 'vocab.txt'))
+    config = bert.DistilBertConfig(
+        vocab_size=len(tokens), dim=32, n_layers=1, n_heads=2, hidden_dim=64,
+        max_position_embeddings=64,
+    )  # fmt: skip
+    return bert.DistilBertModel(config, use_decoder=True), tokenizer
+
+
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
-MAKERS = {'roberta': make_roberta}
+MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert}

@@ -25,6 +25,10 @@ CONFIGS = {
     'Roberta': {
         **SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
     },
+    'DistilBert': {
+        'vocab_size': VOCAB, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 24,
+        'max_position_embeddings': 20,
+    },
 }  # fmt: skip
 HEADS = (
     'Model', 'ForMaskedLM', 'ForSequenceClassification', 'ForMultipleChoice',

@@ -1,0 +1,125 @@
+"""DistilBERT (Sanh et al. 2019): half of BERT's layers, no token types, no pooler.
+
+The model's inputs are those of ``gluonnlp.model.DistilBERTModel``, those of the heads BERT's.
+"""
+
+import functools
+
+from mxnet.gluon import nn
+
+from . import heads
+from .catalogue import DISTILBERT_ARCHITECTURES
+from .config import DistilBertConfig
+from .mapping import gluonnlp_mapping, huggingface_mapping, pairs
+from .tokenizer import open_tokenizer
+from .variants import (
+    OwnPooler,
+    Typeless,
+    TypelessModel,
+    VariantBlock,
+    variant_family,
+    variant_model,
+)  # fmt: skip
+
+__all__ = [
+    'DISTILBERT', 'DistilBertForMaskedLM', 'DistilBertForMultipleChoice',
+    'DistilBertForQuestionAnswering', 'DistilBertForSequenceClassification',
+    'DistilBertForTokenClassification', 'DistilBertModel', 'distilbert_6_768_12',
+]  # fmt: skip
+
+_NAMES = {
+    'encoder.layer.': 'transformer.layer.', 'self.query': 'q_lin', 'self.key': 'k_lin',
+    'self.value': 'v_lin', 'attention.output.dense': 'attention.out_lin',
+    'attention.output.LayerNorm': 'sa_layer_norm', 'intermediate.dense': 'ffn.lin1',
+    'output.dense': 'ffn.lin2', 'output.LayerNorm': 'output_layer_norm',
+    'cls.predictions.transform.dense': 'vocab_transform',
+    'cls.predictions.transform.LayerNorm': 'vocab_layer_norm',
+    'cls.predictions.decoder': 'vocab_projector', 'cls.predictions': 'vocab_projector',
+}  # fmt: skip
+
+
+@functools.lru_cache(None)
+def _mappings(head, has_dropout):
+    outside = ('vocab_transform.', 'vocab_layer_norm.', 'vocab_projector.', 'pre_classifier.')
+    dense = pairs('^dense', 'pre_classifier')
+    return {
+        'gluonnlp': gluonnlp_mapping('distilbert', has_dropout),
+        'huggingface': huggingface_mapping('distilbert', _NAMES, outside, after=dense),
+    }
+
+
+class DistilBertBlock(Typeless, VariantBlock):
+    config_class = DistilBertConfig
+    architectures = DISTILBERT_ARCHITECTURES
+    optional_parts = ('decoder',)
+    backbone = 'distilbert'
+    make_mappings = staticmethod(_mappings)
+
+
+class DistilBertModel(DistilBertBlock, TypelessModel):
+    """As `RobertaModel`; it has no pooler."""
+
+    backbone = None
+    huggingface_names = {(True, False): 'DistilBertForMaskedLM'}
+
+
+class DistilBertTask(DistilBertBlock):
+    model_class = DistilBertModel
+
+
+class OfSequence(OwnPooler, DistilBertTask):
+    pooler_activation = 'relu'
+    drops_twice = False
+    dropout_field = 'seq_classif_dropout'
+
+
+class DistilBertForMaskedLM(DistilBertTask, heads.BertForMaskedLM):
+    """As `BertForMaskedLM`."""
+
+
+class DistilBertForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
+    """As `BertForSequenceClassification`, with a pooler of its own."""
+
+
+class DistilBertForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
+    """As `BertForMultipleChoice`, with a pooler of its own."""
+
+
+class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassification):
+    """As `BertForTokenClassification`."""
+
+
+class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswering):
+    """As `BertForQuestionAnswering`, with a dropout on the vectors."""
+
+    def __init__(self, bert, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self.dropout = nn.Dropout(self.config.qa_dropout)
+
+    def encode(self, *inputs):
+        encoded = super().encode(*inputs)
+        encoded.sequence = self.dropout(encoded.sequence)
+        return encoded
+
+
+#: what ``open_model`` knows of DistilBERT
+DISTILBERT = variant_family(
+    'distilbert',
+    DistilBertModel,
+    open_tokenizer,
+    vocab_kinds=('wordpiece', 'gluonnlp'),
+    hparams={
+        'num_layers': ('n_layers',), 'units': ('dim',), 'embed_size': ('dim',),
+        'hidden_size': ('hidden_dim',), 'num_heads': ('n_heads',), 'activation': ('activation',),
+        'max_length': ('max_position_embeddings',), 'layer_norm_eps': ('layer_norm_eps',),
+        'dropout': ('dropout', 'attention_dropout'),
+    },
+    classification=DistilBertForSequenceClassification,
+    tagging=DistilBertForTokenClassification,
+    multiple_choice=DistilBertForMultipleChoice,
+    question_answering=DistilBertForQuestionAnswering,
+    masked_lm=DistilBertForMaskedLM,
+)  # fmt: skip
+distilbert_6_768_12 = variant_model(
+    DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False
+)

@@ -1,0 +1,89 @@
+"""DistilBERT beside GluonNLP's, and where its names lead."""
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import model_zoo
+from model_zoo.errors import InputError, ZooError
+
+CONFIG = {
+    'vocab_size': 40, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 512,
+    'max_position_embeddings': 20,
+}  # fmt: skip
+
+
+def their_model():
+    encoder = nlp.model.BERTEncoder(
+        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
+        layer_norm_eps=1e-5,
+    )  # fmt: skip
+    return nlp.model.DistilBERTModel(encoder, vocab_size=40, units=16, embed_size=16)
+
+
+def test_gluonnlp_model_both_ways(tmp_path):
+    random = np.random.RandomState(0)
+    inputs = mx.nd.array(random.randint(0, 40, (3, 9))), mx.nd.array([9, 4, 1])
+    theirs = their_model()
+    theirs.initialize()
+    theirs(*inputs)  # for the shapes that are found by the first call
+    for parameter in theirs.collect_params().values():
+        center = 1 if parameter.name.endswith('gamma') else 0
+        parameter.set_data(mx.nd.random.normal(center, 0.3, shape=parameter.shape))
+    path = str(tmp_path / 'model.params')
+    theirs.save_parameters(path)
+    ours = bert.DistilBertModel(bert.DistilBertConfig(**CONFIG, layer_norm_eps=1e-5))
+    ours.load_parameters(path)
+    expected = theirs(*inputs).asnumpy()
+    for hybridized in (False, True):
+        ours.hybridize(hybridized, static_alloc=True, static_shape=True)
+        np.testing.assert_allclose(ours(*inputs).asnumpy(), expected, atol=1e-5)
+    ours.save_parameters(path, format='gluonnlp')
+    back = their_model()
+    back.load_parameters(path)
+    np.testing.assert_allclose(back(*inputs).asnumpy(), expected, atol=1e-5)
+    with pytest.raises(InputError, match='layer_norm_eps is 1e-05'):  # theirs is always 1e-12
+        ours.save_pretrained(str(tmp_path / 'folder'), format='huggingface')
+
+
+def test_get_model():
+    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
+    model, same = nlp.model.get_model('distilbert_6_768_12', vocab=vocab, pretrained=False)
+    assert same is vocab and type(model) is bert.DistilBertModel
+    assert (model.config.num_layers, model.context_length) == (6, 512)
+    model.initialize()
+    words, valid = mx.nd.array([[4, 5, 6]]), mx.nd.array([2])
+    assert model(words, valid).shape == (1, 3, 768)  # GluonNLP's has no decoder
+    model, _ = model_zoo.get_model(
+        'distilbert_6_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True,
+        num_layers=1, units=16, hidden_size=32, num_heads=2, max_length=9, use_decoder=True,
+    )  # fmt: skip
+    model.initialize()
+    assert model(words, valid, mx.nd.array([[1]]))[1].shape == (1, 1, len(vocab))
+    assert model.context_length == 9
+
+
+def test_names():
+    for name in (
+        'distilbert-base-uncased', 'distilbert/distilbert-base-uncased', 'distilbert_6_768_12',
+        'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
+        'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased',
+    ):  # fmt: skip
+        found = model_zoo.pretrained.resolve_alias(name)
+        assert found == ('distilbert_6_768_12', 'distilbert_book_corpus_wiki_en_uncased')
+
+
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'dim': 0}, 'dim must be a positive integer'),
+        ({'dim': 10}, 'dim 10 is not a multiple of n_heads 4'),
+        ({'dropout': 1.5}, 'dropout must be a rate'),
+        ({'activation': 'nonsense'}, 'nonsense'),
+    ],
+)
+def test_bad_configurations(fields, message):
+    with pytest.raises(ZooError, match=message):
+        bert.DistilBertConfig(**{**CONFIG, **fields})
