@@ -22,9 +22,10 @@ import os
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
+from model_zoo.tokenization import BasicTokenizer, FileTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
+from model_zoo.tokenization.rust_file import word_pieces_of
 from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, segment
 from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
@@ -458,8 +459,11 @@ def open_tokenizer(file, vocab=None):
 
     Returns
     -------
-    BertTokenizer or BertSPTokenizer
+    BertTokenizer, BertSPTokenizer, or FileTokenizer for a ``tokenizer.json`` that does more than
+    BERT's
     """
+    if file.kind == 'tokenizers' and not word_pieces_of(file.path)[0]:
+        return FileTokenizer.from_vocab_file(file)
     vocab = vocab or file.load()
     if file.is_sentencepiece:
         return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)

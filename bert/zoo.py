@@ -37,7 +37,7 @@ BERT = register_family(
             'pretraining': BertForPreTraining,
         },
         open_tokenizer,
-        vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece'),
+        vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece', 'tokenizers'),
         hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),
     )

@@ -16,8 +16,14 @@ import mxnet as mx
 from .checkpoint.arrays import plain_arrays
 from .checkpoint.readers import read_tensors
 from .errors import CheckpointError, InputError, UnknownNameError
-from .pretrained import Files, files_at, find_files, get_entry, names_files, resolve
-from .registry import Family, family_of_class, get_family, list_families
+from .pretrained import Files, find_files, get_entry, names_files, resolve
+from .registry import (
+    Family,
+    family_of_class,
+    get_family,
+    list_families,
+    register_builder_of_places,
+)
 from .tokenization.vocab_file import VocabFile
 from .util.devices import check_gpu
 
@@ -146,7 +152,9 @@ def open_model(
     name_or_folder : str
         A name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; a folder with weights,
         vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``);
-        or a file of weights beside them.
+        or a file of weights beside them. Such a folder may also be on the Hugging Face hub
+        (``'owner/name'``, ``'owner/name@revision'``), in an archive (``model.tar.gz``), or at an
+        address that begins with ``https://``.
     task : str or type, optional
         What the block is for, such as ``'classification'``, ``'question_answering'`` or
         ``'language_model'``; or the block's class, or its name. By default a named model is what
@@ -195,8 +203,6 @@ def open_model(
         If the files are in none of the places where they are looked for.
     CheckpointError
         If the weights are damaged, of another family, or don't fit.
-    MissingExtraError
-        If their format needs torch or TensorFlow, and it isn't installed.
     InputError
         If a folder lacks a file, or the vocabulary doesn't fit.
 
@@ -214,7 +220,7 @@ def open_model(
     file = None
     if tokenizer is None:
         file = VocabFile.of(files).lowered(do_lower_case)
-        tokenizer = family.open_tokenizer(file)
+        tokenizer = family.make_tokenizer(file)
     block = _open(family, task, model, files, tokenizer, ctx, dtype, options, exact)
     block.base.vocab_file = file
     return Opened(block, tokenizer, files)
@@ -280,13 +286,13 @@ def open_tokenizer(
     """
     path = vocab_file or weights
     if names_files(name_or_folder):
-        model, own = None, files_at(name_or_folder)
-        files = find_files(path=path or name_or_folder, weights=False)
+        model, own = None, find_files(path=name_or_folder, root=root, weights=False, vocab=False)
+        files = find_files(path=path or name_or_folder, root=root, weights=False)
     else:
         model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
         own = files = find_files(model, dataset, root, path, weights=False)
     family = _family(name_or_folder, task, family, model, own)
-    return family.open_tokenizer(VocabFile.of(files).lowered(do_lower_case))
+    return family.make_tokenizer(VocabFile.of(files).lowered(do_lower_case))
 
 
 def find_family(name_or_folder, dataset_name=None):
@@ -338,9 +344,12 @@ def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, 
     looks = needs_vocab and vocab_file is None
     if names_files(name):
         model = dataset = None
-        files = find_files(path=name, weights=weights is True, vocab=looks, format=format)
+        files = find_files(
+            path=name, root=root, weights=weights is True, vocab=looks, format=format
+        )
         if path is not None:
-            files = dataclasses.replace(files, weights=files_at(path).weights)
+            own = find_files(path=path, root=root, vocab=False)
+            files = dataclasses.replace(files, weights=own.weights)
     else:
         model, dataset = resolve(os.fspath(name), dataset_name)
         files = find_files(model, dataset, root, path, bool(weights), looks, format)
@@ -583,3 +592,25 @@ def build_model(
         block.load_weights(weights, ctx, ('^', *may_lack))
         block.base.vocab_file = file
     return block, vocab
+
+
+@register_builder_of_places
+def _build_at(
+    name,
+    dataset_name=None,
+    vocab=None,
+    pretrained=True,
+    ctx=None,
+    root=None,
+    hparam_allow_override=False,
+    **options,
+):
+    """The model of the zoo that is at a place, as `model_zoo.get_model` promises."""
+    if pretrained is not True or dataset_name is not None:
+        raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
+    family = find_family(name)
+    hparams = {key: options.pop(key) for key in list(options) if key in family.hparams}
+    options.update(family.fields_of(name, hparams, hparam_allow_override))
+    files = find_files(path=name, root=root, vocab=vocab is None)
+    block, _ = open_block(name, family.zoo_block, exact=True, ctx=ctx, root=root, **options)
+    return block, vocab or VocabFile.of(files).load()

@@ -9,7 +9,8 @@ import gluonnlp
 
 from .errors import InputError, UnknownNameError
 from .families import load_families
-from .pretrained import list_pretrained
+from .pretrained import is_place, list_pretrained
+from .tokenization import FileTokenizer
 
 __all__ = [
     'Family',
@@ -20,12 +21,14 @@ __all__ = [
     'join_gluonnlp',
     'list_families',
     'list_models',
+    'register_builder_of_places',
     'register_family',
     'register_model',
 ]
 
 _FAMILIES = {}  # name -> Family
 _BUILDERS = {}
+_BUILDER_OF_PLACES = []  # opening.py's, which imports this module
 #: GluonNLP's own, before `join_gluonnlp`
 gluonnlp_get_model = gluonnlp.model.get_model
 
@@ -90,6 +93,21 @@ class Family:
     def zoo_block(self):
         """Class of the blocks that ``get_model`` builds."""
         return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
+
+    def make_tokenizer(self, file):
+        """The tokenizer for a vocabulary's file.
+
+        Parameters
+        ----------
+        file : model_zoo.tokenization.vocab_file.VocabFile
+
+        Returns
+        -------
+        Tokenizer
+        """
+        if file.kind == 'tokenizers' and file.kind not in self.vocab_kinds:
+            return FileTokenizer.from_vocab_file(file)
+        return self.open_tokenizer(file)
 
     def block_class(self, task):
         """The class for a task, a class's name here or on the Hugging Face hub, or a class.
@@ -212,6 +230,12 @@ def register_model(builder, name=None):
     return builder
 
 
+def register_builder_of_places(builder):
+    """Let `get_model` use `builder` for what isn't a name but a place; returns it."""
+    _BUILDER_OF_PLACES[:] = [builder]
+    return builder
+
+
 def list_models(pattern=None, pretrained=None):
     """Names of the registered models.
 
@@ -254,7 +278,8 @@ def get_model(
     Parameters
     ----------
     name : str
-        See `list_models`; case doesn't matter.
+        See `list_models`; case doesn't matter. Or ``'owner/name'`` of the Hugging Face hub, an
+        address, or an archive (see `model_zoo.pretrained.is_place`).
     dataset_name : str, optional
         What the weights were trained on. The default is the model's usual one.
     vocab : gluonnlp.Vocab, optional
@@ -299,6 +324,8 @@ def get_model(
     if builder is not None:
         _check_options(builder, kwargs, common)
         return builder(**given, **kwargs)
+    if is_place(name):
+        return _BUILDER_OF_PLACES[0](name, **given, **kwargs)
     try:
         return gluonnlp_get_model(name, **given, **kwargs)
     except ValueError as error:

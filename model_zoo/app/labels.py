@@ -4,8 +4,10 @@
 import json
 import logging
 import os
+import re
 
 from ..errors import InputError
+from ..pretrained import local_path
 
 __all__ = ['check_labels', 'labels_of_folder', 'name_labels']
 
@@ -13,7 +15,11 @@ logger = logging.getLogger(__name__)
 
 
 def config_of_folder(folder):
-    """The fields of a folder's ``config.json``, none if there is no such folder."""
+    """The fields of a folder's ``config.json``, none if there is no such folder.
+
+    A repository of the hub is a folder, too; see `model_zoo.pretrained.is_place`.
+    """
+    folder, _ = local_path(folder, weights=False, vocab=False)
     try:
         with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
             config = json.load(file)
@@ -23,7 +29,7 @@ def config_of_folder(folder):
 
 
 def labels_of_folder(folder):
-    """The classes of a model that a training script saved.
+    """The classes of a model: of a training script's, or of one that somebody else has named.
 
     Parameters
     ----------
@@ -33,7 +39,7 @@ def labels_of_folder(folder):
     Returns
     -------
     list of str or None
-        None if there is no such folder, or the model wasn't trained for a task by us.
+        None if there is no such folder, or its configuration only numbers the classes.
 
     Raises
     ------
@@ -44,15 +50,22 @@ def labels_of_folder(folder):
 
 
 def _labels_in(config, folder):
-    if not {'finetuning_task', 'id2label'} <= set(config):
+    labels = config.get('id2label')
+    if labels is None or 'finetuning_task' not in config and _are_numbers(labels):
         return None
-    labels = config['id2label']
     if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
         raise InputError(
             f'config.json of the model {folder!r} has the id2label {labels!r}: write it as '
             '{"0": "first label", "1": "second label"} and so on'
         )
     return [str(labels[str(number)]) for number in range(len(labels))]
+
+
+def _are_numbers(labels):
+    """Whether an id2label is what transformers writes for classes without names."""
+    return isinstance(labels, dict) and all(
+        re.fullmatch(r'LABEL_\d+', str(label)) for label in labels.values()
+    )
 
 
 def check_labels(task, folder):

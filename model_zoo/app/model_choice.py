@@ -6,7 +6,7 @@ import os
 
 from ..errors import InputError
 from ..opening import check_vocab, find_block_class, open_model, open_tokenizer
-from ..pretrained import get_entry, names_files, resolve
+from ..pretrained import get_entry, is_place, names_files, resolve
 from ..registry import get_family
 from . import cli
 from .arguments import check_files
@@ -59,7 +59,7 @@ class ModelChoice:
         """
         model_flag, dataset_flag, parameters_flag = cls._flags(family)
         add = parser.add_argument_group('model').add_argument
-        add(f'--{model_flag}', default=model, help='name, or a folder of save_pretrained')
+        add(f'--{model_flag}', default=model, help='name, folder, hub id owner/name, or address')
         add(
             f'--{dataset_flag}',
             help="the data set it was pretrained on; default: the model's usual one",
@@ -212,8 +212,11 @@ class ModelChoice:
 
 
 def is_model_folder(name):
-    """Whether a model's name is that of a folder; see `model_zoo.pretrained.names_files`."""
-    return os.path.isdir(name) and names_files(name)
+    """Whether a model's name is that of a folder, here or elsewhere.
+
+    See `model_zoo.pretrained.names_files` and `model_zoo.pretrained.is_place`.
+    """
+    return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
 def family_of(model, dataset, config_classes):

@@ -364,8 +364,9 @@ class BlockFiles:
         ----------
         name_or_dir : str
             A directory with weights and their configuration (``config.json``,
-            ``bert_config.json`` or ``hparams.json``), or a file of weights beside it; or a name
-            such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``.
+            ``bert_config.json`` or ``hparams.json``), or a file of weights beside it; a name such
+            as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; ``'owner/name'`` of the Hugging Face
+            hub, an archive or an address, as of `model_zoo.open_model`.
         ctx : mx.Context, optional
             Default: the CPU.
         root : str, optional
@@ -392,8 +393,6 @@ class BlockFiles:
             If the weights are in none of the places where they are looked for.
         CheckpointError
             If they are damaged, of another family, or don't fit.
-        MissingExtraError
-            If their format needs torch or TensorFlow, and it isn't installed.
         InputError
             If the directory lacks weights or a configuration.
         """
@@ -406,9 +405,10 @@ class BlockFiles:
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block began with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        if file is None or family is None or file.kind not in family.vocab_kinds:
+        kinds = ('tokenizers', *(family.vocab_kinds if family else ()))
+        if file is None or family is None or file.kind not in kinds:
             return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
-        return family.open_tokenizer(file)
+        return family.make_tokenizer(file)
 
     def load_weights(self, weights, ctx=None, may_lack=()):
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read.

@@ -4,7 +4,7 @@ A reader knows a file format and no family (`params`, `safetensors_file`); a `Ma
 family's table of names and knows no format.
 """
 
-from .mapping import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Transposed
+from .mapping import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Stacked, Transposed
 from .readers import read_tensors
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     'OneWide',
     'Padded',
     'Rule',
+    'Stacked',
     'Transposed',
     'read_tensors',
 ]

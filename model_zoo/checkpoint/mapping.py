@@ -11,7 +11,16 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = ['Fused', 'FusedConv1D', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Transposed']
+__all__ = [
+    'Fused',
+    'FusedConv1D',
+    'Mapping',
+    'OneWide',
+    'Padded',
+    'Rule',
+    'Stacked',
+    'Transposed',
+]
 
 
 class _Same:
@@ -36,6 +45,16 @@ class Fused:
         return [rows[:, part].reshape((-1,) + array.shape[1:]) for part in range(3)]
 
 
+class Stacked:
+    """One tensor with all queries' rows first, then all keys' and all values' <-> our fused one."""
+
+    def load(self, arrays, config):
+        return Fused().load(np.split(arrays[0], 3), config)
+
+    def save(self, array, config):
+        return [np.concatenate(Fused().save(array, config))]
+
+
 class FusedConv1D:
     """OpenAI's ``c_attn`` (units, 3 * units), or its bias <-> our fused weight, or bias.
 
@@ -43,10 +62,10 @@ class FusedConv1D:
     """
 
     def load(self, arrays, config):
-        return Fused().load(np.split(arrays[0].T, 3), config)
+        return Stacked().load([arrays[0].T], config)
 
     def save(self, array, config):
-        return [np.concatenate(Fused().save(array, config)).T]
+        return [Stacked().save(array, config)[0].T]
 
 
 @dataclasses.dataclass(frozen=True)

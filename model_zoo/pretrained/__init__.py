@@ -18,6 +18,7 @@ from .catalogue import (
 from .download import Checksum, DownloadError
 from .files import Files, files_at, files_in_folder
 from .find import find_files, names_files
+from .places import is_place, local_path
 from .sources import Source, SourceError, default_root
 
 __all__ = [
@@ -34,7 +35,9 @@ __all__ = [
     'find_files',
     'get_entry',
     'is_alias',
+    'is_place',
     'list_pretrained',
+    'local_path',
     'names_files',
     'register_pretrained',
     'resolve',

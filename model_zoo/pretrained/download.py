@@ -27,7 +27,15 @@ import urllib3
 from ..errors import ZooError
 from ..util.files import make_writable_dir
 
-__all__ = ['Checksum', 'DownloadError', 'download', 'reason_of']
+__all__ = [
+    'Checksum',
+    'DownloadError',
+    'check_space',
+    'download',
+    'locked',
+    'reason_of',
+    'sha256',
+]
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +67,23 @@ class Checksum(NamedTuple):
 
     def mismatch(self, path):
         """What is wrong with the content of file `path`, or None."""
-        digest = hashlib.new(self.algorithm)
-        with open(path, 'rb') as file:
-            for block in iter(lambda: file.read(BLOCK), b''):
-                digest.update(block)
-        if digest.hexdigest() == self.digest:
+        digest = _digest(self.algorithm, path)
+        if digest == self.digest:
             return None
-        return f'its {self.algorithm} is {digest.hexdigest()}, not {self.digest}'
+        return f'its {self.algorithm} is {digest}, not {self.digest}'
+
+
+def _digest(algorithm, path):
+    digest = hashlib.new(algorithm)
+    with open(path, 'rb') as file:
+        for block in iter(lambda: file.read(BLOCK), b''):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256(path):
+    """The hexadecimal sha256 of a file."""
+    return _digest('sha256', path)
 
 
 def download(url, path, checksum=None, member=None):
@@ -103,7 +121,7 @@ def download(url, path, checksum=None, member=None):
     make_writable_dir(folder)
     part = os.path.join(folder, (name if member is None else name + '.zip') + '.part')
     try:
-        with _locked(os.path.join(folder, f'.{name}.lock'), name):
+        with locked(os.path.join(folder, f'.{name}.lock'), name):
             if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
                 return path
             try:
@@ -123,7 +141,7 @@ def download(url, path, checksum=None, member=None):
 
 
 @contextlib.contextmanager
-def _locked(lock_path, name):
+def locked(lock_path, name):
     """Hold the lock file `lock_path`; wait for it as long as another process lives that does."""
     lock = filelock.FileLock(lock_path)
     try:
@@ -206,7 +224,7 @@ def _write(response, part, done):
     length = response.headers.get('Content-Length', '')
     total = done + int(length) if length.isdigit() else None
     if total is not None:
-        _check_space(part, total - done)
+        check_space(part, total - done)
     name = os.path.basename(part)[: -len('.part')]
     with open(part, 'ab') as file, _progress(name, total, done) as advance:
         for block in response.iter_content(CHUNK):
@@ -261,7 +279,7 @@ def _extract(part, member, unpacked):
     """Write `member` of the zip archive `part` to `unpacked`; nothing else is extracted."""
     try:
         with zipfile.ZipFile(part) as archive, archive.open(member) as source:
-            _check_space(unpacked, archive.getinfo(member).file_size)
+            check_space(unpacked, archive.getinfo(member).file_size)
             with open(unpacked, 'wb') as target:
                 shutil.copyfileobj(source, target, BLOCK)
     except KeyError:
@@ -270,7 +288,7 @@ def _extract(part, member, unpacked):
         raise _Damaged(f'it is not a sound zip archive: {error}') from error
 
 
-def _check_space(path, size):
+def check_space(path, size):
     """Fail before `size` bytes are written to `path` where they don't fit."""
     if size > shutil.disk_usage(os.path.dirname(path)).free:
         raise OSError(errno.ENOSPC, f'{size / 1e6:.0f} MB do not fit on the disk')

@@ -32,9 +32,13 @@ VOCAB_NAMES = (
     'vocab.vocab',
     'vocab.spiece',
     'spiece.model',
+    'sentencepiece.bpe.model',
+    'spm.model',
+    'tokenizer.model',
     *BPE_NAMES,
     'vocab.bin',
     'vocab.pkl',
+    'tokenizer.json',
 )
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'

@@ -8,6 +8,7 @@ from ..checkpoint.layouts import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias
 from .files import VOCAB_NAMES, Files, files_at
+from .places import is_place, local_path
 from .sources import (
     CacheSource,
     PackageSource,
@@ -35,7 +36,7 @@ def find_sources():
 
 
 def names_files(name):
-    """Whether a model's name is that of a folder or a file.
+    """Whether a model's name is that of a folder or a file, here or elsewhere (`is_place`).
 
     A folder without weights may only happen to be called as a model is, such as this project's
     gpt2.
@@ -43,7 +44,7 @@ def names_files(name):
     path = os.path.expanduser(os.fspath(name))
     if os.path.isdir(path):
         return weights_in_folder(path) is not None or not is_alias(name)
-    return os.path.isfile(path) or os.path.isfile(path + '.index')
+    return os.path.isfile(path) or os.path.isfile(path + '.index') or is_place(name)
 
 
 def find_files(
@@ -60,9 +61,9 @@ def find_files(
     root : str, optional
         Folder of the cache, ``$MXNET_HOME/models`` by default.
     path : str or os.PathLike, optional
-        A folder, a file of weights, or a file of a vocabulary. Nothing else is asked for the
-        weights then. The vocabulary is the one in the same folder, else that of `model` and
-        `dataset`.
+        A folder, a file of weights, or a file of a vocabulary; or a place from which such are
+        fetched, see :func:`is_place`. Nothing else is asked for the weights then. The vocabulary
+        is the one in the same folder, else that of `model` and `dataset`.
     weights, vocab : bool
         Whether they are needed.
     format : str, optional
@@ -93,7 +94,8 @@ def find_files(
         if weights:
             logger.info('weights of %s: %s', entry.full_name, files.weights)
         return files
-    files = files_at(path, format)
+    path, source = local_path(path, weights, vocab, root)
+    files = dataclasses.replace(files_at(path, format), source=source)
     if weights and files.weights is None:
         raise InputError(
             f'the directory {os.fspath(path)!r} has no {_wanted(format)}; name the file itself if '

@@ -10,13 +10,15 @@ import requests
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
+from ..checkpoint.layouts import CONFIG_NAMES
 from .download import TIMEOUT, Checksum, reason_of
 from .files import BPE_NAMES, TOKENIZER_CONFIG, VOCAB_NAMES, files_in_folder, merges_beside
 from .sources import Source, SourceError
 
-__all__ = ['HubSource']
+__all__ = ['HubSource', 'Repository']
 
 _INDEX = '.index.json'  # of weights in several files
+_BESIDE_VOCAB = (TOKENIZER_CONFIG, 'special_tokens_map.json')
 
 
 def _library():
@@ -41,18 +43,39 @@ class HubSource(Source):
     def find(self, entry, root, vocab_only=False):
         if entry.hub is None:
             raise SourceError('it does not have these weights')
-        files = self._cached(entry.hub, vocab_only) or self._fetch(entry.hub, vocab_only)
-        if not vocab_only:
+        repository = Repository(entry.hub)
+        files = repository.cached(vocab_only)
+        if files is None:
+            files = files_in_folder(repository.fetch(not vocab_only))
+            if vocab_only:
+                files = dataclasses.replace(files, weights=None)
+        elif not vocab_only:
             _verify(files.weights)
         return files
 
     def is_local(self, entry, root):
-        return entry.hub is not None and self._cached(entry.hub) is not None
+        return entry.hub is not None and Repository(entry.hub).cached() is not None
 
-    @staticmethod
-    def _cached(repository, vocab_only=False):
-        """The files of `repository` in the library's cache; None if they aren't complete."""
-        config = _library().try_to_load_from_cache(repository, 'config.json')
+
+class Repository:
+    """One model of the hub.
+
+    Parameters
+    ----------
+    name : str
+        ``'owner/name'``, or the name alone of those that have no owner.
+    revision : str, optional
+        A branch, a tag or a commit.
+    """
+
+    def __init__(self, name, revision=None):
+        self.name, self.revision = name, revision
+        self.address = f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
+        self._is_reached = constants.HF_HUB_OFFLINE
+
+    def cached(self, vocab_only=False):
+        """The model's files in the library's cache; None if they aren't complete."""
+        config = self._in_cache('config.json')
         if not isinstance(config, str):
             return None
         files = files_in_folder(os.path.dirname(config))
@@ -63,57 +86,92 @@ class HubSource(Source):
         complete = files.weights and all(map(os.path.isfile, _parts(files.weights)))
         return files if complete else None
 
-    def _fetch(self, repository, vocab_only):
-        if not constants.HF_HUB_OFFLINE:
-            _reach()
-        config = self._download(repository, 'config.json')
+    def fetch(self, weights=True, vocab=True):
+        """Download what the cache lacks.
+
+        Parameters
+        ----------
+        weights, vocab : bool
+            Whether they are needed.
+
+        Returns
+        -------
+        str
+            The folder with the files.
+
+        Raises
+        ------
+        SourceError
+            If the hub can't be reached, or lacks a file.
+        """
+        config = self._first(CONFIG_NAMES)
         if config is None:
-            raise SourceError(f'{_address(repository)} has no config.json')
-        self._download(repository, TOKENIZER_CONFIG)
-        # the vocabulary is small: what it lacks shows before the weights are fetched
-        vocab = self._first(repository, VOCAB_NAMES)
+            raise self._lacks('no config.json')
+        if vocab:
+            # it is small: what it lacks shows before the weights are fetched
+            for name in _BESIDE_VOCAB:
+                self._get(name)
+            self._fetch_vocab()
+        if weights:
+            _verify(self._fetch_weights())
+        return os.path.dirname(config)
+
+    def _lacks(self, what):
+        offline = ' in the cache (HF_HUB_OFFLINE is set)' if constants.HF_HUB_OFFLINE else ''
+        return SourceError(f'{self.address} has {what}{offline}')
+
+    def _fetch_vocab(self):
+        vocab = self._first(VOCAB_NAMES)
         if vocab is None:
-            raise SourceError(f'{_address(repository)} has none of {", ".join(VOCAB_NAMES)}')
+            raise self._lacks(f'none of {", ".join(VOCAB_NAMES)}')
         if _is_bpe(vocab):
             merges = BPE_NAMES[os.path.basename(vocab)]
-            if self._download(repository, merges) is None:
-                raise SourceError(f'{_address(repository)} has no {merges}')
-        weights = None if vocab_only else self._weights(repository)
-        files = files_in_folder(os.path.dirname(config))
-        return dataclasses.replace(files, weights=weights, vocab=vocab)
+            if self._get(merges) is None:
+                raise self._lacks(f'no {merges}')
 
-    def _weights(self, repository):
+    def _fetch_weights(self):
         names = ['model.safetensors', 'pytorch_model.bin']
         names = [each for name in names for each in (name, name + _INDEX)]
-        path = self._first(repository, names)
+        path = self._first(names)
         if path is None:
-            raise SourceError(f'{_address(repository)} has none of {", ".join(names)}')
+            raise self._lacks(f'none of {", ".join(names)}')
         for part in _parts(path):
-            if self._download(repository, os.path.basename(part)) is None:
-                raise SourceError(f'{_address(repository)} lacks {os.path.basename(part)}')
+            if self._get(os.path.basename(part)) is None:
+                raise self._lacks(f'no {os.path.basename(part)}')
         return path
 
-    def _first(self, repository, names):
+    def _first(self, names):
         """Path of the first of the files that the repository has, or None."""
-        found = (self._download(repository, name) for name in names)
+        found = map(self._get, names)
         return next((path for path in found if path is not None), None)
 
-    @staticmethod
-    def _download(repository, name):
+    def _in_cache(self, name):
+        """Path of a file in the cache, None if it isn't there, or a mark that there is none."""
+        return _library().try_to_load_from_cache(self.name, name, revision=self.revision)
+
+    def _get(self, name):
         """Path of a file, downloaded where the cache lacks it; None if the hub doesn't have it."""
+        path = self._in_cache(name)
+        if path is not None:
+            return path if isinstance(path, str) else None
+        if not self._is_reached:
+            _reach()
+            self._is_reached = True
         try:
-            return _library().hf_hub_download(repository, name)
+            return _library().hf_hub_download(self.name, name, revision=self.revision)
         except LocalEntryNotFoundError as error:
             if constants.HF_HUB_OFFLINE:
+                if name != 'config.json' and isinstance(self._in_cache('config.json'), str):
+                    return None  # as far as one can tell
                 raise SourceError(
-                    f'HF_HUB_OFFLINE is set, and {name} of {repository} is not in '
+                    f'HF_HUB_OFFLINE is set, and {name} of {self.name} is not in '
                     f'{constants.HF_HUB_CACHE!r}'
                 ) from error
-            raise SourceError(f'{_address(repository)}: {_reason(error)}') from error
+            raise SourceError(f'{self.address}: {_reason(error)}') from error
         except EntryNotFoundError:
             return None
         except (HfHubHTTPError, OSError, ValueError) as error:
-            raise SourceError(f'{_address(repository)}: {_reason(error)}') from error
+            raise SourceError(f'{self.address}: {_reason(error)}') from error
 
 
 def _is_bpe(vocab):
@@ -126,10 +184,6 @@ def _reach():
         requests.head(constants.ENDPOINT, timeout=TIMEOUT)
     except requests.RequestException as error:
         raise SourceError(f'{constants.ENDPOINT}: {reason_of(error)}') from error
-
-
-def _address(repository):
-    return f'{constants.ENDPOINT}/{repository}'
 
 
 def _reason(error):

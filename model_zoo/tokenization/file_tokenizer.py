@@ -3,20 +3,17 @@
 import json
 import os
 
-import tokenizers
-
 from ..errors import InputError
 from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write
 from .encoding import Frame, Pieces
+from .rust_file import FILE_NAME, ids_of, open_rust
 from .text import checked, encode_rust
 from .tokenizer import Tokenizer
 from .vocab import ROLES, make_vocab
 
-__all__ = ['FILE_NAME', 'FileTokenizer']
+__all__ = ['FileTokenizer']
 
-#: name of the file
-FILE_NAME = 'tokenizer.json'
 _SPECIAL_TOKENS_NAME = 'special_tokens_map.json'
 
 # where no other file names a role's token
@@ -94,7 +91,7 @@ class FileTokenizer(Tokenizer):
 
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
-        self._rust = _open(source)
+        self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
         self._special = {token['id']: token['content'] for token in added if token['special']}
         roles = {role: self._usual(role) for role in ROLES}
@@ -105,9 +102,7 @@ class FileTokenizer(Tokenizer):
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
         self._found_roles = roles
-        ids = self._rust.get_vocab(with_added_tokens=True)
-        ids = dict(sorted(ids.items(), key=lambda item: item[1]))
-        self.vocab = make_vocab(ids, roles)
+        self.vocab = make_vocab(ids_of(self._rust), roles)
 
     def _usual(self, role):
         known = self._special.values()
@@ -155,7 +150,7 @@ class FileTokenizer(Tokenizer):
 
     @staticmethod
     def _kept_settings(file):
-        folder, rust = os.path.dirname(file.path), _open(file.path)
+        folder, rust = os.path.dirname(file.path), open_rust(file.path)
         said = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
         said.update(read_tokenizer_config(folder))
         special = {}
@@ -213,17 +208,3 @@ class FileTokenizer(Tokenizer):
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
         return [_RustPieces(*each) for each in zip(texts, encode_rust(self._rust, texts))]
-
-
-def _open(source):
-    """A tokenizer of the library, without cutting and padding of its own."""
-    try:
-        if isinstance(source, tokenizers.Tokenizer):
-            rust = tokenizers.Tokenizer.from_str(source.to_str())
-        else:
-            rust = tokenizers.Tokenizer.from_file(os.fspath(source))
-    except Exception as error:  # the library raises nothing more special
-        raise InputError(f'{source!r} cannot be read as a tokenizer.json: {error}') from error
-    rust.no_padding()
-    rust.no_truncation()
-    return rust

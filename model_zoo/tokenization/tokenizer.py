@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from ..errors import InputError
-from ..pretrained import resolve_alias
+from ..pretrained import is_place, resolve_alias
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from ..util.files import make_writable_dir, write_json
 from .encoding import BatchEncoding, Encoding, Frame
@@ -89,7 +89,8 @@ eos_token_id : int or None
         ----------
         name_or_dir : str or os.PathLike
             A directory with the files of :meth:`save_pretrained` or of a release, a vocabulary's
-            file, or a model's name. ``tokenizer_config.json`` is read where it lies beside them.
+            file, a model's name, or a place (see `model_zoo.pretrained.is_place`).
+            ``tokenizer_config.json`` is read where it lies beside them.
         dataset_name : str, optional
             Data set of the pretrained weights, where a name is given.
         root : str, optional
@@ -111,8 +112,9 @@ eos_token_id : int or None
             If no source has the vocabulary.
         """
         name = os.fspath(name_or_dir)
-        if os.path.exists(name) or os.path.isabs(name) or name.endswith(('.txt', '.json')):
-            return cls.from_vocab_file(find_vocab_file(path=name), **kwargs)
+        is_file = os.path.exists(name) or os.path.isabs(name) or name.endswith(('.txt', '.json'))
+        if is_file or is_place(name):
+            return cls.from_vocab_file(find_vocab_file(path=name, root=root), **kwargs)
         model, default_dataset = resolve_alias(name)
         file = find_vocab_file(model, dataset_name or default_dataset, root=root or cache_dir)
         return cls.from_vocab_file(file, **cls._released(name, file, kwargs))

@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
 from .bpe_files import read_bpe_vocab
+from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
 from .vocab import load_vocab, make_vocab
 from .words import read_words
 
@@ -54,8 +55,11 @@ class VocabFile:
         """Of what the file is.
 
         ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'bpe'`` (JSON
-        with merges beside it) or ``'words'`` (JSON without, or a pickle).
+        with merges beside it), ``'tokenizers'`` (tokenizer.json) or ``'words'`` (other JSON, or a
+        pickle).
         """
+        if os.path.basename(self.path) == FILE_NAME:
+            return 'tokenizers'
         extension = os.path.splitext(self.path)[1]
         if extension in ('.spiece', '.model'):
             return 'sentencepiece'
@@ -78,6 +82,8 @@ class VocabFile:
         """Whether texts are lowered; if nothing says it, whether all tokens are in lower case."""
         if self.said_lower_case is not None:
             return self.said_lower_case
+        if self.kind == 'tokenizers':
+            return word_pieces_of(self.path)[1]
         if self.kind in ('bpe', 'words'):
             return False  # their tokenizers know for themselves
         tokens = self.load().idx_to_token
@@ -91,6 +97,9 @@ class VocabFile:
             return load_vocab(self.path)
         if kind == 'bpe':
             return make_vocab(read_bpe_vocab(self.path))
+        if kind == 'tokenizers':
+            vocab = make_vocab(ids_of(open_rust(self.path)))
+            return load_vocab(vocab.idx_to_token) if '[UNK]' in vocab else vocab
         if kind == 'words':
             words = read_words(self.path)['idx2sym']
             return make_vocab({word: place for place, word in enumerate(words)})

@@ -1,6 +1,5 @@
 """The Hugging Face hub as a source, against a server on this machine."""
 
-import hashlib
 import json
 import os
 import pathlib
@@ -10,9 +9,10 @@ import sys
 import mxnet as mx
 import pytest
 import safetensors.numpy
-from huggingface_hub import constants, file_download
+from huggingface_hub import constants
 from huggingface_hub.utils import reset_sessions
-from loopback import LoopbackServer, Resource
+from local_hub import connect, publish
+from loopback import LoopbackServer
 
 import bert
 from model_zoo import pretrained
@@ -22,7 +22,6 @@ from model_zoo.pretrained import catalogue, find_files, hub, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-COMMIT = '1' * 40
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub']
 CONFIG = {
     'vocab_size': len(TOKENS),
@@ -40,16 +39,6 @@ def block():
     block = bert.BertModel(bert.BertConfig.from_dict(CONFIG))
     block.initialize(mx.init.Normal(1))
     return block
-
-
-def publish(server, repository, files):
-    """Put files where the hub has them."""
-    for name, content in files.items():
-        etag = hashlib.sha256(content).hexdigest()
-        headers = {'X-Repo-Commit': COMMIT, 'X-Linked-Etag': etag,
-                   'X-Linked-Size': str(len(content))}  # fmt: skip
-        path = f'/{repository}/resolve/main/{name}'
-        server.resources[path] = Resource(content, f'"{etag}"', headers=headers)
 
 
 @pytest.fixture
@@ -73,14 +62,7 @@ def online(server, weights, tmp_path, monkeypatch):
         'model.safetensors': weights,
     }
     publish(server, 'me/tiny', files)
-    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
-    monkeypatch.setattr(constants, 'ENDPOINT', server.url.rstrip('/'))
-    template = server.url + '{repo_id}/resolve/{revision}/{filename}'
-    monkeypatch.setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
-    monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(tmp_path / 'hub'))
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'mxnet'))
-    reset_sessions()
+    connect(server, tmp_path, monkeypatch)
     list_pretrained()  # the families' entries go to the catalogue that lasts
     monkeypatch.setattr(catalogue, '_ENTRIES', {})
     for dataset, repository in [('tiny', 'me/tiny'), ('gone', 'me/gone'), ('local', None)]:

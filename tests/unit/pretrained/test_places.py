@@ -1,0 +1,354 @@
+"""Models of any repository of the hub, address or archive; archives are unpacked safely."""
+
+import gzip
+import io
+import json
+import os
+import tarfile
+import zipfile
+
+import mxnet as mx
+import pytest
+import safetensors.numpy
+import tokenizers
+from huggingface_hub import constants
+from huggingface_hub.utils import reset_sessions
+from local_hub import connect, publish
+from loopback import LoopbackServer, Resource
+from script_runs import load_script, run
+
+import bert
+import gpt2
+from model_zoo import get_model, open_model
+from model_zoo.app import is_model_folder, labels_of_folder
+from model_zoo.errors import InputError, PretrainedNotFoundError
+from model_zoo.opening import find_family, open_tokenizer
+from model_zoo.pretrained import archives, is_place, local_path
+from model_zoo.tokenization import FileTokenizer
+
+TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub', '##s']
+CONFIG = {
+    'model_type': 'bert', 'vocab_size': len(TOKENS), 'hidden_size': 4, 'num_hidden_layers': 1,
+    'num_attention_heads': 2, 'intermediate_size': 8, 'max_position_embeddings': 6,
+    'id2label': {'0': 'good', '1': 'bad', '2': 'ugly'},
+}  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def block():
+    block = bert.BertForSequenceClassification(bert.BertConfig.from_dict(CONFIG))
+    block.initialize(mx.init.Normal(1))
+    return block
+
+
+@pytest.fixture(scope='module')
+def files(block):
+    """What a repository has; name -> bytes."""
+    config = {**CONFIG, 'architectures': ['BertForSequenceClassification']}
+    return {
+        'config.json': json.dumps(config).encode(),
+        'vocab.txt': '\n'.join(TOKENS).encode(),
+        'model.safetensors': safetensors.numpy.save(
+            block.tensors_in('huggingface'), {'format': 'pt'}
+        ),
+    }
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """The hub, and any other address; the caches are in the test's folder."""
+    with LoopbackServer() as server:
+        connect(server, tmp_path, monkeypatch)
+        yield server
+    reset_sessions()
+
+
+def same(ours, theirs):
+    words = mx.nd.array([[2, 5, 6, 3]])
+    return (ours(words) == theirs(words)).asnumpy().all()
+
+
+def test_everything_of_a_repository(server, files, block):
+    publish(server, 'me/tiny', files)
+    opened = open_model('me/tiny')
+    assert isinstance(opened.block, bert.BertForSequenceClassification) and same(
+        opened.block, block
+    )
+    assert opened.files.source == 'Hugging Face hub'
+    assert opened.tokenizer.tokenize('Hello hubs') == ['hello', 'hub', '##s']
+    assert opened.block.num_labels == 3 and labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
+    assert is_model_folder('me/tiny') and find_family('me/tiny').name == 'bert'
+    assert same(bert.BertForSequenceClassification.from_pretrained('me/tiny'), block)
+    assert bert.BertTokenizer.from_pretrained('me/tiny').vocab.idx_to_token == TOKENS
+    model, vocab = get_model('me/tiny', dropout=0.2)
+    assert type(model) is bert.BertModel and vocab.idx_to_token == TOKENS
+    assert model.config.hidden_dropout_prob == 0.2
+    assert (model.word_embed.weight.data() == block.bert.word_embed.weight.data()).asnumpy().all()
+
+
+def test_what_was_fetched_needs_no_network(server, files, block, monkeypatch):
+    publish(server, 'me/tiny', files)
+    open_model('me/tiny')
+    count = len(server.requests)
+    assert same(open_model('me/tiny').block, block) and len(server.requests) == count
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', True)
+    assert same(open_model('me/tiny').block, block)
+    with pytest.raises(PretrainedNotFoundError, match='HF_HUB_OFFLINE is set') as caught:
+        open_model('me/other')
+    assert str(caught.value).startswith("'me/other': no such folder, no name of pretrained")
+    assert '\n' not in str(caught.value)
+
+
+def test_the_tokenizer_alone_fetches_no_weights(server, files):
+    publish(server, 'me/tiny', files)
+    open_tokenizer('me/tiny')
+    assert not any('model' in path.rpartition('/')[2] for path in server.paths())
+
+
+def test_revisions(server, files, block):
+    publish(server, 'me/tiny', files)
+    other = {**CONFIG, 'id2label': {'0': 'no', '1': 'yes', '2': 'maybe'}}
+    changed = {**files, 'config.json': json.dumps(other).encode()}
+    publish(server, 'me/tiny', changed, revision='v2', commit='2' * 40)
+    assert labels_of_folder('me/tiny@v2') == ['no', 'yes', 'maybe']
+    assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
+    assert same(open_model('me/tiny@v2', 'classification').block, block)
+    with pytest.raises(PretrainedNotFoundError, match=r'me/tiny \(v3\)'):
+        open_model('me/tiny@v3')
+
+
+def test_weights_in_parts(server, files, block):
+    tensors = block.tensors_in('huggingface')
+    parts = {f'model-{n}.safetensors': dict(list(tensors.items())[n::2]) for n in range(2)}
+    index = {'weight_map': {name: file for file, part in parts.items() for name in part}}
+    contents = {name: safetensors.numpy.save(part) for name, part in parts.items()}
+    del (files := dict(files))['model.safetensors']
+    publish(server, 'me/tiny', {**files, **contents})
+    publish(server, 'me/tiny', {'model.safetensors.index.json': json.dumps(index).encode()})
+    assert same(open_model('me/tiny').block, block)
+
+
+def rust_tokenizer(lowercase=True, strip_accents=None):
+    ids = {token: place for place, token in enumerate(TOKENS)}
+    rust = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token='[UNK]'))
+    rust.normalizer = tokenizers.normalizers.BertNormalizer(
+        lowercase=lowercase, strip_accents=strip_accents
+    )
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    rust.post_processor = tokenizers.processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
+    rust.add_special_tokens(TOKENS[:5])
+    return rust
+
+
+@pytest.mark.parametrize(
+    'rust, kind',
+    [
+        (rust_tokenizer(), bert.BertTokenizer),
+        (rust_tokenizer(lowercase=False), bert.BertTokenizer),
+        (rust_tokenizer(strip_accents=False), FileTokenizer),  # which BERT's own can't do
+    ],
+)
+def test_a_tokenizer_in_its_only_file(server, files, rust, kind):
+    del (files := dict(files))['vocab.txt']
+    publish(server, 'me/tiny', {**files, 'tokenizer.json': rust.to_str().encode()})
+    tokenizer = open_model('me/tiny').tokenizer
+    assert type(tokenizer) is kind
+    for text in ('hello hubs', 'HELLO', 'h\xe9llo'):
+        assert list(tokenizer.encode(text).input_ids) == rust.encode(text).ids
+    assert tokenizer.pad_token == '[PAD]' and len(tokenizer.vocab) == len(TOKENS)
+
+
+def test_a_decoder_with_tokenizer_json(server):
+    config = gpt2.GPT2Config(vocab_size=4, n_positions=6, n_embd=4, n_layer=1, n_head=2)
+    model = gpt2.GPT2LMHeadModel(config)
+    model.initialize()
+    ids = {'h': 0, 'i': 1, 'hi': 2, '<|endoftext|>': 3}
+    rust = tokenizers.Tokenizer(tokenizers.models.BPE(ids, [('h', 'i')]))
+    rust.add_special_tokens(['<|endoftext|>'])
+    publish(server, 'me/gpt', {
+        'config.json': json.dumps({'model_type': 'gpt2', **config.to_dict()}).encode(),
+        'tokenizer.json': rust.to_str().encode(),
+        'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
+    })  # fmt: skip
+    opened = open_model('me/gpt', 'language_model')
+    assert opened.tokenizer.convert_tokens_to_ids(opened.tokenizer.tokenize('hi')) == [2]
+    assert get_model('me/gpt')[1].idx_to_token == list(ids)
+
+
+@pytest.mark.parametrize('missing', ['config.json', 'vocab.txt', 'model.safetensors'])
+def test_what_a_repository_lacks(server, files, missing):
+    publish(server, 'me/tiny', {name: files[name] for name in files if name != missing})
+    with pytest.raises(PretrainedNotFoundError, match=f'me/tiny has no.* {missing}') as caught:
+        open_model('me/tiny')
+    assert '\n' not in str(caught.value)
+
+
+def test_no_connection(server, monkeypatch):
+    monkeypatch.setattr(constants, 'ENDPOINT', 'http://127.0.0.1:9')
+    with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
+        open_model('me/tiny')
+    with pytest.raises(PretrainedNotFoundError, match='connection refused'):
+        open_model('http://127.0.0.1:9/tiny.tar.gz')
+
+
+def test_what_is_a_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'me').mkdir()
+    (tmp_path / 'me' / 'here').mkdir()
+    (tmp_path / 'x.tar.gz').write_bytes(b'')
+    for name in ('me/tiny', 'me/tiny@v1.0', 'me/tiny@refs/pr/1', 'https://a.b/c.zip', 'x.tar.gz'):
+        assert is_place(name)
+    for name in ('me/here', 'bert-base-uncased', 'google-bert/bert-base-uncased', 'a/b/c', '/a/b',
+                 './a/b', '../a', 'me/', 'me/a b', '~/model', 'y.tar.gz'):  # fmt: skip
+        assert not is_place(name)
+
+
+# -- archives and addresses -----------------------------------------------------------------------
+
+
+def tar_of(files, folder='', mode='w:gz'):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode=mode) as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(folder + name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return content.getvalue()
+
+
+def zip_of(files, folder=''):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(folder + name, data)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    'name, pack, options',
+    [
+        ('tiny.tar.gz', tar_of, {'folder': './'}),
+        ('tiny.tgz', tar_of, {'folder': 'uncased_L-1/'}),
+        ('tiny.tar', tar_of, {'mode': 'w:'}),
+        ('tiny.tar.xz', tar_of, {'mode': 'w:xz'}),
+        ('tiny.tar.bz2', tar_of, {'mode': 'w:bz2'}),
+        ('tiny.zip', zip_of, {'folder': 'uncased_L-1/'}),
+    ],
+)
+def test_archives(server, files, block, tmp_path, name, pack, options):
+    """As a file here, and at an address, which is asked once."""
+    content = pack(files, **options)
+    (tmp_path / name).write_bytes(content)
+    opened = open_model(str(tmp_path / name))
+    assert same(opened.block, block) and opened.files.source == 'path'
+    address = f'{server.url}models/{name}'
+    server.resources[f'/models/{name}'] = Resource(content)
+    for _ in range(2):
+        opened = open_model(address)
+        assert same(opened.block, block) and opened.files.source == 'address'
+    assert len(server.paths()) == 1
+    cache = tmp_path / 'mxnet' / 'models'
+    assert len([each for each in (cache / 'unpacked').iterdir() if each.is_dir()]) == 1
+
+
+def test_an_address_that_has_nothing(server):
+    with pytest.raises(PretrainedNotFoundError, match='none.tar.gz: HTTP 404'):
+        open_model(f'{server.url}none.tar.gz')
+    with pytest.raises(InputError, match='address of no file'):
+        open_model(server.url)
+
+
+def unsafe(name=None, kind=None, target='vocab.txt'):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode='w:gz') as archive:
+        info = tarfile.TarInfo(name or 'file')
+        if kind is not None:
+            info.type, info.linkname = kind, target
+        archive.addfile(info, io.BytesIO())
+    return content.getvalue()
+
+
+def unsafe_zip(name, mode=0):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, 'w') as archive:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        archive.writestr(info, b'/etc/passwd')
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    'name, content, message',
+    [
+        ('a.tar.gz', unsafe('../file'), "'../file' would lie outside"),
+        ('a.tar.gz', unsafe('a/../../file'), 'would lie outside'),
+        ('a.tar.gz', unsafe('/tmp/file'), 'would lie outside'),
+        ('a.tar.gz', unsafe('..\\file'), 'would lie outside'),
+        ('a.tar.gz', unsafe('C:file'), 'would lie outside'),
+        ('a.tar.gz', unsafe(kind=tarfile.SYMTYPE, target='/etc/passwd'), 'is a link'),
+        ('a.tar.gz', unsafe(kind=tarfile.LNKTYPE), 'is a link'),
+        ('a.tar.gz', unsafe(kind=tarfile.FIFOTYPE), 'is a link or a device'),
+        ('a.tar.gz', unsafe(kind=tarfile.CHRTYPE), 'is a link or a device'),
+        ('a.tar.gz', unsafe(kind=tarfile.GNUTYPE_SPARSE), 'is a link|is damaged'),
+        ('a.zip', unsafe_zip('../file'), 'would lie outside'),
+        ('a.zip', unsafe_zip('/tmp/file'), 'would lie outside'),
+        ('a.zip', unsafe_zip('link', 0o120777), 'is a link'),
+        ('a.tar.gz', b'', 'is damaged'),
+        ('a.tar.gz', tar_of({'a': bytes(9999)})[:-30], 'is damaged'),
+        ('a.tar.gz', b'\x1f\x8b' + bytes(50), 'is damaged'),
+        ('a.zip', zip_of({'a': b'abc'})[:-5], 'is damaged'),
+    ],
+)
+def test_archives_that_are_refused(tmp_path, monkeypatch, name, content, message):
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        open_model(str(tmp_path / name))
+    assert name in str(caught.value) and '\n' not in str(caught.value)
+    left = [each for _, folders, names in os.walk(tmp_path / 'home') for each in names + folders]
+    assert [each for each in left if not each.endswith('.lock')] == ['models', 'unpacked']
+    assert sorted(os.listdir(tmp_path)) == [name, 'home']
+
+
+def test_bombs(tmp_path, monkeypatch):
+    """Much in little: files, their sizes, a header, and more than the header says."""
+    monkeypatch.setattr(archives, '_LEAST_LIMIT', 1 << 20)
+    monkeypatch.setattr(archives, '_MOST_FILES', 50)
+    monkeypatch.setattr(archives, '_MOST_AT_ONCE', 1 << 18)
+    header = tarfile.TarInfo('x' * 10)
+    header.pax_headers = {'comment': 'y' * (1 << 19)}
+    long_header = header.tobuf(tarfile.PAX_FORMAT) + bytes(1024)
+    bombs = {
+        'size.tar.gz': tar_of({'a': bytes(3 << 20)}),
+        'sizes.tar.gz': tar_of({str(n): bytes(1 << 18) for n in range(9)}),
+        'files.tar.gz': tar_of({str(n): b'' for n in range(60)}),
+        'size.zip': zip_of({'a': bytes(3 << 20)}),
+        'files.zip': zip_of({str(n): b'' for n in range(60)}),
+        'header.tar.gz': gzip.compress(long_header),
+        'end.tar.gz': gzip.compress(tar_of({'a': b'b'}, mode='w:') + bytes(1 << 22)),
+    }
+    for name, content in bombs.items():
+        (tmp_path / name).write_bytes(content)
+        if name == 'end.tar.gz':  # nothing is read behind the archive's end
+            local_path(str(tmp_path / name), root=str(tmp_path / 'root'))
+            continue
+        with pytest.raises(InputError, match='holds more than|holds too much'):
+            local_path(str(tmp_path / name), root=str(tmp_path / 'root'))
+
+
+def test_scripts_take_a_repository(server, files, tmp_path, capsys):
+    """Features of a backbone, and a classifier that somebody else has trained, with its labels."""
+    publish(server, 'me/tiny', files)
+    (tmp_path / 'text.txt').write_text('hello hub\n')
+    features = tmp_path / 'features.jsonl'
+    argv = ['--input_file', tmp_path / 'text.txt', '--output_file', features, '--layers', '-1',
+            '--max_seq_length', 6]  # fmt: skip
+    assert run(load_script('extract_features'), *argv, '--bert_model', 'me/tiny') == 0
+    line = json.loads(features.read_text())
+    assert [each['token'] for each in line['features']] == ['[CLS]', 'hello', 'hub', '[SEP]']
+    (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
+    argv = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.tsv', '--text_columns',
+            'sentence', '--label_column', 'label', '--header', '--bert_model', 'me/tiny',
+            '--only_inference', '--max_len', 6, '--output_dir', tmp_path / 'out']  # fmt: skip
+    assert run(load_script('finetune_classifier'), *argv) == 0
+    assert 'dev: accuracy' in capsys.readouterr().err
