@@ -286,7 +286,7 @@ def open_tokenizer(
     """
     path = vocab_file or weights
     if names_files(name_or_folder):
-        model, own = None, find_files(path=name_or_folder, root=root, weights=False, vocab=False)
+        model, own = None, _small_files(name_or_folder, root)
         files = find_files(path=path or name_or_folder, root=root, weights=False)
     else:
         model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
@@ -308,7 +308,7 @@ def find_family(name_or_folder, dataset_name=None):
     Family
     """
     if names_files(name_or_folder):
-        files = find_files(path=name_or_folder, weights=False, vocab=False)
+        files = _small_files(name_or_folder)
         return _family(name_or_folder, None, None, None, files)
     model, _ = resolve(os.fspath(name_or_folder), dataset_name)
     return _family(name_or_folder, None, None, model, None)
@@ -332,10 +332,15 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
         Of a model of another family, the class of `family`, which can't be opened with it.
     """
     found = get_family(family)
-    if not names_files(name_or_folder) or files_at(name_or_folder).config is not None:
+    if not names_files(name_or_folder) or _small_files(name_or_folder).config is not None:
         other = find_family(name_or_folder, dataset_name)
         found = other if other.variant_of == family else found
     return found.base if task is None else found.block_class(task)
+
+
+def _small_files(path, root=None):
+    """The files at a path or place, as far as nothing large must be fetched for them."""
+    return find_files(path=path, root=root, weights=False, vocab=False)
 
 
 def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, format):
