@@ -22,6 +22,7 @@ from model_zoo.app import (
     write_results,
 )
 from model_zoo.errors import InputError
+from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
@@ -60,12 +61,18 @@ def parse_arguments(argv=None):
         raise InputError('--text_file and --dataset: choose one')
     if args.no_cuda and args.gpu is not None:
         raise InputError('--no_cuda and --gpu: choose one')
-    for name in ('dataset', 'model_name'):
-        path = getattr(args, name)
-        wanted = path is not None and not args.text_file and (name == 'dataset' or not args.dataset)
-        if wanted and not os.path.isdir(path):
-            raise InputError(f'--{name} {path!r} is no folder with a text: give --text_file')
+    if args.dataset is not None and not os.path.isdir(args.dataset):
+        raise InputError(
+            f'--dataset {args.dataset!r} is no folder with a text: give --text_file'
+        )
     return args
+
+
+def folder_of(model):
+    """The folder of a model's weights."""
+    if os.path.isdir(model):
+        return model
+    return os.path.dirname(find_files(*resolve(model), vocab=False).weights)
 
 
 def read_texts(args, tokenizer):
@@ -73,7 +80,7 @@ def read_texts(args, tokenizer):
     if args.text_file:
         name = os.path.basename(args.text_file)
         return {name: tokenizer.encode_file(args.text_file, ordered=True)}
-    folder, texts, corpus = args.dataset or args.model_name, {}, None
+    folder, texts, corpus = args.dataset or folder_of(args.model_name), {}, None
     for split in SPLITS if args.split == 'all' else [args.split]:
         paths = [os.path.join(folder, name) for name in (f'{split}.txt', f'wiki.{split}.tokens')]
         path = next(filter(os.path.isfile, paths), None)

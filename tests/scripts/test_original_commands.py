@@ -125,3 +125,108 @@ def test_equivalent_is_accepted(command, capsys):
     place = next((n for n, word in enumerate(words) if word.endswith('.py')), 0)
     if words[place].endswith('.py') or words[0] == 'bert-embedding':
         assert accepts(words[place], words[place + 1 :]), capsys.readouterr().err
+
+
+def parsed(name, argv):
+    """The parser of one of our commands, and what it makes of arguments, before conversions."""
+    parse, found = argparse.ArgumentParser.parse_args, []
+
+    def parse_and_stop(self, *args, **kwargs):
+        found.extend([self, parse(self, *args, **kwargs)])
+        raise Parsed
+
+    with mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_and_stop), pytest.raises(
+        Parsed
+    ):
+        cached_main(name)(argv)
+    return found
+
+
+# what None means, where it stands for the original's default
+SAME_AS_NONE = {
+    '--data_subset': -1,
+    '--gradient_accumulation_steps': 1,
+    '--local_rank': -1,
+    '--loss_scale': 0,
+    '--max_seq_length': 128,  # of bertology.py, once the model is known to be a BERT
+    '--metric_name': 'acc',
+    '--num_train_epochs': 3.0,  # as --epochs says
+}
+# an original's default in our words
+SAID = {'--fp16': 'float32', '--layers': '[-1, -2, -3, -4]'}
+DECIDED_BY_THE_VOCABULARY = {'--do_lower_case', '--do_lower'}
+THIN = [name for name in SCRIPTS if 'originals' in SCRIPTS[name]['runs_here']]
+
+
+@pytest.mark.parametrize('name', THIN)
+def test_omitted_flags_mean_what_they_mean_in_the_original(name):
+    record = SCRIPTS[name]
+    words = [
+        word
+        for flag in record['flags']
+        if flag['required'] or 'required_in' in flag
+        for word in (flag['names'][0], 'a')
+    ]
+    parser, args = parsed(record['runs_here'], words)
+    checked = 0
+    for flag in record['flags']:
+        own = flag['names'][0]
+        is_without_effect = 'logged' in (flag['note'] or '')
+        if flag['required'] or is_without_effect or own in words or flag.get('prose_only'):
+            continue
+        if own in DECIDED_BY_THE_VOCABULARY:
+            continue
+        option = own if own in parser._option_string_actions else flag['ours']
+        value = getattr(args, parser._option_string_actions[option].dest)
+        checked += 1
+        if value is None:
+            assert flag['default'] in (None, '', False, SAME_AS_NONE.get(own)), own
+        elif isinstance(flag['default'], float) or isinstance(value, (float, bool)):
+            assert value == flag['default'], own
+        else:
+            assert str(value) == SAID.get(own, str(flag['default'])), own
+    if 'num_train_epochs' in args:
+        assert args.epochs == 3
+    assert checked or len(record['flags']) < 10
+
+
+def test_every_original_script_has_its_file():
+    files = sorted(
+        path.relative_to(ROOT).as_posix()
+        for original in ('google', 'pytorch_pretrained_bert')
+        for path in (ROOT / 'scripts' / 'originals' / original).glob('*.py')
+    )
+    assert files == sorted(
+        SCRIPTS[name]['runs_here'] for name in THIN if not name.startswith('pytorchic')
+    )
+
+
+@pytest.mark.parametrize(
+    ('word', 'flag', 'value'),
+    [
+        ('--do-train', 'do_train', True),
+        ('--nodo_train', 'do_train', False),
+        ('-max_seq_length=7', 'max_len', 7),
+        ('--train-batch-size=6', 'train_batch_size', 6),
+        ('--warmup=0.25', 'warmup_ratio', 0.25),  # not ambiguous: ours comes first
+        ('--loss_scaling=8', 'loss_scale', 8.0),
+        ('--do_lower=false', 'do_lower_case', False),
+    ],
+)
+def test_flags_may_be_written_as_the_originals_parsers_take_them(word, flag, value):
+    _, args = parsed('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
+    assert getattr(args, flag) == value
+
+
+@pytest.mark.parametrize(
+    ('word', 'close'),
+    [
+        ('--learning_rat_e=1', '--learning_rate'),
+        ('--do-trian', '--do_train'),
+        ('-sede', '--seed'),
+        ('--bert_config_fil3=x', '--bert_config_file'),
+    ],
+)
+def test_a_mistyped_flag_proposes_the_nearest(word, close, capsys):
+    assert not accepts('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
+    assert f'did you mean {close}?' in capsys.readouterr().err

@@ -35,7 +35,7 @@ SCRIPTS = {
         'create_pretraining_data', (*_SAMPLES, '--dupe_factor=10')
     ),
     'google/extract_features': Script('extract_features'),
-    'google/run_classifier': Script('finetune_classifier', _GOOGLE),
+    'google/run_classifier': Script('finetune_classifier', (*_GOOGLE, *_EXAMPLES)),
     'google/run_pretraining': Script(
         'run_pretraining',
         (
@@ -44,7 +44,9 @@ SCRIPTS = {
             '--max_eval_steps=100',
         ),
     ),
-    'google/run_squad': Script('finetune_squad', (*_GOOGLE, '--dev_batch_size=8', '--wd=0.01')),
+    'google/run_squad': Script(
+        'finetune_squad', (*_GOOGLE, *_EXAMPLES, '--dev_batch_size=8', '--wd=0.01')
+    ),
     'pytorch_pretrained_bert/bertology': Script(
         'bertology',
         ('--model=bert-base-cased-finetuned-mrpc', '--task_name=mrpc', '--batch_size=1'),

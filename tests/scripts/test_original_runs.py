@@ -1,0 +1,174 @@
+"""The originals' published command lines at work, shortened, on tiny data and weights."""
+
+import pathlib
+import re
+import shlex
+import shutil
+
+import pytest
+from command_flags import main_of
+from original_world import config, write_models, write_world
+from test_original_commands import COMMANDS, ROOT, expand
+
+from bert.catalogue import ARCHITECTURES
+from model_zoo.app import cli
+from model_zoo.app.originals import SCRIPTS
+
+#: identity of a command -> why it isn't run
+SKIPPED = {
+    'ppb-0.6.2-23': 'asks for prompts: test_generate_gpt2.py types them',
+    'gluonnlp-0.10-07': 'names eight GPUs and no data',
+    'gluonnlp-0.10-19': 'RoBERTa',
+    'gluonnlp-0.10-20': 'RoBERTa',
+}
+#: flags that can't be kept without a GPU or several processes -> whether they have a value
+LEFT_OUT = {'--gpu': '[0-9]+', '--gpus': '.*', '--fp16': None, '--comm_backend': '.*'}
+NUMBER = re.compile('[-0-9.e]+')
+#: script -> what makes it short; --SQUAD and --GLUE name data that GluonNLP downloads
+SHORT = {
+    'finetune_classifier': '--training_steps 2 --max_len 12',
+    'finetune_squad': '--training_steps 2 --max_seq_length 12 --max_query_length 4 --doc_stride 2',
+    'finetune_swag': '--training_steps 2 --max_seq_length 12',
+    'finetune_gpt': '--training_steps 2',
+    'finetune_lm': '--training_steps 2 --max_seq_length 12 --max_predictions_per_seq 2',
+    'eval_transfo_xl': '--tgt_len 8 --mem_len 8 --batch_size 2',
+    'generate_gpt2': '--length 2',
+    'create_pretraining_data': '--max_seq_length 12 --max_predictions_per_seq 2 --num_workers 1',
+    'run_pretraining': '--num_steps 11 --max_seq_length 12 --max_predictions_per_seq 2',
+    'extract_features': '--max_seq_length 12 --layers=-1,-2',
+    'bert-embedding': '',
+    'export': '',
+}
+#: script -> flag of its output, and what it leaves there (None: on standard output)
+LEFT = {
+    'finetune_classifier': ('--output_dir', 'results.json'),
+    'finetune_squad': ('--output_dir', 'predictions.json'),
+    'finetune_swag': ('--output_dir', 'results.json'),
+    'finetune_gpt': ('--output_dir', 'results.json'),
+    'finetune_lm': ('--output_dir', 'results.json'),
+    'eval_transfo_xl': ('--work_dir', 'results.json'),
+    'create_pretraining_data': ('--output_dir', 'part-000.npz'),
+    'run_pretraining': ('--ckpt_dir', 'results.json'),
+    'export': ('--output_dir', 'classification-symbol.json'),
+}
+
+
+def runnable():
+    """The commands, each once: many are published several times, with other values."""
+    seen = set()
+    for command in COMMANDS:
+        if command['accepted'] and command['id'] not in SKIPPED:
+            words = without_gpus(command['argv'])
+            key = command['runs_here'], *(word for word in words if not NUMBER.fullmatch(word))
+            if key not in seen:
+                seen.add(key)
+                yield pytest.param(command, id=command['id'])
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory, fixtures):
+    """The folder in the place of /path/to; models by name are in ../root."""
+    folder = tmp_path_factory.mktemp('originals')
+    for name in ('root', 'world'):
+        (folder / name).mkdir()
+    write_models(folder / 'root')
+    write_world(folder / 'world', fixtures)
+    return folder / 'world'
+
+
+@pytest.fixture
+def here(world, tmp_path, monkeypatch):
+    """The current folder; the cache of weights is that of the world."""
+    folder = tmp_path / 'here'
+    shutil.copytree(world / 'here', folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv('MXNET_HOME', str(world.parent / 'root'))
+    small = config().to_dict()
+    del small['vocab_size']
+    monkeypatch.setitem(ARCHITECTURES, 'bert_12_768_12', small)  # which an export takes its size of
+    return folder
+
+
+def script_of(command):
+    """Name of our script that runs a command."""
+    path = pathlib.Path(command['runs_here'])
+    if 'originals' not in path.parts:
+        return path.stem.replace('_hvd', '')
+    return SCRIPTS[f'{path.parent.name}/{path.stem}'].ours
+
+
+def without_gpus(words):
+    """The words, but for what needs a GPU or another process."""
+    words, kept = list(words), []
+    while words:
+        word = words.pop(0)
+        name, equals, _ = word.partition('=')
+        if name in LEFT_OUT:
+            value = LEFT_OUT[name]
+            if value and not equals and words and re.fullmatch(value, words[0]):
+                words.pop(0)
+        elif word == '--dtype' and words[0] == 'float16':
+            words.pop(0)
+        else:
+            kept.append(word)
+    return kept
+
+
+def short(command, world, here):
+    """The arguments of a command, shortened, with the places of these tests."""
+    script = script_of(command)
+    words = without_gpus(expand(command['argv'], command['exports']))
+    places = {
+        '/tmp/': f'{here}/tmp/',
+        '/path/to/output': f'{here}/output',
+        '/path/to/saved': f'{world}/saved',
+        '/path/to/': f'{world}/',
+        'gs://some_bucket': f'{here}/bucket',
+        '/datadrive/bert_data/': f'{world}/',
+    }
+    for old, new in places.items():
+        words = [re.sub(f'(^|=){old}', rf'\g<1>{new}', word) for word in words]
+    words += shlex.split(SHORT[script])
+    names = {word.partition('=')[0] for word in words}
+    if script == 'finetune_classifier' and '--data_dir' not in names:
+        task = {'SST': 'SST-2'}.get(value_of(words, '--task_name'), value_of(words, '--task_name'))
+        words += ['--data_dir', f'{world}/glue/{task}']
+    if script == 'finetune_squad' and '--train_file' not in names:
+        version = '2.0' if '--version_2' in names else '1.1'
+        for flag, name in (('--train_file', 'train'), ('--predict_file', 'dev')):
+            words += [flag, f'{world}/SQUAD/{name}-v{version}.json']
+    return words
+
+
+def value_of(words, *flags):
+    """The last value of a flag among words, or None."""
+    found = None
+    for place, word in enumerate(words):
+        name, equals, value = word.partition('=')
+        if name in flags:
+            found = value if equals else words[place + 1]
+    return found
+
+
+@pytest.mark.parametrize('command', runnable())
+def test_command_runs(command, world, here, capsys):
+    words = short(command, world, here)
+    script = script_of(command)
+    assert cli.run(main_of(command['runs_here'], ROOT), words) == 0, capsys.readouterr().err
+    assert_left(script, words, here, capsys.readouterr().out)
+
+
+def assert_left(script, words, here, printed):
+    output = value_of(words, '--output_file')
+    if output is not None:
+        assert pathlib.Path(output).stat().st_size > 100
+    elif script in LEFT:
+        flag, name = LEFT[script]
+        folder = value_of(words, flag, '--output_dir') or './output_dir'
+        if script == 'run_pretraining' and not {'--ckpt_dir', '--output_dir'} & set(words):
+            folder = value_of(words, flag, '--output_dir') or './ckpt_dir'
+        if not (pathlib.Path(folder) / name).exists():  # of a run that doesn't train
+            name = 'inference.json'
+        assert (pathlib.Path(folder) / name).exists(), sorted(pathlib.Path(folder).iterdir())
+    else:
+        assert len(printed) > 20
