@@ -493,8 +493,13 @@ def _classes_of(family, weights, config):
 
 def _fit(classes, config, weights, options, ctx):
     """The block, of one of the classes, that the weights fit best; they must have all of it."""
-    blocks = (each(config, **_parts(each, weights, options)) for each in classes)
-    block = min(blocks, key=lambda each: [len(names) for names in each.compare(weights)])
+
+    def misfit(block):
+        missing, unused = block.compare(weights)
+        # the weights of a head say what a model is for; every backbone may have a pooler
+        return len(missing), sum(name.startswith('^') for name in unused), len(unused)
+
+    block = min((each(config, **_parts(each, weights, options)) for each in classes), key=misfit)
     missing, unused = block.compare(weights)
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])

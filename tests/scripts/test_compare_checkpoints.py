@@ -99,7 +99,8 @@ def test_tensorflow(fixtures, tmp_path, originals, family, name, code, expected)
 @pytest.mark.parametrize('flags, message', [
     (['--family', 'transfo_xl', '--software', 'transformers'], 'tensorflow does'),
     (['--family', 'bert', '--software', 'tensorflow'], 'needs --code'),
-    (['--family', 'bert', '--software', 'transformers', '--num_examples', '0'], 'at least 1: 0'),
+    (['--family', 'bert', '--software', 'transformers', '--num_examples', '0'],
+     '--num_examples 0: give 1 or more'),
     (['--family', 'bert', '--software', 'transformers', '--converted', 'gone'], 'directory'),
     (['--family', 'gpt', '--software', 'transformers'], "another family, 'bert'"),
     (['--family', 'bert', '--software', 'transformers', '--input_file', 'gone'], 'no vocabulary'),

@@ -40,10 +40,11 @@ EXCEPTIONS = {
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.onnx.graph': {'onnx'},
     'export.onnx_file': {'onnx', 'onnxruntime'},
-    # the originals, which it compares with
-    'scripts.compare_checkpoints': {
-        'pytorch_pretrained_bert', 'tensorflow', 'torch', 'transformers'
+    # the originals, which our blocks are compared with
+    'model_zoo.analysis.comparison.pytorch_originals': {
+        'pytorch_pretrained_bert', 'torch', 'transformers'
     },
+    'model_zoo.analysis.comparison.tensorflow_originals': {'tensorflow'},
 }  # fmt: skip
 
 

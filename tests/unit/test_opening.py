@@ -63,6 +63,15 @@ def test_a_folder_names_its_block(folder, saved):
     assert block.own_tokenizer().tokenize('A cat') == ['a', 'cat']
 
 
+@pytest.mark.parametrize('name, kind', [
+    ('bert_squad_tensorflow', 'BertForQuestionAnswering'),  # with a pooler, which it doesn't use
+    ('bert_tensorflow', 'BertModel'),
+])  # fmt: skip
+def test_the_head_of_the_weights_names_the_block(fixtures, name, kind):
+    block, _ = open_block(fixtures / 'checkpoints' / name)
+    assert type(block).__name__ == kind
+
+
 @pytest.mark.parametrize(
     'task, kind',
     [
