@@ -55,7 +55,7 @@ setup(
         'tqdm>=4.60',
     ],
     extras_require={
-        'onnx': ['onnx==1.15.0', 'onnxruntime==1.18.1', 'protobuf<5'],
+        'onnx': ['onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5'],
         # earlier ones could be made to run code that a file of weights carries
         'torch': ["torch>=2.6; python_version >= '3.9'"],
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],

@@ -29,6 +29,7 @@ from .roberta import (
     RobertaModel,
 )
 from .roberta_tokenizer import RobertaTokenizer
+from .sentence import BertSentenceEncoder
 from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     'BertForTokenClassification',
     'BertModel',
     'BertSPTokenizer',
+    'BertSentenceEncoder',
     'BertTokenizer',
     'DistilBertConfig',
     'DistilBertForMaskedLM',

@@ -237,6 +237,13 @@ class BertTokenizer(_BertTokenizer):
     def _settings(self):
         return {'do_lower_case': self.do_lower_case, **super()._settings()}
 
+    def _to_library(self):
+        if not self.do_basic_tokenize:
+            return super()._to_library()
+        rust = Tokenizer.from_str(self._rust.to_str())
+        rust.decoder = decoders.WordPiece()
+        return rust
+
     def decode(self, ids, skip_special_tokens=False):
         return decoders.WordPiece().decode(self.convert_ids_to_tokens(ids, skip_special_tokens))
 

@@ -16,6 +16,7 @@ from .heads import (
     BertForTokenClassification,
 )
 from .model import BertModel
+from .sentence import BertSentenceEncoder
 from .tokenizer import open_tokenizer
 
 __all__ = ['BERT', 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
@@ -35,6 +36,7 @@ BERT = register_family(
             'masked_lm': BertForMaskedLM,
             'next_sentence': BertForNextSentencePrediction,
             'pretraining': BertForPreTraining,
+            'sentence_embedding': BertSentenceEncoder,
         },
         open_tokenizer,
         vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece', 'tokenizers'),

@@ -1,6 +1,8 @@
 """Blocks as files that run without this project: symbol.json and parameters, or ONNX."""
 
-from .export import ExportError, export_block
+from .comparison import ExportError
+from .export import export_block
 from .onnx_file import export_onnx
+from .onnx_folder import export_onnx_folder
 
-__all__ = ['ExportError', 'export_block', 'export_onnx']
+__all__ = ['ExportError', 'export_block', 'export_onnx', 'export_onnx_folder']

@@ -8,47 +8,46 @@ As a command::
 The flags are those of GluonNLP's scripts/bert/export.py.
 """
 
-import contextlib
 import inspect
-import logging
 import math
 import os
 import sys
 import tempfile
 import warnings
 
-if __name__ == '__main__':
+if not __package__:
     # run as a file: Python put this folder first on the path, where `export` names this file
     _here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [os.path.dirname(_here)] + [
-        path for path in sys.path if os.path.abspath(path) != _here
-    ]
+    _others = [path for path in sys.path if os.path.abspath(path) != _here]
+    sys.path[:] = [os.path.dirname(_here), *_others, _here]
 
 import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
+from export.comparison import (  # noqa: E402
+    ExportError,
+    check_exportable,
+    flatten,
+    make_batch,
+    map_arrays,
+    plain_calls,
+)
+from export.onnx_folder import export_onnx_folder  # noqa: E402
+from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
-from model_zoo.blocks.block import ZooBlock  # noqa: E402
 from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
 from model_zoo.checkpoint.params import write_params  # noqa: E402
-from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError  # noqa: E402
+from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
-from model_zoo.opening import find_block_class, read_weights  # noqa: E402
-from model_zoo.pretrained import files_in_folder, resolve  # noqa: E402
-from model_zoo.tokenization.vocab_file import find_vocab_file  # noqa: E402
-from model_zoo.util.files import make_writable_dir  # noqa: E402
+from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
+from model_zoo.util.files import make_writable_dir, put_in_place  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
 
 #: how much the files' outputs may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
-_log = logging.getLogger('export')
-
-
-class ExportError(ZooError):
-    """The written files don't compute what the block does; they have been removed."""
 
 
 # -- the export of a block ----------------------------------------------------------------------
@@ -119,33 +118,18 @@ def export_block(block, directory, name, example_inputs=None):
         for batch in batches:
             _compare(block, names, batch, *new)
         final = [os.path.join(directory, file) for file in files]
-        _put_in_place(new, final, temporary)
+        put_in_place(new, final, temporary)
     return tuple(final)
 
 
-def check_exportable(block):
-    if not isinstance(block, ZooBlock):
-        raise InputError(
-            f'{type(block).__name__} is not a model of this zoo; use its own export() method'
-        )
-    for parameter in block.collect_params().values():
-        try:
-            parameter.list_ctx()
-        except RuntimeError as error:
-            raise InputError(
-                f'{parameter.name} has no value: initialize the block, or load its parameters'
-            ) from error
-        wanted = 'float16' if block.precision == 'float16' else 'float32'
-        if np.dtype(parameter.dtype) != wanted:
-            raise InputError(
-                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
-                f'{block.precision}: call block.cast() with one of {", ".join(PRECISIONS)} first'
-            )
+def _input_names(block):
+    """Our names of a block's inputs, in its order."""
+    return [INPUT_NAMES.get(name, name) for name in inspect.signature(block.__call__).parameters]
 
 
 def _batches(block, example_inputs):
     """Batches of different size, each with arrays by the names of the block's inputs."""
-    known = [INPUT_NAMES.get(name, name) for name in inspect.signature(block.__call__).parameters]
+    known = _input_names(block)
     if example_inputs is None:
         names, batches = block.export_inputs, []
     else:
@@ -179,46 +163,14 @@ def _mask_for_length(examples):
     return True
 
 
-def make_batch(block, names, batch_size, length, id_type, random, masked=False):
-    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`.
-    """
-    makers = block.example_makers(batch_size, length, random)
-    if masked:
-        makers['valid_length'] = makers.get('attention_mask')
-    batch = {}
-    for name in names:
-        if makers.get(name) is None:
-            raise InputError(
-                f'{name} of {type(block).__name__} cannot be an input of an exported graph'
-            )
-        batch[name] = _map(
-            lambda value: mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None),
-            makers[name](),
-        )
-    return batch
-
-
-def _map(function, value):
-    """`function` of an array, or of each array of a list."""
-    if isinstance(value, (list, tuple)):
-        return type(value)([_map(function, each) for each in value])
-    return function(value)
-
-
 def _trace(block, batch):
     """The graph of `block` for such inputs, and their names; the block isn't touched."""
     names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
     left = iter(names)
     variables = {
-        name: _map(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
+        name: map_arrays(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
     }
     return mx.sym.Group(flatten(block(**variables))), names
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
 
 
 def _write(symbol, block, symbol_path, params_path):
@@ -237,31 +189,12 @@ def _write(symbol, block, symbol_path, params_path):
     write_params(params_path, tensors)
 
 
-@contextlib.contextmanager
-def plain_calls(block):
-    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
-    blocks, saved = [], []
-    block.apply(blocks.append)
-    for each in blocks:
-        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(each, name)]
-        saved.append((each, {name: getattr(each, name) for name in names}))
-    try:
-        for each, values in saved:
-            for name in values:
-                setattr(each, name, False)
-        with mx.autograd.pause(train_mode=False):
-            yield
-    finally:
-        for each, values in saved:
-            for name, value in values.items():
-                setattr(each, name, value)
-
-
 def _compare(block, names, batch, symbol_path, params_path):
     """Raise ExportError unless the files compute what `block` does."""
     ctx = next(iter(block.collect_params().values())).list_ctx()[0]
     batch = {
-        name: _map(lambda array: array.as_in_context(ctx), value) for name, value in batch.items()
+        name: map_arrays(lambda array: array.as_in_context(ctx), value)
+        for name, value in batch.items()
     }
     with plain_calls(block), warnings.catch_warnings():
         # not as a `Mask`, whose values the block would take for checked
@@ -289,132 +222,17 @@ def _compare(block, names, batch, symbol_path, params_path):
             )
 
 
-def _put_in_place(new, final, temporary):
-    """Rename the files `new` to `final`, all or none."""
-    renames = []
-    try:
-        for i, (source, target) in enumerate(zip(new, final)):
-            pairs = [(source, target)]
-            if os.path.exists(target):
-                pairs.insert(0, (target, os.path.join(temporary, f'old{i}')))
-            for pair in pairs:
-                renames.append(pair)  # before it is done: an interrupt may come in between
-                os.replace(*pair)
-    except BaseException as error:
-        for source, target in reversed(renames):
-            with contextlib.suppress(OSError):  # the last one may not have happened
-                os.replace(target, source)
-        if isinstance(error, OSError):
-            raise InputError(f'cannot write {target!r}: {error.strerror}') from error
-        raise
-
-
 # -- the command --------------------------------------------------------------------------------
-
-#: task -> its name in the family, and that of the head's dense layer
-TASKS = {
-    'classification': ('classification', 'classifier'),
-    'regression': ('classification', 'classifier'),
-    'question_answering': ('question_answering', 'span_classifier'),
-}
-
-
-def build_block(args):
-    """The block that the command's arguments describe, with parameters.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    ZooBlock
-
-    Raises
-    ------
-    ZooError
-        If the model isn't known, the size of its vocabulary is unknown, or the parameters don't
-        match.
-    """
-    task, head = TASKS[args.task]
-    block_class = find_block_class('bert', task, args.model_name, args.dataset_name)
-    config_class = block_class.config_class
-    weights, fields = _find_model(args, block_class)
-    outputs, options = None, {}
-    if weights:
-        any_size = config_class.from_dict({'vocab_size': 1, **fields})
-        tensors = read_weights(block_class, weights, any_size).tensors
-        if f'^{head}.weight' not in tensors:
-            raise CheckpointError(
-                f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '
-                'task, or of BERT alone'
-            )
-        outputs = tensors[f'^{head}.weight'].shape[0]
-        if 'word_embed.weight' in tensors:
-            fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
-        for part in block_class.optional_parts:  # what the outputs don't need is left out
-            if any(name.startswith(part) for name in tensors):
-                options[f'use_{part}'] = True
-    if 'vocab_size' not in fields:
-        fields['vocab_size'] = _vocab_size(args)
-    if task == 'classification':
-        options['num_labels'] = _num_labels(args, outputs, weights)
-        options['dropout'] = args.dropout
-    elif args.num_classes is not None:
-        raise InputError(f'--num_classes is not for {args.task}')
-    block = block_class(config_class.from_dict(fields), **options)
-    if weights:
-        block.load_parameters(weights, ctx=mx.cpu(), cast_dtype=True)
-    else:
-        _log.warning(
-            '--model_parameters is not given: the parameters of the export are random ones'
-        )
-        block.initialize(ctx=mx.cpu())
-    block.cast(args.dtype)
-    return block
-
-
-def _find_model(args, block_class):
-    """Path of the weights or None, and the fields of the configuration as far as known."""
-    given = {} if args.vocab_size is None else {'vocab_size': args.vocab_size}
-    if os.path.isdir(args.model_name):
-        files = files_in_folder(args.model_name)
-        if files.config is None:
-            raise InputError(f'the directory {args.model_name!r} has no config.json')
-        fields = block_class.config_class.from_json_file(files.config).to_dict()
-        return args.model_parameters or files.weights, {**fields, **given}
-    args.model_name, args.dataset_name = resolve(args.model_name, args.dataset_name)
-    return args.model_parameters, {**block_class.architectures[args.model_name], **given}
-
-
-def _vocab_size(args):
-    try:
-        vocab = find_vocab_file(args.model_name, args.dataset_name).load()
-    except PretrainedNotFoundError as error:
-        raise PretrainedNotFoundError(
-            f'{error}\n  - or pass --vocab_size, the number of its tokens'
-        ) from error
-    return len(vocab)
-
-
-def _num_labels(args, outputs, weights):
-    """Number of outputs: of the file, of the flag, or the task's usual one."""
-    usual = 1 if args.task == 'regression' else 2
-    wanted = args.num_classes or outputs or usual
-    if outputs not in (None, wanted):
-        raise InputError(f'--num_classes {wanted}: {weights!r} has {outputs}')
-    if (wanted == 1) != (args.task == 'regression'):
-        raise InputError(
-            f'--task {args.task} with {wanted} output(s): regression has 1, classification more'
-        )
-    return wanted
 
 
 def _parse(argv):
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
-    add('--task', required=True, choices=sorted(TASKS), help='task of the model')
-    add('--model_parameters', help='file of parameters saved after training; without it, random')
+    add('--task', required=True, choices=tasks(), help="task of the model; 'model' is the one "
+        'without a head')  # fmt: skip
+    add('--model_parameters', help='file of parameters saved after training; without it, random '
+        'ones for classification, regression and question_answering, if --model_name is no '
+        'directory, and otherwise the pretrained ones')  # fmt: skip
     add(
         '--model_name',
         default='bert_12_768_12',
@@ -423,33 +241,72 @@ def _parse(argv):
     )
     add('--dataset_name', help="what the model was pretrained on; by default the model's usual one")
     add('--output_dir', default='./output_dir', help='where to write TASK-symbol.json and '
-        'TASK-0000.params')  # fmt: skip
+        'TASK-0000.params, and model.onnx with its tokenizer')  # fmt: skip
+    add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
+        'MXNet, onnx for other runtimes')  # fmt: skip
     add('--seq_length', type=int, default=64, help='length of the batch that the export is checked '
         'with, beside a longer one; the exported model takes any length')  # fmt: skip
     add('--dropout', type=float, default=0.1, help='dropout rate before the classification or '
         'regression head, in case the exported model is trained on')  # fmt: skip
-    add('--num_classes', type=int, help='outputs of the classification head; by default those of '
-        'the parameters, or 2')  # fmt: skip
+    add('--num_classes', type=int, help='outputs of the classification or tagging head; by default '
+        'those of the parameters, or 2')  # fmt: skip
     add('--vocab_size', type=int, help="size of the vocabulary; by default that of the parameters, "
         "or of the model's vocabulary")  # fmt: skip
-    add('--dtype', default='float32', choices=PRECISIONS, help='type that the exported model '
+    add('--dtype', default='float32', choices=PRECISIONS, help='type that the exported symbol '
         'computes in')  # fmt: skip
+    add('--precision', default='float32', choices=ONNX_PRECISIONS, help='type that model.onnx '
+        'computes in; int8 is for its matrix products')  # fmt: skip
+    add('--optimize', action='store_true', help="join the operators of model.onnx as ONNX "
+        "Runtime's optimizer does; it then needs ONNX Runtime")  # fmt: skip
+    add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
+        'layers')  # fmt: skip
+    add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
+        'sentence_embedding: how the vectors of the tokens become one')  # fmt: skip
+    add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
+        'vectors to length 1')  # fmt: skip
     return parser.parse_args(argv)
+
+
+def _check(args):
+    """Raise InputError for flags that don't go together."""
+    if args.format == 'symbol' and (args.optimize or args.precision != 'float32'):
+        flag = '--optimize' if args.optimize else f'--precision {args.precision}'
+        raise InputError(f'{flag} is for ONNX: add --format onnx or --format both')
+    if args.format != 'symbol' and args.dtype != 'float32':
+        raise InputError(
+            f'--dtype {args.dtype} is for --format symbol: ONNX has --precision '
+            f'({", ".join(ONNX_PRECISIONS)})'
+        )
+    for task, flag, value in (
+        ('model', '--all_layers', args.all_layers),
+        ('sentence_embedding', '--normalize', args.normalize),
+        ('sentence_embedding', f'--pooling {args.pooling}', args.pooling != 'mean'),
+    ):
+        if value and args.task != task:
+            raise InputError(f'{flag} is for --task {task}')
 
 
 def main(argv=None):
     """Run the command; returns its exit status."""
     args = _parse(argv)
     cli.setup_logging()
+    _check(args)
     make_writable_dir(args.output_dir)  # before the work, not after
     block = build_block(args)
-    limit = block.context_length
+    limit = block.context_length or math.inf
     if not 1 <= args.seq_length <= limit:
         raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
-    words = mx.nd.zeros((1, args.seq_length))
-    types = mx.nd.zeros_like(words) if block.takes_token_types else None
-    examples = words, types, mx.nd.array([args.seq_length])
-    paths = export_block(block, args.output_dir, args.task, examples)
+    paths = []
+    if args.format != 'onnx':
+        random = np.random.RandomState(0)
+        batch = make_batch(block, block.export_inputs, 1, args.seq_length, 'float32', random)
+        examples = [batch.get(name) for name in _input_names(block)]
+        paths += export_block(block, args.output_dir, args.task, examples)
+    if args.format != 'symbol':
+        paths += export_onnx_folder(
+            block, args.output_dir, find_tokenizer(args, block), optimize=args.optimize,
+            precision=args.precision,
+        )  # fmt: skip
     print('\n'.join(paths))
 
 

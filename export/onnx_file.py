@@ -1,49 +1,54 @@
-"""Export a block of BERT to ONNX, for runtimes without MXNet."""
+"""Export a block to ONNX, for runtimes without MXNet."""
 
+import logging
 import os
 import tempfile
 
-import mxnet as mx
 import numpy as np
 
 from bert.model import BertBlock
-from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.layers.sequences import Mask
-from model_zoo.layers.standard import standard_operators
-from model_zoo.onnx import to_onnx
-from model_zoo.util.files import make_writable_dir
+from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
+from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
+from model_zoo.util.files import make_writable_dir, put_in_place
 
-from .export import ExportError, check_exportable, flatten, make_batch, plain_calls
+from .comparison import ExportError, check_exportable
+from .onnx_graphs import graph_of
 
 __all__ = ['export_onnx']
 
-#: our names of inputs -> transformers'
-INPUTS = {
-    'words': 'input_ids',
-    'token_types': 'token_type_ids',
-    'valid_length': 'attention_mask',
-}
-#: name of a class, or of one that it derives from -> transformers' names of its outputs
-OUTPUTS = {
-    'BertForPreTraining': ('prediction_logits', 'seq_relationship_logits'),
-    'BertForQuestionAnswering': ('start_logits', 'end_logits'),
-}
-TOLERANCE = 1e-4  # of ONNX Runtime's results against the block's
+#: how much ONNX Runtime's results may differ from the block's, relative to the largest
+TOLERANCES = {'float32': 1e-4, 'float16': 1e-2}
+#: least cosine of the results of 8 bits and the block's
+LEAST_COSINE = 0.9
+_log = logging.getLogger('export')
 
 
-def export_onnx(block, directory, name, optimize=False):
+def export_onnx(block, directory, name, optimize=False, precision='float32'):
     """Write ``<name>.onnx``, which computes what the block does at any batch size and length.
 
-    The inputs are ``input_ids``, ``token_type_ids`` and ``attention_mask``, int64, each (batch,
-    length), or (batch, choices, length) for multiple choice. The outputs have the names that
-    transformers' exporter gives them. The file holds operators of ONNX's opset 13 alone, unless it
-    is optimized. Before it gets its name, ONNX Runtime runs it at three batch sizes and lengths,
-    and the results must equal the block's within 1e-4.
+    Inputs and outputs have the names that transformers' and optimum's exporters give them, ids and
+    masks are int64, and scores float32:
+
+    - BERT and its heads: ``input_ids``, ``token_type_ids`` and ``attention_mask``, each (batch,
+      length), or (batch, choices, length) for multiple choice.
+    - `BertSentenceEncoder`: the same, and the output ``sentence_embedding``.
+    - GPT's and GPT-2's language models: ``input_ids``, ``attention_mask`` (batch, past length +
+      length), ``position_ids``, and for layer N ``past_key_values.N.key`` and ``.value``, (batch,
+      heads, past length, head size); outputs ``logits``, ``present.N.key`` and ``.value``, which
+      are the past of the next call. The past may be empty, and rows are padded in front.
+    - Their models and double heads: ``input_ids``, ``attention_mask``, ``mc_token_ids``.
+    - Transformer-XL: ``input_ids``, ``valid_length`` (batch,), ``mems.N`` (memory, batch, units)
+      and ``mems_length`` (batch,), the number of places that hold something; outputs
+      ``new_mems.N`` and ``new_mems_length``, which are the memory of the next call.
+
+    The file holds operators of ONNX's opset 13 alone, unless it is optimized or of 8 bits. Weights
+    above 2 GB are in a second file, ``<name>.onnx_data``. Before the files get their names, ONNX
+    Runtime runs them at three batch sizes and lengths, and the results must equal the block's.
 
     Parameters
     ----------
-    block : BertBlock
-        `BertModel` or a head on it, in float32, with its parameters.
+    block : ZooBlock
+        In float32, with its parameters.
     directory : str
         Made where it is missing.
     name : str
@@ -51,7 +56,12 @@ def export_onnx(block, directory, name, optimize=False):
     optimize : bool
         Whether ONNX Runtime's transformer optimizer joins each layer's operators: attention,
         skip layer normalization, bias and GELU, and the embeddings. The file then needs ONNX
-        Runtime. BertModel and heads with one text an example only.
+        Runtime. BERT with one text an example only.
+    precision : {'float32', 'float16', 'int8'}
+        What the file computes in. The results differ from the block's by at most 1e-4, and 1e-2
+        in float16, relative to the largest if that is above 1. ``'int8'`` quantizes the weights
+        of matrix products by channel, and what they are multiplied with by each batch's range;
+        how much the results differ is logged.
 
     Returns
     -------
@@ -61,7 +71,10 @@ def export_onnx(block, directory, name, optimize=False):
     Raises
     ------
     InputError
-        If the block isn't of BERT, isn't float32, has no parameters, or the file can't be written.
+        If the block isn't of the zoo, isn't float32, has no parameters, or the file can't be
+        written.
+    UnknownNameError
+        If the precision isn't known.
     ExportError
         If the results differ.
     MissingExtraError
@@ -75,26 +88,34 @@ def export_onnx(block, directory, name, optimize=False):
     """
     _require_extra()
     check_exportable(block)
-    if not isinstance(block, BertBlock):
-        raise InputError(f'{type(block).__name__} is not a model of BERT: only these become ONNX')
+    if precision not in PRECISIONS:
+        raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
     if block.precision != 'float32':
         raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
-    if block.base.output_attentions:
+    if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
-    if optimize and block.word_axes != 2:
-        raise InputError(f'{type(block).__name__} cannot be optimized: an example has many texts')
-    directory = make_writable_dir(directory)
+    if optimize and not (isinstance(block, BertBlock) and block.word_axes == 2):
+        raise InputError(
+            f'{type(block).__name__} cannot be optimized: only models of BERT with one text an '
+            'example can'
+        )
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be a file name without extension, but is {name!r}')
-    model = _translate(block)
+    directory = make_writable_dir(directory)
+    graph = graph_of(block)
+    model = to_onnx(graph.symbol, _parameters(block, graph.symbol), graph.inputs, graph.outputs)
+    if optimize:
+        model = fuse(model, block.config.num_heads, block.config.units)
+    model = convert(model, precision)
     path = os.path.join(directory, f'{name}.onnx')
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
-        new = os.path.join(temporary, 'model.onnx')
-        _save(model, new)
-        if optimize:
-            new = _optimize(new, block.config)
-        _compare(block, new)
-        os.replace(new, path)
+        files = save(model, os.path.join(temporary, f'{name}.onnx'))
+        _check(graph, files[0], precision)
+        put_in_place(
+            files, [os.path.join(directory, os.path.basename(each)) for each in files], temporary
+        )
+    if len(files) == 1 and os.path.exists(f'{path}_data'):
+        os.remove(f'{path}_data')  # of an earlier, larger export
     return path
 
 
@@ -106,87 +127,54 @@ def _require_extra():
         raise MissingExtraError.of('onnx and onnxruntime', 'onnx') from error
 
 
-def _translate(block):
-    variables = {name: mx.sym.var(name) for name in block.export_inputs}
-    arguments = {**variables, 'valid_length': Mask([variables['valid_length']])}
-    with standard_operators():
-        symbol = mx.sym.Group(flatten(block(**arguments)))
+def _parameters(block, symbol):
     used = set(symbol.list_arguments())
-    params = {
+    return {
         each.name: each.data(each.list_ctx()[0]).asnumpy()
         for each in block.collect_params().values()
         if each.name in used
     }
-    axes = ('batch', 'choices', 'sequence') if block.word_axes == 3 else ('batch', 'sequence')
-    inputs = {name: (INPUTS[name], 'int64', axes) for name in variables}
-    return to_onnx(symbol, params, inputs, dict.fromkeys(_output_names(block, symbol)))
 
 
-def _output_names(block, symbol):
-    count = len(symbol.list_outputs())
-    if block is not block.base:
-        names = (OUTPUTS.get(each.__name__) for each in type(block).__mro__)
-        return next(filter(None, names), ('logits',))
-    states = count - len([each for each in block.output_names if each != 'sequence'])
-    hidden = [f'hidden_states_{layer + 1}' for layer in range(states - 1)]
-    theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
-              'masked_lm': 'prediction_logits'}  # fmt: skip
-    others = [theirs[each] for each in block.output_names if each in theirs]
-    return [*hidden, 'last_hidden_state', *others]
-
-
-def _save(model, path):
-    import onnx
-
-    try:
-        onnx.save(model, path)
-    except OSError as error:
-        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
-
-
-def _optimize(path, config):
-    """ONNX Runtime's transformer optimizer; the mask is kept as it is, for padding anywhere."""
-    from onnxruntime.transformers import optimizer
-    from onnxruntime.transformers.fusion_options import FusionOptions
-
-    options = FusionOptions('bert')
-    options.use_raw_attention_mask(True)
-    optimized = optimizer.optimize_model(
-        path,
-        'bert',
-        num_heads=config.num_heads,
-        hidden_size=config.units,
-        optimization_options=options,
-        opt_level=0,
-    )
-    fused = f'{path}.optimized'
-    optimized.save_model_to_file(fused)
-    return fused
-
-
-def _compare(block, path):
+def _check(graph, path, precision):
     """Raise ExportError unless ONNX Runtime computes what the block does."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
-    random = np.random.RandomState(0)
-    limit = block.context_length
-    for batch_size, length in ((1, min(16, limit)), (3, min(23, limit)), (2, 1)):
-        names = block.export_inputs
-        batch = make_batch(block, names, batch_size, length, 'int64', random, masked=True)
-        with plain_calls(block):
-            expected = [each.asnumpy() for each in flatten(block(**batch))]
-        used = {each.name for each in session.get_inputs()}
-        arrays = zip(batch, flatten(list(batch.values())))
-        feed = {INPUTS[name]: array.asnumpy() for name, array in arrays}
-        results = session.run(None, {name: feed[name] for name in used})
-        for wanted, result in zip(expected, results):
-            same = result.shape == wanted.shape
-            difference = np.abs(result - wanted).max() if same else np.inf
-            if not difference <= TOLERANCE * max(1, np.abs(wanted).max()):
-                raise ExportError(
-                    f'ONNX Runtime differs from the block by {difference:.2g} on a batch of shape '
-                    f'{batch["words"].shape}; nothing was written'
-                )
+    inputs = [each.name for each in session.get_inputs()]
+    outputs = [each.name for each in session.get_outputs()]
+
+    def run(feed):
+        return dict(zip(outputs, session.run(None, {name: feed[name] for name in inputs})))
+
+    largest, kept = 0, []
+    for result, wanted in graph.compare(run):
+        difference = np.inf
+        if result.shape == wanted.shape:
+            difference = np.abs(result - wanted).max() / max(1, np.abs(wanted).max())
+        if precision == 'int8' and np.isfinite(difference):
+            largest = max(largest, difference)
+            kept.append((result.ravel(), wanted.ravel()))
+        elif not difference <= TOLERANCES.get(precision, 0):  # NaN is not
+            raise ExportError(
+                f'ONNX Runtime differs from the block by {difference:.2g} on a result of shape '
+                f'{wanted.shape}; nothing was written'
+            )
+    if kept:
+        _check_cosine(*map(np.concatenate, zip(*kept)), largest)
+
+
+def _check_cosine(results, wanted, largest):
+    """Log how far the results of 8 bits are from the block's; raise ExportError if too far."""
+    cosine = results @ wanted / (np.linalg.norm(results) * np.linalg.norm(wanted))
+    _log.info(
+        'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
+        'cosine is %.4f', largest, cosine,
+    )  # fmt: skip
+    if not cosine >= LEAST_COSINE:
+        raise ExportError(
+            f'in 8 bits the results are not those of the block: their cosine is {cosine:.2f}; '
+            'nothing was written'
+        )

@@ -8,6 +8,8 @@ whose tokens and ids this gives.
 import logging
 import re
 
+from tokenizers import decoders, normalizers, pre_tokenizers
+
 from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
@@ -162,6 +164,13 @@ class OpenAIGPTTokenizer(BPETokenizer):
             for found, clean in _CLEAN_UP:
                 text = text.replace(found, clean)
         return text
+
+    def _to_library(self):
+        rust = super()._to_library()  # with BERT's words, as where spaCy is missing
+        rust.normalizer = normalizers.BertNormalizer(lowercase=True)
+        rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        rust.decoder = decoders.BPEDecoder(suffix=_END)
+        return rust
 
     def _split(self, text):
         if self.fix_text is None:

@@ -42,7 +42,8 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
         all layers.
     """
     if uses_standard_operators():
-        mask = F.expand_dims(F.expand_dims(valid_length[0], 1), 1)  # (B, 1, 1, L)
+        mask = F.clip(valid_length[0], 0, 1)  # whatever a caller of the graph gives
+        mask = F.expand_dims(F.expand_dims(mask, 1), 1)  # (B, 1, 1, L)
         return BLOCKED * (1 - F.cast(mask, dtype))
     positions = positions_of(F, steps)
     padding = F.cast(padding_of(F, positions, valid_length), dtype)  # (B, L)
@@ -192,23 +193,31 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
     def _standard(self, F, x, mask):
         """The same of x (B, L, C), for `standard_operators`."""
+        parts = self._standard_parts(F, x, [(0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)])
+        return self._standard_attention(F, *parts, mask)
+
+    def _standard_parts(self, F, x, axes):
+        """Query, key and value of x (B, L, C), (B, L, heads, size), each in an order of axes."""
         heads, size = self._num_heads, self._head_size
         weight = F.reshape(self.qkv.weight.var(), shape=(heads, 3, size, -1))
         bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
         parts = []
-        for part, axes in enumerate([(0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)]):
+        for part, order in enumerate(axes):
             own = [F.slice_axis(each, axis=1, begin=part, end=part + 1) for each in (weight, bias)]
             own = F.reshape(own[0], shape=(heads * size, -1)), F.reshape(own[1], shape=(-1,))
             one = F.FullyConnected(x, *own, num_hidden=heads * size, flatten=False)
-            one = F.reshape(one, shape=(0, 0, heads, size))
-            parts.append(F.transpose(one, axes=axes))
-        query, key, value = parts  # (B, heads, L, size), the key (B, heads, size, L)
-        scores = F.linalg.gemm2(query, key) / math.sqrt(size)
+            parts.append(F.transpose(F.reshape(one, shape=(0, 0, heads, size)), axes=order))
+        return parts
+
+    def _standard_attention(self, F, query, key, value, mask):
+        """Output and probabilities; the key is (B, heads, size, K)."""
+        scores = F.linalg.gemm2(query, key) / math.sqrt(self._head_size)
         if mask is not None:
             scores = F.broadcast_add(scores, mask)
         probabilities = F.softmax(scores, axis=-1)
         context = F.transpose(F.linalg.gemm2(probabilities, value), axes=(0, 2, 1, 3))
-        return self.proj(F.reshape(context, shape=(0, 0, heads * size))), probabilities
+        context = F.reshape(context, shape=(0, 0, self._num_heads * self._head_size))
+        return self.proj(context), probabilities
 
     def _probabilities(self, F, scores, mask, head_mask):
         """Of scores (B * heads, queries, keys); in that shape, and (B, heads, queries, keys)."""

@@ -4,6 +4,7 @@ import math
 
 from .attention import BLOCKED, SelfAttention
 from .sequences import positions_of
+from .standard import uses_standard_operators
 
 __all__ = ['CausalSelfAttention', 'causal_mask']
 
@@ -61,6 +62,8 @@ class CausalSelfAttention(SelfAttention):
     joins_parameters = False  # OpenAI's programs join them, too
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
+        if uses_standard_operators():
+            return self._standard(F, x, mask, past)
         heads = self._num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         query, key, value = self._split(F, qkv)  # (B, heads, L, size) each
@@ -85,6 +88,15 @@ class CausalSelfAttention(SelfAttention):
             context = F.reshape(context, shape=(-4, -1, heads, 0, 0))  # (B, heads, L, size)
             context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
         return self._project(context), by_head, F.stack(key, value, axis=0)
+
+    def _standard(self, F, x, mask, past=None):
+        """The same of x (B, L, C), for `standard_operators`; past and present are [key, value]."""
+        query, *present = self._standard_parts(F, x, [(0, 2, 1, 3)] * 3)
+        if past is not None:
+            present = [F.concat(old, new, dim=2) for old, new in zip(past, present)]
+        key, value = present  # (B, heads, P + L, size)
+        key = F.transpose(key, axes=(0, 1, 3, 2))
+        return (*self._standard_attention(F, query, key, value, mask), present)
 
     def _split(self, F, qkv):
         """Query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""

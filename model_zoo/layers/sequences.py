@@ -61,7 +61,7 @@ def padding_of(F, positions, valid):
         1 at padding, 0 elsewhere.
     """
     if is_mask(valid):
-        return 1 - F.cast(valid[0], 'float32')
+        return 1 - F.clip(F.cast(valid[0], 'float32'), 0, 1)
     valid_length = F.expand_dims(valid, 1)  # (B, 1)
     return F.broadcast_greater_equal(F.expand_dims(positions, 0), F.cast(valid_length, 'float32'))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..blocks.mirror import without_subgraphs
 from ..errors import InputError
+from .files import EXTERNAL_FROM, weight_bytes
 
 __all__ = ['OPSET', 'to_onnx']
 
@@ -174,7 +175,7 @@ def to_onnx(symbol, params, inputs, outputs):
     params : dict of str to numpy.ndarray
     inputs : dict of str to (str, str, tuple)
         Name of the symbol's input -> name in ONNX, type, and axes: names of the dynamic ones and
-        sizes of the others.
+        sizes of the others. ``'a + b'`` is as long as the axes ``'a'`` and ``'b'`` together.
     outputs : dict of str to tuple
         Name in ONNX -> axes, in the order of the symbol's outputs.
 
@@ -232,7 +233,8 @@ def to_onnx(symbol, params, inputs, outputs):
         opset_imports=[helper.make_opsetid('', OPSET)],
         ir_version=_IR_VERSION,
     )  # fmt: skip
-    checker.check_model(model, full_check=True)
+    if weight_bytes(model) < EXTERNAL_FROM:  # else when it has been saved
+        checker.check_model(model, full_check=True)
     return model
 
 
@@ -281,7 +283,9 @@ def _ranks(symbol, params, inputs):
     shapes = {name: array.shape for name, array in params.items()}
     for name, (_, _, axes) in inputs.items():
         shapes[name] = tuple(
-            sizes.setdefault(axis, 2 + len(sizes)) if isinstance(axis, str) else axis
+            sum(sizes.setdefault(part, 2 + len(sizes)) for part in axis.split(' + '))
+            if isinstance(axis, str)
+            else axis
             for axis in axes
         )
     internals = symbol.get_internals()

@@ -238,6 +238,25 @@ def _log_softmax(writer, node):
     return writer.add('LogSoftmax', node.inputs[:1], axis=node.attrs.get('axis', -1))
 
 
+def _reduced(op):
+    """A reduction over one axis or several; ReduceSum alone takes the axes as an input."""
+
+    def translate(writer, node):
+        tensor, axis = node.inputs[0], node.attrs.get('axis')
+        axes = (axis,) if isinstance(axis, int) else tuple(axis or range(tensor.rank))
+        kept = node.attrs.get('keepdims', False)
+        rank = tensor.rank if kept else tensor.rank - len(axes)
+        if op == 'ReduceSum':
+            return writer.add(op, [tensor, writer.ints(*axes)], rank=rank, keepdims=int(kept))
+        return writer.add(op, [tensor], rank=rank, axes=list(axes), keepdims=int(kept))
+
+    return translate
+
+
+for _name, _op in {'sum': 'ReduceSum', 'mean': 'ReduceMean', 'max': 'ReduceMax'}.items():
+    OPERATORS[_name] = _reduced(_op)
+
+
 # -- choosing -----------------------------------------------------------------------------------
 
 

@@ -174,6 +174,16 @@ class BPETokenizer(ChunkTokenizer):
         # no cache in there: there is one here already
         return Tokenizer(models.BPE(self.encoder, list(self.bpe_ranks), cache_capacity=0, **suffix))
 
+    def _library_tokens(self):
+        return list(self.special_tokens)
+
+    def _to_library(self):
+        if self._rust is None:
+            raise InputError('the library merges these byte pairs in another order')
+        suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
+        unknown = {} if self._id_of_unknown is None else {'unk_token': '<unk>'}
+        return Tokenizer(models.BPE(self.encoder, list(self.bpe_ranks), **suffix, **unknown))
+
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         if file.kind != 'bpe':

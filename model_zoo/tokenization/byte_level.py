@@ -8,7 +8,7 @@ other places beside 17 thousand characters that its Unicode tables lack.
 """
 
 import regex
-from tokenizers import pre_tokenizers
+from tokenizers import decoders, pre_tokenizers
 
 from .bpe import BPETokenizer
 
@@ -95,6 +95,12 @@ class ByteLevelTokenizer(BPETokenizer):
             else:
                 content += self._bytes_of(token)
         return content.decode('utf-8', errors=self.errors)
+
+    def _to_library(self):
+        rust = super()._to_library()
+        rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        rust.decoder = decoders.ByteLevel()
+        return rust
 
     def _bytes_of(self, token):
         try:

@@ -182,6 +182,9 @@ class FileTokenizer(Tokenizer):
             file.write(self._rust.to_str(pretty=True))
         return path
 
+    def to_library(self):
+        return tokenizers.Tokenizer.from_str(self._rust.to_str())
+
     def _settings(self):
         tokens = {f'{role}_token': token for role, token in self._roles().items() if token}
         return {**tokens, **super()._settings()}

@@ -4,6 +4,7 @@ import abc
 import os
 
 import numpy as np
+from tokenizers import processors
 
 from ..errors import InputError
 from ..pretrained import is_place, resolve_alias
@@ -185,6 +186,46 @@ eos_token_id : int or None
     def _settings(self):
         """What tokenizer_config.json keeps, or None if there is to be none."""
         return {} if self.max_len == UNLIMITED else {'max_len': self.max_len}
+
+    def to_library(self):
+        """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
+
+        Special tokens stand around texts as here, and one in a text stays whole. Characters that
+        the library's Unicode tables know otherwise may be cut otherwise.
+
+        Returns
+        -------
+        tokenizers.Tokenizer
+
+        Raises
+        ------
+        InputError
+            If the library has no such tokenizer.
+        """
+        rust = self._to_library()
+        special = sorted({token for token in self._library_tokens() if token is not None})
+        rust.add_special_tokens(special)
+        if any(self.template):
+            rust.post_processor = self._template_processing()
+        return rust
+
+    def _to_library(self):
+        raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
+
+    def _library_tokens(self):
+        """Tokens that stay whole in a text."""
+        return self._roles().values()
+
+    def _template_processing(self):
+        before, between, after = ([self._roles()[role] for role in part] for part in self.template)
+        kind = self.pair_type
+        return processors.TemplateProcessing(
+            single=[*before, '$A', *after],
+            pair=[*before, '$A', *between, f'$B:{kind}', *(f'{token}:{kind}' for token in after)],
+            special_tokens=[
+                (token, self._id_of(token)) for token in {*before, *between, *after}
+            ],
+        )
 
     # -- tokens and ids -------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import tempfile
 
 from ..errors import InputError, ZooError
 
-__all__ = ['atomic_write', 'make_writable_dir', 'write_json']
+__all__ = ['atomic_write', 'make_writable_dir', 'put_in_place', 'write_json']
 
 
 def make_writable_dir(path):
@@ -94,3 +94,36 @@ def write_json(path, value):
     with atomic_write(path) as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write('\n')
+
+
+def put_in_place(new, final, temporary):
+    """Rename files, all or none.
+
+    Parameters
+    ----------
+    new, final : list of str
+        Their paths now, and those that they get.
+    temporary : str
+        A directory on the same disk, where the files at `final` are kept meanwhile.
+
+    Raises
+    ------
+    InputError
+        If one can't be renamed; the files at `final` are then what they were.
+    """
+    renames = []
+    try:
+        for i, (source, target) in enumerate(zip(new, final)):
+            pairs = [(source, target)]
+            if os.path.exists(target):
+                pairs.insert(0, (target, os.path.join(temporary, f'old{i}')))
+            for pair in pairs:
+                renames.append(pair)  # before it is done: an interrupt may come in between
+                os.replace(*pair)
+    except BaseException as error:
+        for source, target in reversed(renames):
+            with contextlib.suppress(OSError):  # the last one may not have happened
+                os.replace(target, source)
+        if isinstance(error, OSError):
+            raise InputError(f'cannot write {target!r}: {error.strerror}') from error
+        raise

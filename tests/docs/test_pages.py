@@ -16,7 +16,7 @@ PAGES = [
     for path in (ROOT / 'README.rst', *sorted((ROOT / 'docs').rglob('*.rst')))
     if '/_' not in str(path.relative_to(ROOT))  # docs/_build and the like
 ]
-PEERS = r'^(?:import|from) (transformers|torch|pytorch_pretrained_bert)\b'
+PEERS = r'^(?:import|from) (transformers|torch|pytorch_pretrained_bert|onnxruntime)\b'
 _DATA = '|'.join(places.DATA)
 # `glue/MRPC`, `text/one.txt,text/two.txt`; and `--data_dir glue`
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')

@@ -10,7 +10,7 @@ import gpt2
 import transfo_xl
 from export import ExportError, export_onnx
 from export import export as symbols
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.onnx import OPSET, to_onnx
 
 onnx = pytest.importorskip('onnx')
@@ -111,8 +111,13 @@ def test_what_cannot_be_exported(tmp_path):
     folder = str(tmp_path)
     with pytest.raises(InputError, match='not a model of this zoo'):
         export_onnx(initialized(mx.gluon.nn.Dense(2, in_units=2)), folder, 'model')
-    with pytest.raises(InputError, match='not a model of BERT'):
-        export_onnx(initialized(gpt2.GPT2Model(gpt2.GPT2Config(90, **DECODER))), folder, 'model')
+    with pytest.raises(InputError, match='GPT2Model cannot be optimized'):
+        export_onnx(
+            initialized(gpt2.GPT2Model(gpt2.GPT2Config(90, **DECODER))), folder, 'model',
+            optimize=True,
+        )
+    with pytest.raises(UnknownNameError, match="precision of ONNX 'int4'"):
+        export_onnx(bert_block('BertModel'), folder, 'model', precision='int4')
     with pytest.raises(InputError, match='output_attentions'):
         export_onnx(bert_block('BertModel', output_attentions=True), folder, 'model')
     with pytest.raises(InputError, match='optimize'):

@@ -14,6 +14,9 @@ import pytest
 import bert
 import export
 import export.export as module
+import gpt
+import gpt2
+import transfo_xl
 from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
@@ -267,6 +270,108 @@ def test_parameters_of_bert_alone(tmp_path, classifier):
     with pytest.raises(CheckpointError, match='is damaged'):
         module.main(['--task', 'classification', '--model_name', folder, '--model_parameters',
                      str(tmp_path / 'damaged.params'), '--output_dir', str(tmp_path)])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    'task, name, outputs',
+    [
+        ('tagging', 'BertForTokenClassification', 1),
+        ('masked_lm', 'BertForMaskedLM', 1),
+        ('next_sentence', 'BertForNextSentencePrediction', 1),
+        ('pretraining', 'BertForPreTraining', 2),
+        ('model', 'BertModel', 2),
+        ('sentence_embedding', 'BertModel', 1),
+    ],
+)
+def test_more_tasks_of_bert(tmp_path, inputs, task, name, outputs):
+    block = make(name)
+    block.save_pretrained(str(tmp_path / 'model'))
+    module.main(['--task', task, '--model_name', str(tmp_path / 'model'), '--output_dir',
+                 str(tmp_path / 'out'), '--seq_length', '8'])  # fmt: skip
+    made = load(tmp_path / 'out', task)(*inputs)
+    assert (len(made) if isinstance(made, list) else 1) == outputs
+    if task == 'sentence_embedding':
+        expected = bert.BertSentenceEncoder(block)(*inputs)
+    else:
+        expected = block(*inputs)
+    for result, wanted in zip(
+        made if outputs > 1 else [made], expected if outputs > 1 else [expected]
+    ):
+        np.testing.assert_allclose(result.asnumpy(), wanted.asnumpy(), atol=1e-5)
+
+
+def test_choices(tmp_path):
+    block = make('BertForMultipleChoice')
+    block.save_pretrained(str(tmp_path / 'model'))
+    module.main(['--task', 'multiple_choice', '--model_name', str(tmp_path / 'model'),
+                 '--output_dir', str(tmp_path / 'out'), '--seq_length', '8'])  # fmt: skip
+    words = mx.nd.array(np.random.randint(0, 40, (2, 4, 7)))
+    inputs = words, mx.nd.zeros_like(words), mx.nd.array(np.random.randint(1, 8, (2, 4)))
+    result = load(tmp_path / 'out', 'multiple_choice')(*inputs)
+    np.testing.assert_allclose(result.asnumpy(), block(*inputs).asnumpy(), atol=1e-5)
+
+
+def test_layers_pooling_and_length(tmp_path, inputs):
+    block = make('BertModel', use_pooler=False)
+    block.save_pretrained(str(tmp_path / 'model'))
+    common = ['--model_name', str(tmp_path / 'model'), '--output_dir', str(tmp_path / 'out'),
+              '--seq_length', '8']  # fmt: skip
+    module.main(['--task', 'model', '--all_layers', *common])
+    assert len(load(tmp_path / 'out', 'model')(*inputs)) == 2
+    module.main(['--task', 'sentence_embedding', '--pooling', 'cls', '--normalize', *common])
+    result = load(tmp_path / 'out', 'sentence_embedding')(*inputs).asnumpy()
+    first = block(*inputs)[:, 0].asnumpy()
+    wanted = first / np.linalg.norm(first, axis=1, keepdims=True)
+    np.testing.assert_allclose(result, wanted, atol=1e-5)
+
+
+DECODER = {'n_embd': 8, 'n_layer': 2, 'n_head': 2, 'n_positions': 24, 'n_ctx': 24}
+OTHERS = [
+    (gpt2.GPT2Model, gpt2.GPT2Config(40, **DECODER), 'model'),
+    (gpt2.GPT2LMHeadModel, gpt2.GPT2Config(40, **DECODER), 'language_model'),
+    (gpt2.GPT2DoubleHeadsModel, gpt2.GPT2Config(40, **DECODER), 'multiple_choice'),
+    (gpt.OpenAIGPTModel, gpt.OpenAIGPTConfig(40, **DECODER), 'model'),
+    (gpt.OpenAIGPTLMHeadModel, gpt.OpenAIGPTConfig(40, **DECODER), 'language_model'),
+    (gpt.OpenAIGPTDoubleHeadsModel, gpt.OpenAIGPTConfig(40, **DECODER), 'multiple_choice'),
+    *[(kind, transfo_xl.TransfoXLConfig(40, cutoffs=[10], d_model=8, d_embed=8, n_head=2, d_head=4,
+                                        d_inner=16, n_layer=2, tgt_len=4, mem_len=4), task)
+      for kind, task in ((transfo_xl.TransfoXLModel, 'model'),
+                         (transfo_xl.TransfoXLLMHeadModel, 'language_model'))],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('kind, config, task', OTHERS)
+def test_other_families(tmp_path, kind, config, task):
+    block = kind(config)
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path / 'model'))
+    module.main(['--task', task, '--model_name', str(tmp_path / 'model'), '--output_dir',
+                 str(tmp_path / 'out'), '--seq_length', '8'])  # fmt: skip
+    assert sorted(os.listdir(tmp_path / 'out')) == [f'{task}-0000.params', f'{task}-symbol.json']
+
+
+@pytest.mark.parametrize(
+    'message, arguments',
+    [
+        ('--precision int8 is for ONNX', ['--precision', 'int8']),
+        ('--optimize is for ONNX', ['--optimize']),
+        ('--dtype bfloat16 is for --format symbol', ['--format', 'onnx', '--dtype', 'bfloat16']),
+        ('--all_layers is for --task model', ['--all_layers']),
+        ('--pooling cls is for --task sentence_embedding', ['--pooling', 'cls']),
+        ('--normalize is for --task sentence_embedding', ['--normalize']),
+        ('--num_classes is not for masked_lm', ['--task', 'masked_lm', '--num_classes', '3']),
+    ],
+)
+def test_flags_that_do_not_go_together(tmp_path, classifier, message, arguments):
+    with pytest.raises(InputError, match=message):
+        module.main(['--task', 'classification', '--model_name', classifier[1], '--output_dir',
+                     str(tmp_path / 'out'), *arguments])  # fmt: skip
+
+
+def test_task_of_another_family(tmp_path, classifier):
+    with pytest.raises(UnknownNameError, match="'language_model'"):
+        module.main(['--task', 'language_model', '--model_name', classifier[1], '--output_dir',
+                     str(tmp_path / 'out')])  # fmt: skip
 
 
 def test_unknown_task(capsys):

@@ -39,6 +39,7 @@ EXCEPTIONS = {
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.onnx.graph': {'onnx'},
+    'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},
     # the originals, which our blocks are compared with
     'model_zoo.analysis.comparison.pytorch_originals': {

@@ -13,8 +13,10 @@ from ...layers.causal_attention import causal_mask
 from ...layers.cells import DecoderCell
 from ...layers.precision import LayerNorm
 from ...layers.sequences import batch_major, positions_of
+from ...layers.standard import uses_standard_operators
 from ...util.checks import check_ids, check_range, check_shape
 from ..heads import AttentionBlock
+from . import standard
 
 __all__ = ['DecoderBlock', 'DecoderModel']
 
@@ -299,6 +301,10 @@ class DecoderModel(DecoderBlock):
         head_mask=None, *, position_weight,
     ):  # fmt: skip
         """`hybrid_forward` with all that it can return: states, presents, attentions."""
+        if uses_standard_operators():
+            return standard.encode(
+                F, self, words, valid_length, position_ids, past, position_weight
+            )
         x = self._embed(F, words, token_types, position_ids, past, position_weight)  # (L, N, C)
         if valid_length is not None:
             valid_length = F.reshape(F.cast(valid_length, 'float32'), shape=(-1,))

@@ -1,0 +1,97 @@
+"""What every kind of export does with a block before and after it has written a file."""
+
+import contextlib
+
+import mxnet as mx
+import numpy as np
+
+from model_zoo.blocks.block import ZooBlock
+from model_zoo.errors import InputError, ZooError
+from model_zoo.layers.precision import PRECISIONS
+
+__all__ = [
+    'ExportError',
+    'check_exportable',
+    'flatten',
+    'make_batch',
+    'map_arrays',
+    'plain_calls',
+]
+
+
+class ExportError(ZooError):
+    """The written files don't compute what the block does; they have been removed."""
+
+
+def check_exportable(block):
+    """Raise InputError unless the block is one of the zoo, with values of its precision."""
+    if not isinstance(block, ZooBlock):
+        raise InputError(
+            f'{type(block).__name__} is not a model of this zoo; use its own export() method'
+        )
+    for parameter in block.collect_params().values():
+        try:
+            parameter.list_ctx()
+        except RuntimeError as error:
+            raise InputError(
+                f'{parameter.name} has no value: initialize the block, or load its parameters'
+            ) from error
+        wanted = 'float16' if block.precision == 'float16' else 'float32'
+        if np.dtype(parameter.dtype) != wanted:
+            raise InputError(
+                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
+                f'{block.precision}: call block.cast() with one of {", ".join(PRECISIONS)} first'
+            )
+
+
+def make_batch(block, names, batch_size, length, id_type, random, masked=False):
+    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`.
+    """
+    makers = block.example_makers(batch_size, length, random)
+    if masked:
+        makers['valid_length'] = makers.get('attention_mask')
+    batch = {}
+    for name in names:
+        if makers.get(name) is None:
+            raise InputError(
+                f'{name} of {type(block).__name__} cannot be an input of an exported graph'
+            )
+        batch[name] = map_arrays(
+            lambda value: mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None),
+            makers[name](),
+        )
+    return batch
+
+
+def map_arrays(function, value):
+    """`function` of an array, or of each array of a list."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([map_arrays(function, each) for each in value])
+    return function(value)
+
+
+def flatten(outputs):
+    """The arrays of nested lists, in their order."""
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+@contextlib.contextmanager
+def plain_calls(block):
+    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
+    blocks, saved = [], []
+    block.apply(blocks.append)
+    for each in blocks:
+        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(each, name)]
+        saved.append((each, {name: getattr(each, name) for name in names}))
+    try:
+        for each, values in saved:
+            for name in values:
+                setattr(each, name, False)
+        with mx.autograd.pause(train_mode=False):
+            yield
+    finally:
+        for each, values in saved:
+            for name, value in values.items():
+                setattr(each, name, value)

@@ -1,0 +1,251 @@
+"""What a block is in ONNX: its graph, the names of inputs and outputs, and how they are checked."""
+
+from typing import Callable, NamedTuple
+
+import mxnet as mx
+import numpy as np
+
+from bert.model import BertBlock
+from model_zoo.blocks.decoder.heads import DecoderLM
+from model_zoo.blocks.decoder.model import DecoderBlock
+from model_zoo.errors import InputError
+from model_zoo.layers.sequences import Mask
+from model_zoo.layers.standard import standard_operators
+from transfo_xl.model import TransfoXLBlock
+
+from .comparison import flatten, make_batch, plain_calls
+
+__all__ = ['Graph', 'graph_of']
+
+#: our names of inputs -> transformers'
+INPUTS = {
+    'words': 'input_ids',
+    'token_types': 'token_type_ids',
+    'valid_length': 'attention_mask',
+    'mc_token_ids': 'mc_token_ids',
+}
+#: how the name of a class ends -> transformers' names of its outputs
+OUTPUTS = {
+    'ForPreTraining': ('prediction_logits', 'seq_relationship_logits'),
+    'ForQuestionAnswering': ('start_logits', 'end_logits'),
+    'DoubleHeadsModel': ('logits', 'mc_logits'),
+    'SentenceEncoder': ('sentence_embedding',),
+}
+_SIZES = ((1, 16), (3, 23), (2, 1))  #: of the batches that a file is checked with
+
+
+class Graph(NamedTuple):
+    """A block's graph for ONNX.
+
+    Attributes
+    ----------
+    symbol : mxnet.symbol.Symbol
+    inputs : dict of str to (str, str, tuple)
+        See `model_zoo.onnx.to_onnx`.
+    outputs : dict of str to tuple
+        Name -> axes.
+    compare : callable
+        ``compare(run)`` runs the block and the file, by ``run(feed) -> dict of str to array``, and
+        yields pairs of what the file gave and what the block did.
+    """
+
+    symbol: mx.sym.Symbol
+    inputs: dict
+    outputs: dict
+    compare: Callable
+
+
+def graph_of(block):
+    """The `Graph` of a block of any family.
+
+    Raises
+    ------
+    InputError
+        If its class has none.
+    """
+    if isinstance(block, TransfoXLBlock):
+        return _transfo_xl(block)
+    if isinstance(block, DecoderLM):
+        return _language_model(block)
+    if isinstance(block, (BertBlock, DecoderBlock)):
+        return _encoder(block)
+    raise InputError(f'{type(block).__name__} is of none of the families that become ONNX')
+
+
+def _sizes(block):
+    limit = block.context_length or 64
+    return [(rows, min(length, limit)) for rows, length in _SIZES]
+
+
+def _run_block(block, batch):
+    with plain_calls(block):
+        return [each.asnumpy() for each in flatten(block(**batch))]
+
+
+# -- BERT, and decoders without a past ----------------------------------------------------------
+
+
+def _encoder(block):
+    names = block.export_inputs
+    axes = ('batch', 'choices', 'sequence') if block.word_axes == 3 else ('batch', 'sequence')
+    inputs = {name: (INPUTS[name], 'int64', axes) for name in names}
+    if 'mc_token_ids' in names:
+        inputs['mc_token_ids'] = ('mc_token_ids', 'int64', axes[:-1])
+    variables = {name: mx.sym.var(name) for name in names}
+    with standard_operators():
+        traced = block(**{**variables, 'valid_length': Mask([variables['valid_length']])})
+    symbol = mx.sym.Group(flatten(traced))
+    outputs = _output_names(block, len(symbol))
+    symbol = mx.sym.Group(list(symbol)[: len(outputs)])  # without a decoder's keys and values
+    compare = _compare_masked if isinstance(block, BertBlock) else _compare_lengths
+    return Graph(
+        symbol, inputs, dict.fromkeys(outputs), lambda run: compare(block, names, outputs, run)
+    )
+
+
+def _output_names(block, count):
+    if block is not block.base:
+        name = type(block).__name__
+        return next((each for end, each in OUTPUTS.items() if name.endswith(end)), ('logits',))
+    theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
+              'masked_lm': 'prediction_logits'}  # fmt: skip
+    others = [theirs[each] for each in block.output_names if each in theirs]
+    hidden = []
+    if block.output_all_encodings:  # a decoder's begin with the embedding's
+        first = int(isinstance(block, BertBlock))
+        hidden = [f'hidden_states_{layer}' for layer in range(first, block.config.num_layers)]
+    return [*hidden, 'last_hidden_state', *others]
+
+
+def _compare_masked(block, names, outputs, run):
+    """BERT's blocks take masks, with holes, as the file does."""
+    random = np.random.RandomState(0)
+    for rows, length in _sizes(block):
+        batch = make_batch(block, names, rows, length, 'int64', random, masked=True)
+        arrays = zip(batch, flatten(list(batch.values())))
+        results = run({INPUTS[name]: array.asnumpy() for name, array in arrays})
+        yield from zip((results[name] for name in outputs), _run_block(block, batch))
+
+
+def _compare_lengths(block, names, outputs, run):
+    """The decoders' take lengths; what they give for padding doesn't count."""
+    random = np.random.RandomState(0)
+    for rows, length in _sizes(block):
+        batch = make_batch(block, names, rows, length, 'int64', random)
+        lengths = batch['valid_length'].asnumpy()
+        mask = (np.arange(length) < lengths[..., None]).astype('int64')
+        if 'mc_token_ids' in batch:
+            batch['mc_token_ids'] = mx.nd.array(lengths - 1, dtype='int64')
+        feed = {INPUTS[name]: array.asnumpy() for name, array in batch.items()}
+        results = run({**feed, 'attention_mask': mask})
+        for name, wanted in zip(outputs, _run_block(block, batch)):
+            kept = mask[..., None] if wanted.ndim > mask.ndim else 1
+            yield results[name] * kept, wanted * kept
+
+
+# -- language models with keys and values in and out ----------------------------------------------
+
+
+def _language_model(block):
+    """As optimum's: any number of tokens after any past, which may be empty."""
+    config = block.config
+    names = ['input_ids', 'attention_mask', 'position_ids']
+    axes = [('batch', 'sequence'), ('batch', 'past_sequence + sequence'), ('batch', 'sequence')]
+    inputs = {name: (name, 'int64', each) for name, each in zip(names, axes)}
+    variables = [mx.sym.var(name) for name in names]
+    past, outputs = [], {'logits': None}
+    for layer in range(config.num_layers):
+        pair = []
+        for part in ('key', 'value'):
+            name, ends = f'past_key_values.{layer}.{part}', (
+                len(config.kept_heads(layer)), 'past_sequence', config.head_size,
+            )  # fmt: skip
+            inputs[name] = name, 'float32', ('batch', *ends)
+            outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]
+            pair.append(mx.sym.var(name))
+        past.append(pair)
+    words, mask, places = variables
+    base = block.transformer
+    with standard_operators():
+        states, presents, _ = base.encode(
+            mx.sym, words, None, [mask], places, past, position_weight=base.position_weight.var()
+        )
+        symbol = mx.sym.Group([block.token_scores(mx.sym, states[-1]), *flatten(presents)])
+    return Graph(symbol, inputs, outputs, lambda run: _compare_steps(block, run))
+
+
+def empty_past(config, rows):
+    """The past before the first token, by the names of the file's inputs."""
+    return {
+        f'past_key_values.{layer}.{part}': np.zeros(
+            (rows, len(config.kept_heads(layer)), 0, config.head_size), 'float32'
+        )
+        for layer in range(config.num_layers)
+        for part in ('key', 'value')
+    }
+
+
+def _compare_steps(block, run):
+    """A text in two parts, the second one after the first one's past; rows are padded in front."""
+    random = np.random.RandomState(0)
+    for rows, length in _sizes(block):
+        words = make_batch(block, ['words'], rows, length, 'int64', random)['words'].asnumpy()
+        begins = random.randint(0, (length + 1) // 2, rows)
+        mask = (np.arange(length) >= begins[:, None]).astype('int64')
+        places = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        first, parts, past = length - length // 3, [], empty_past(block.config, rows)
+        for part in (slice(0, first), slice(first, length)):
+            if part.start == length:
+                continue
+            results = run({
+                'input_ids': words[:, part], 'attention_mask': mask[:, : part.stop],
+                'position_ids': places[:, part], **past,
+            })  # fmt: skip
+            parts.append(results['logits'])
+            past = {name.replace('present', 'past_key_values'): array
+                    for name, array in results.items() if name != 'logits'}  # fmt: skip
+        for row, begin in enumerate(begins):
+            scores = np.concatenate(parts, axis=1)[row : row + 1, begin:]
+            text = {'words': mx.nd.array(words[row : row + 1, begin:], dtype='int64')}
+            yield scores, _run_block(block, text)[0]
+
+
+# -- Transformer-XL -------------------------------------------------------------------------------
+
+
+def _transfo_xl(block):
+    base = block.base
+    inputs = {
+        'words': ('input_ids', 'int64', ('batch', 'sequence')),
+        'valid_length': ('valid_length', 'int64', ('batch',)),
+    }
+    shape = base.mem_len, 'batch', base.config.d_model
+    outputs = {'last_hidden_state' if block is base else 'logits': None}
+    mems = []
+    if base.mem_len:
+        for layer in range(base.config.n_layer):
+            inputs[f'mems.{layer}'] = f'mems.{layer}', 'float32', shape
+            outputs[f'new_mems.{layer}'] = shape
+        inputs['mems_length'] = 'mems_length', 'int64', ('batch',)
+        outputs['new_mems_length'] = ('batch',)
+        mems = [mx.sym.var(name) for name in inputs if name.startswith('mems')]
+    first, mems = block(mx.sym.var('words'), mems, mx.sym.var('valid_length'))
+    if mems:
+        mems[-1] = mx.sym.cast(mems[-1], 'int32')  # ONNX's int64, as it came
+    symbol = mx.sym.Group([first, *mems])
+    return Graph(symbol, inputs, outputs, lambda run: _compare_segments(block, outputs, run))
+
+
+def _compare_segments(block, outputs, run):
+    """A segment after a memory."""
+    random = np.random.RandomState(0)
+    for rows, length in _sizes(block):
+        batch = make_batch(block, block.export_inputs, rows, length, 'int64', random)
+        feed = {'input_ids': batch['words'].asnumpy(),
+                'valid_length': batch['valid_length'].asnumpy()}  # fmt: skip
+        *mems, counts = batch.get('mems') or [None]
+        feed.update({f'mems.{layer}': each.asnumpy() for layer, each in enumerate(mems)})
+        if counts is not None:
+            feed['mems_length'] = counts.asnumpy().astype('int64')
+        results = run(feed)
+        yield from zip((results[name] for name in outputs), _run_block(block, batch))

@@ -1,0 +1,259 @@
+"""ONNX files of the decoders, of Transformer-XL and of the sentence embedder."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt
+import gpt2
+import transfo_xl
+from export import ExportError, export_onnx
+from export.onnx_graphs import empty_past
+from model_zoo.onnx import files
+
+onnx = pytest.importorskip('onnx')
+onnxruntime = pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.peers
+
+SIZE = 90
+LAYERS = 2
+DECODERS = {
+    family: config(SIZE, n_embd=32, n_layer=LAYERS, n_head=2, n_positions=64, n_ctx=64)
+    for family, config in ((gpt, gpt.OpenAIGPTConfig), (gpt2, gpt2.GPT2Config))
+}
+TRANSFO_XL = {
+    'cutoffs': [20, 50], 'd_model': 32, 'd_embed': 32, 'n_head': 2, 'd_head': 16, 'd_inner': 64,
+    'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0,
+}  # fmt: skip
+CONFIG = bert.BertConfig(
+    SIZE, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4, intermediate_size=64,
+    max_position_embeddings=40,
+)  # fmt: skip
+
+
+def initialized(block, sigma=0.1):
+    mx.random.seed(1)
+    block.initialize(mx.init.Normal(sigma))
+    return block
+
+
+def decoder(name, **options):
+    family = gpt if name.startswith('OpenAI') else gpt2
+    return initialized(getattr(family, name)(DECODERS[family], **options))
+
+
+class Runner:
+    """A file in ONNX Runtime: inputs and outputs by name."""
+
+    def __init__(self, path):
+        self.session = onnxruntime.InferenceSession(
+            str(path), providers=['CPUExecutionProvider']
+        )
+        self.inputs = [each.name for each in self.session.get_inputs()]
+        self.outputs = [each.name for each in self.session.get_outputs()]
+
+    def __call__(self, **feed):
+        return dict(zip(self.outputs, self.session.run(None, feed)))
+
+
+def exported(block, folder, **options):
+    path = export_onnx(block, str(folder), 'model', **options)
+    return Runner(path)
+
+
+def only_standard_operators(path):
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    return {each.domain for each in model.opset_import} == {''}
+
+
+@pytest.mark.parametrize('name', ['OpenAIGPTModel', 'GPT2Model'])
+def test_decoders_model(name, tmp_path):
+    run = exported(decoder(name), tmp_path)
+    assert run.inputs == ['input_ids', 'attention_mask']
+    assert run.outputs == ['last_hidden_state']
+    assert only_standard_operators(tmp_path / 'model.onnx')
+
+
+def test_all_layers_of_a_decoder(tmp_path):
+    run = exported(decoder('GPT2Model', output_all_encodings=True), tmp_path)
+    assert run.outputs == ['hidden_states_0', 'hidden_states_1', 'last_hidden_state']
+
+
+@pytest.mark.parametrize('name', ['OpenAIGPTDoubleHeadsModel', 'GPT2DoubleHeadsModel'])
+def test_double_heads(name, tmp_path):
+    run = exported(decoder(name), tmp_path)
+    assert sorted(run.inputs) == ['attention_mask', 'input_ids', 'mc_token_ids']
+    assert run.outputs == ['logits', 'mc_logits']
+    assert only_standard_operators(tmp_path / 'model.onnx')
+
+
+def greedy(run, config, prompt, count):
+    """What a user of the file writes: the prompt at once, then token by token."""
+    words, past, length, result = np.array([prompt]), empty_past(config, 1), 0, []
+    for _ in range(count):
+        length += words.shape[1]
+        made = run(
+            input_ids=words, attention_mask=np.ones((1, length), 'int64'),
+            position_ids=np.arange(length - words.shape[1], length)[None], **past,
+        )  # fmt: skip
+        words = made.pop('logits')[:, -1].argmax(axis=-1)[None]
+        past = {name.replace('present', 'past_key_values'): made[name] for name in made}
+        result.append(int(words[0, 0]))
+    return result
+
+
+@pytest.mark.parametrize('name', ['OpenAIGPTLMHeadModel', 'GPT2LMHeadModel'])
+def test_language_model_with_past(name, tmp_path):
+    block = decoder(name)
+    run = exported(block, tmp_path)
+    pairs = [f'{i}.{part}' for i in range(LAYERS) for part in ('key', 'value')]
+    assert run.inputs == [
+        'input_ids', 'attention_mask', 'position_ids', *(f'past_key_values.{x}' for x in pairs)
+    ]  # fmt: skip
+    assert run.outputs == ['logits', *(f'present.{each}' for each in pairs)]
+    assert only_standard_operators(tmp_path / 'model.onnx')
+    prompt = [5, 17, 80, 3]
+    ((wanted,),) = block.generate([prompt], 12)
+    assert greedy(run, block.config, prompt, 12) == wanted.tokens
+
+
+def test_pruned_heads_of_a_language_model(tmp_path):
+    block = decoder('GPT2LMHeadModel')
+    block.prune_heads({1: [0]})
+    run = exported(block, tmp_path)
+    assert {each.name: each.shape[1] for each in run.session.get_inputs()[3:]} == {
+        'past_key_values.0.key': 2, 'past_key_values.0.value': 2,
+        'past_key_values.1.key': 1, 'past_key_values.1.value': 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    'options', [{'div_val': 2}, {'same_length': False}, {'ext_len': 3},
+                {'mem_len': 0, 'same_length': False}],
+)  # fmt: skip
+def test_transfo_xl(options, tmp_path):
+    config = transfo_xl.TransfoXLConfig(SIZE, **{**TRANSFO_XL, **options})
+    for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
+        block = initialized(kind(config))
+        run = exported(block, tmp_path)
+        mems = [f'mems.{layer}' for layer in range(LAYERS)] + ['mems_length']
+        mems = mems if config.mem_len else []
+        assert sorted(run.inputs) == sorted(['input_ids', 'valid_length', *mems])
+        first = 'logits' if block is not block.base else 'last_hidden_state'
+        assert run.outputs == [first, *(f'new_{each}' for each in mems)]
+        assert only_standard_operators(tmp_path / 'model.onnx')
+
+
+def test_memory_goes_from_call_to_call(tmp_path):
+    block = initialized(transfo_xl.TransfoXLLMHeadModel(
+        transfo_xl.TransfoXLConfig(SIZE, **TRANSFO_XL)
+    ))  # fmt: skip
+    run = exported(block, tmp_path)
+    words = np.random.RandomState(2).randint(0, SIZE, (2, 12))
+    lengths, mems = np.full(2, 4), {f'mems.{i}': np.zeros((8, 2, 32), 'float32') for i in (0, 1)}
+    mems['mems_length'] = np.full(2, 8)
+    memory = None
+    for begin in (0, 4, 8):
+        part = words[:, begin : begin + 4]
+        made = run(input_ids=part, valid_length=lengths, **mems)
+        wanted, memory = block(mx.nd.array(part), memory)
+        np.testing.assert_allclose(made.pop('logits'), wanted.asnumpy(), atol=1e-4)
+        mems = {name[len('new_'):]: array for name, array in made.items()}
+
+
+@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
+@pytest.mark.parametrize('normalize', [True, False])
+def test_sentence_embedding(pooling, normalize, tmp_path):
+    block = initialized(bert.BertSentenceEncoder(CONFIG, pooling=pooling, normalize=normalize))
+    run = exported(block, tmp_path, optimize=True)
+    assert run.outputs == ['sentence_embedding']
+    words = np.random.RandomState(1).randint(0, SIZE, (3, 7))
+    lengths = np.array([7, 2, 5])
+    mask = (np.arange(7) < lengths[:, None]).astype('int64')
+    made = run(input_ids=words, attention_mask=mask, token_type_ids=0 * words)
+    wanted = block(mx.nd.array(words), None, mx.nd.array(lengths)).asnumpy()
+    np.testing.assert_allclose(made['sentence_embedding'], wanted, atol=1e-5)
+    assert np.allclose(np.linalg.norm(wanted, axis=1), 1, atol=1e-5) == normalize
+
+
+BLOCKS = {
+    'bert': lambda: initialized(bert.BertForSequenceClassification(CONFIG)),
+    'sentences': lambda: initialized(bert.BertSentenceEncoder(CONFIG)),
+    'gpt': lambda: decoder('OpenAIGPTLMHeadModel'),
+    'gpt2': lambda: decoder('GPT2LMHeadModel'),
+    'transfo_xl': lambda: initialized(transfo_xl.TransfoXLLMHeadModel(
+        transfo_xl.TransfoXLConfig(SIZE, **TRANSFO_XL)
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', sorted(BLOCKS))
+@pytest.mark.parametrize('precision', ['float16', 'int8'])
+def test_precisions(name, precision, tmp_path):
+    block = BLOCKS[name]()
+    plain = export_onnx(block, str(tmp_path), 'plain')
+    path = export_onnx(block, str(tmp_path), 'small', precision=precision)
+    run, reference = Runner(path), Runner(plain)
+    assert (run.inputs, run.outputs) == (reference.inputs, reference.outputs)
+    weights = {each.data_type for each in onnx.load(path).graph.initializer if len(each.dims) > 1}
+    if precision == 'float16':
+        assert onnx.TensorProto.FLOAT16 in weights and onnx.TensorProto.FLOAT not in weights
+    else:
+        assert onnx.TensorProto.INT8 in weights
+
+
+def test_fused_operators_in_8_bits(tmp_path):
+    path = export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', optimize=True, precision='int8')
+    kinds = [node.op_type for node in onnx.load(path).graph.node]
+    assert kinds.count('QAttention') == LAYERS
+
+
+def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch, caplog):
+    from export import onnx_file
+
+    caplog.set_level('INFO')
+    export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
+    assert 'in 8 bits, results differ from those of float32 by at most 0.0' in caplog.text
+    (tmp_path / 'model.onnx').unlink()
+    monkeypatch.setattr(onnx_file, 'LEAST_COSINE', 1.1)
+    with pytest.raises(ExportError, match='in 8 bits the results are not those of the block'):
+        export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('options', [{}, {'optimize': True}, {'precision': 'int8'}])
+def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
+    block = BLOCKS['bert']()
+    small = exported(block, tmp_path / 'small', **options)
+    monkeypatch.setattr(files, 'EXTERNAL_FROM', 1000)
+    monkeypatch.setattr(onnx_graph(), 'EXTERNAL_FROM', 1000)
+    large = exported(block, tmp_path / 'large', **options)
+    names = sorted(each.name for each in (tmp_path / 'large').iterdir())
+    assert names == ['model.onnx', 'model.onnx_data']
+    feed = {name: np.ones((2, 5), 'int64') for name in small.inputs}
+    np.testing.assert_array_equal(large(**feed)['logits'], small(**feed)['logits'])
+    monkeypatch.undo()  # a smaller one takes its place
+    export_onnx(block, str(tmp_path / 'large'), 'model', **options)
+    assert [each.name for each in (tmp_path / 'large').iterdir()] == ['model.onnx']
+
+
+def onnx_graph():
+    from model_zoo.onnx import graph
+
+    return graph
+
+
+def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
+    from export import onnx_file
+
+    monkeypatch.setattr(files, 'EXTERNAL_FROM', 1000)
+    path = export_onnx(BLOCKS['bert'](), str(tmp_path), 'model')
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    other = initialized(bert.BertForSequenceClassification(CONFIG), 0.3)
+    monkeypatch.setattr(onnx_file, 'TOLERANCES', {'float32': -1})
+    with pytest.raises(ExportError, match='nothing was written'):
+        export_onnx(other, str(tmp_path), 'model')
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+    assert Runner(path).outputs == ['logits']

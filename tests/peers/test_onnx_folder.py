@@ -1,0 +1,188 @@
+"""A folder that serves a model with ONNX Runtime and tokenizers alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt
+import gpt2
+from export import export_onnx_folder
+from model_zoo import open_model
+from model_zoo.app.labels import name_labels
+
+pytest.importorskip('onnx')
+pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.peers
+
+TEXTS = [
+    'A man plays the guitar.',
+    "Caf\u00e9, na\u00efve: it's 3 o'clock!",
+    '\u6771\u4eac [MASK] x',
+    'An Unaffable sentence, which is by far the longest one of all four.',
+]
+PAIRS = ['It rains.', 'Someone makes music.', '', 'No.']
+
+#: of a program: what a machine without the project lacks can't be imported
+BLOCKER = '''
+import sys
+
+class Refuses:
+    ours = {'model_zoo', 'bert', 'gpt', 'gpt2', 'transfo_xl', 'export', 'bert_embedding'}
+    others = {'mxnet', 'gluonnlp', 'transformers', 'torch', 'tensorflow', 'onnx', 'optimum'}
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in self.ours | self.others:
+            raise ImportError(f'{name} is not installed')
+
+sys.meta_path.insert(0, Refuses())
+'''
+
+SERVER = BLOCKER + '''
+import json
+import numpy as np
+import onnxruntime
+import tokenizers
+
+tokenizer = tokenizers.Tokenizer.from_file('tokenizer.json')
+config = json.load(open('config.json'))
+tokenizer.enable_padding(pad_id=config['pad_token_id'])
+session = onnxruntime.InferenceSession('model.onnx', providers=['CPUExecutionProvider'])
+texts, pairs = json.loads(sys.argv[1])
+encodings = tokenizer.encode_batch(list(zip(texts, pairs)) if pairs else texts)
+feed = {
+    'input_ids': [each.ids for each in encodings],
+    'attention_mask': [each.attention_mask for each in encodings],
+    'token_type_ids': [each.type_ids for each in encodings],
+}
+feed = {each.name: np.array(feed[each.name], 'int64') for each in session.get_inputs()}
+(scores,) = session.run(None, feed)
+labels = config.get('id2label')
+best = labels and [labels[str(each)] for each in scores.argmax(axis=1)]
+print(json.dumps([scores.tolist(), best]))
+'''
+
+
+def run(program, folder, *arguments):
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+    done = subprocess.run(
+        [sys.executable, '-c', program, *map(json.dumps, arguments)], cwd=folder, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def scores_of(model, tokenizer, texts, pairs):
+    batch = tokenizer.encode_batch(texts, pairs)
+    arrays = (batch.input_ids, batch.token_types, batch.valid_length)
+    return model(*map(mx.nd.array, arrays)).asnumpy()
+
+
+@pytest.mark.parametrize('options', [{}, {'optimize': True}])
+def test_classifier_from_raw_text(options, tmp_path):
+    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=3)
+    name_labels(model, 'weather', ['good', 'bad', 'ugly'])
+    paths = export_onnx_folder(model, str(tmp_path), tokenizer, **options)
+    assert sorted(map(os.path.basename, paths)) == [
+        'config.json', 'model.onnx', 'special_tokens_map.json', 'tokenizer.json',
+        'tokenizer_config.json', 'vocab.txt',
+    ]  # fmt: skip
+    assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, paths))
+    for pairs in (None, [pair or 'x' for pair in PAIRS]):
+        wanted = scores_of(model, tokenizer, TEXTS, pairs)
+        scores, labels = run(SERVER, tmp_path, [TEXTS, pairs])
+        np.testing.assert_allclose(scores, wanted, atol=1e-4)
+        assert labels == [['good', 'bad', 'ugly'][n] for n in wanted.argmax(axis=1)]
+
+
+def test_sentence_embedding_from_raw_text(tmp_path):
+    model, tokenizer, _ = open_model(
+        'all-MiniLM-L6-v2', 'sentence_embedding', pooling='mean', normalize=True
+    )
+    export_onnx_folder(model, str(tmp_path))  # the tokenizer is that of the weights
+    scores, _ = run(SERVER, tmp_path, [TEXTS, None])
+    np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=1e-5)
+
+
+def test_what_transformers_reads(tmp_path):
+    transformers = pytest.importorskip('transformers')
+    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=2)
+    export_onnx_folder(model, str(tmp_path), tokenizer)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    assert config.architectures == ['BertForSequenceClassification']
+    assert config.id2label == {0: 'LABEL_0', 1: 'LABEL_1'} and config.pad_token_id == 0
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs.is_fast and theirs.model_max_length == 512
+    assert (theirs.pad_token, theirs.mask_token) == ('[PAD]', '[MASK]')
+    for text, pair in zip(TEXTS, PAIRS):
+        assert theirs(text)['input_ids'] == list(tokenizer.encode(text))
+        if pair:
+            theirs_pair, ours = theirs(text, pair), tokenizer.encode(text, pair)
+            assert theirs_pair['input_ids'] == list(ours)
+            assert theirs_pair['token_type_ids'] == list(ours.token_types)
+
+
+LIBRARY = BLOCKER + '''
+import json
+import tokenizers
+tokenizer = tokenizers.Tokenizer.from_file('tokenizer.json')
+texts = json.loads(sys.argv[1])
+rows = [each.ids for each in tokenizer.encode_batch(texts)]
+print(json.dumps([rows, [tokenizer.decode(row) for row in rows]]))
+'''
+
+
+@pytest.mark.parametrize('family, kind', [(gpt, 'OpenAIGPT'), (gpt2, 'GPT2')])
+def test_byte_pairs(family, kind, tmp_path, data_dir):
+    names = {'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
+             'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe')}  # fmt: skip
+    folder, *files = names[kind]
+    tokenizer = getattr(family, f'{kind}Tokenizer')(
+        *(data_dir / 'vocab' / folder / name for name in files)
+    )
+    config = getattr(family, f'{kind}Config')(len(tokenizer), n_embd=8, n_layer=1, n_head=1)
+    block = getattr(family, f'{kind}LMHeadModel')(config)
+    block.initialize(mx.init.Normal(0.1))
+    export_onnx_folder(block, str(tmp_path), tokenizer)
+    rows, texts = run(LIBRARY, tmp_path, TEXTS)
+    assert rows == [list(tokenizer.encode(text)) for text in TEXTS]
+    if kind == 'GPT2':
+        assert texts == TEXTS
+        assert json.loads((tmp_path / 'config.json').read_text())['eos_token_id'] == 50256
+
+
+def test_folder_without_tokenizer(tmp_path, caplog):
+    config = bert.BertConfig(
+        20, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    block = bert.BertModel(config)
+    block.initialize()
+    paths = export_onnx_folder(block, str(tmp_path))
+    assert [os.path.basename(path) for path in paths] == ['model.onnx', 'config.json']
+    assert 'the vocabulary is not known' in caplog.text
+
+
+@pytest.mark.parametrize('precision', ['float32', 'float16', 'int8'])
+def test_command(precision, tmp_path, capsys):
+    from export.export import main
+
+    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=2)
+    model.save_pretrained(str(tmp_path / 'model'), tokenizer)
+    main(['--task', 'classification', '--model_name', str(tmp_path / 'model'), '--output_dir',
+          str(tmp_path / 'out'), '--format', 'both', '--precision', precision])  # fmt: skip
+    names = sorted(map(os.path.basename, capsys.readouterr().out.split()))
+    assert names == sorted(os.listdir(tmp_path / 'out')) == [
+        'classification-0000.params', 'classification-symbol.json', 'config.json', 'model.onnx',
+        'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json', 'vocab.txt',
+    ]  # fmt: skip
+    scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
+    tolerance = {'float32': 1e-4, 'float16': 1e-2, 'int8': 0.2}[precision]
+    np.testing.assert_allclose(
+        scores, scores_of(model, tokenizer, TEXTS, None), atol=tolerance
+    )
