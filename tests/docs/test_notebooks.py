@@ -56,6 +56,8 @@ def texts(notebook):
 
 def test_all_are_there():
     names = ['bertology', 'classifier', 'embeddings', 'generation', 'question_answering']
+    names += [f'tensorflow_{name}' for name in ('hidden_states', 'masked_words')]
+    names += ['tensorflow_question_answering']
     assert [path.stem for path in NOTEBOOKS] == names
     index = (ROOT / 'docs' / 'notebooks' / 'index.rst').read_text(encoding='utf-8')
     assert sorted(re.findall(r'^   ([a-z_]+)$', index, re.MULTILINE)) == names
