@@ -104,6 +104,18 @@ PRETRAINED = (
     _entry(LARGE, 'book_corpus_wiki_en_cased', 'bert-large-cased'),
     _entry(LARGE, 'whole_word_masking_uncased', 'bert-large-uncased-whole-word-masking'),
     _entry(LARGE, 'whole_word_masking_cased', 'bert-large-cased-whole-word-masking'),
+    *(
+        _entry(model, dataset, name, lacks=('decoder', 'classifier'))
+        for model, dataset, name in [
+            (LARGE, 'squad_whole_word_masking_uncased',
+             'bert-large-uncased-whole-word-masking-finetuned-squad'),
+            (LARGE, 'squad_whole_word_masking_cased',
+             'bert-large-cased-whole-word-masking-finetuned-squad'),
+            (LARGE, 'mnli_whole_word_masking_uncased',
+             'bert-large-uncased-whole-word-masking-finetuned-mnli'),
+            (BASE, 'mrpc_book_corpus_wiki_en_cased', 'bert-base-cased-finetuned-mrpc'),
+        ]
+    ),
     PretrainedEntry(
         SMALL,
         'all_minilm_l6_v2',

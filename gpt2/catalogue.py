@@ -8,6 +8,8 @@ __all__ = ['ARCHITECTURES', 'PRETRAINED']
 ARCHITECTURES = {
     'gpt2_12_768_12': {'n_layer': 12, 'n_embd': 768, 'n_head': 12},
     'gpt2_24_1024_16': {'n_layer': 24, 'n_embd': 1024, 'n_head': 16},
+    'gpt2_36_1280_20': {'n_layer': 36, 'n_embd': 1280, 'n_head': 20},
+    'gpt2_48_1600_25': {'n_layer': 48, 'n_embd': 1600, 'n_head': 25},
 }
 
 #: the entries of the catalogue, which ``zoo.py`` registers
@@ -25,5 +27,7 @@ PRETRAINED = tuple(
     for model, names, hub in [
         ('gpt2_12_768_12', ('gpt2', 'gpt2_117m'), 'openai-community/gpt2'),
         ('gpt2_24_1024_16', ('gpt2-medium', 'gpt2_345m'), 'openai-community/gpt2-medium'),
+        ('gpt2_36_1280_20', ('gpt2-large', 'gpt2_774m'), 'openai-community/gpt2-large'),
+        ('gpt2_48_1600_25', ('gpt2-xl', 'gpt2_1558m'), 'openai-community/gpt2-xl'),
     ]
 )

@@ -10,7 +10,17 @@ from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel
 from .model import GPT2Model
 from .tokenizer import GPT2Tokenizer
 
-__all__ = ['GPT2', 'gpt2_117m', 'gpt2_12_768_12', 'gpt2_24_1024_16', 'gpt2_345m']
+__all__ = [
+    'GPT2',
+    'gpt2_117m',
+    'gpt2_12_768_12',
+    'gpt2_1558m',
+    'gpt2_24_1024_16',
+    'gpt2_345m',
+    'gpt2_36_1280_20',
+    'gpt2_48_1600_25',
+    'gpt2_774m',
+]
 
 register_pretrained(*PRETRAINED)
 
@@ -99,6 +109,32 @@ def gpt2_24_1024_16(
     return _build('gpt2_24_1024_16', **locals())
 
 
-# GluonNLP's names
+@register_model
+def gpt2_36_1280_20(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
+    dropout=None, output_attention=False, output_all_encodings=False,
+    keep_multihead_output=False, predict_special_tokens=True,
+):  # fmt: skip
+    """GPT-2 large: 36 layers, 1280 units, 20 heads; the arguments are `gpt2_12_768_12`'s."""
+    return _build('gpt2_36_1280_20', **locals())
+
+
+@register_model
+def gpt2_48_1600_25(
+    dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None,
+    hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
+    hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
+    dropout=None, output_attention=False, output_all_encodings=False,
+    keep_multihead_output=False, predict_special_tokens=True,
+):  # fmt: skip
+    """GPT-2 XL: 48 layers, 1600 units, 25 heads; the arguments are `gpt2_12_768_12`'s."""
+    return _build('gpt2_48_1600_25', **locals())
+
+
+# GluonNLP's names, and such of the sizes that it doesn't have
 gpt2_117m = register_model(gpt2_12_768_12, 'gpt2_117m')
 gpt2_345m = register_model(gpt2_24_1024_16, 'gpt2_345m')
+gpt2_774m = register_model(gpt2_36_1280_20, 'gpt2_774m')
+gpt2_1558m = register_model(gpt2_48_1600_25, 'gpt2_1558m')

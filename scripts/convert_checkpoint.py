@@ -10,7 +10,7 @@ Formats:
 - tensorflow: a checkpoint (.index and .data-* files) with bert_config.json, hparams.json (GPT-2) or
   config.json (Transformer-XL); needs TensorFlow;
 - numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
-- gluonnlp: a .params file with GluonNLP's names, of BERT.
+- gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
 IN is a directory, or a file of weights beside its configuration. A vocabulary beside the weights
 goes along. What has been written is read again and compared with what was read.

@@ -404,6 +404,10 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
         'bert_12_768_12_german_cased',
         'bert_24_1024_16_whole_word_masking_uncased',
         'bert_24_1024_16_whole_word_masking_cased',
+        'bert_24_1024_16_squad_whole_word_masking_uncased',
+        'bert_24_1024_16_squad_whole_word_masking_cased',
+        'bert_24_1024_16_mnli_whole_word_masking_uncased',
+        'bert_12_768_12_mrpc_book_corpus_wiki_en_cased',
         'bert_6_384_12_all_minilm_l6_v2',
     }
     for entry in PRETRAINED:
@@ -434,6 +438,26 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
             'whole_word_masking_uncased',
         ),
         ('bert-large-cased-whole-word-masking', 'bert_24_1024_16', 'whole_word_masking_cased'),
+        (
+            'bert-large-uncased-whole-word-masking-finetuned-squad',
+            'bert_24_1024_16',
+            'squad_whole_word_masking_uncased',
+        ),
+        (
+            'bert-large-cased-whole-word-masking-finetuned-squad',
+            'bert_24_1024_16',
+            'squad_whole_word_masking_cased',
+        ),
+        (
+            'google-bert/bert-large-uncased-whole-word-masking-finetuned-mnli',
+            'bert_24_1024_16',
+            'mnli_whole_word_masking_uncased',
+        ),
+        (
+            'bert-base-cased-finetuned-mrpc',
+            'bert_12_768_12',
+            'mrpc_book_corpus_wiki_en_cased',
+        ),
         ('allenai/scibert_scivocab_uncased', 'bert_12_768_12', 'scibert_scivocab_uncased'),
         ('all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
         ('sentence-transformers/all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),

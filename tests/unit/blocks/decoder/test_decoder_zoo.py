@@ -87,12 +87,16 @@ def run(block):
 
 def test_names():
     assert model_zoo.list_models('gpt*') == [
-        'gpt2_117m', 'gpt2_12_768_12', 'gpt2_24_1024_16', 'gpt2_345m', 'gpt_12_768_12',
+        'gpt2_117m', 'gpt2_12_768_12', 'gpt2_1558m', 'gpt2_24_1024_16', 'gpt2_345m',
+        'gpt2_36_1280_20', 'gpt2_48_1600_25', 'gpt2_774m', 'gpt_12_768_12',
     ]  # fmt: skip
     assert model_zoo.list_models('gpt*', pretrained=True) == model_zoo.list_models('gpt*')
     assert {entry.full_name for entry in list_pretrained('gpt*')} == {
-        *ENTRIES.values(), 'gpt2_24_1024_16_openai_webtext',
+        *ENTRIES.values(), 'gpt2_24_1024_16_openai_webtext', 'gpt2_36_1280_20_openai_webtext',
+        'gpt2_48_1600_25_openai_webtext',
     }  # fmt: skip
+    assert resolve_alias('gpt2-large')[0] == resolve_alias('gpt2_774m')[0] == 'gpt2_36_1280_20'
+    assert resolve_alias('gpt2-xl')[0] == resolve_alias('gpt2_1558m')[0] == 'gpt2_48_1600_25'
     assert resolve_alias('gpt2') == resolve_alias('gpt2_117m') == ('gpt2_12_768_12',
                                                                    'openai_webtext')  # fmt: skip
     assert resolve_alias('gpt2-medium')[0] == resolve_alias('gpt2_345m')[0] == 'gpt2_24_1024_16'
@@ -107,6 +111,8 @@ def test_names():
         ('gpt2_117m', 12, 768, 12, 1024),
         ('gpt2_24_1024_16', 24, 1024, 16, 1024),
         ('gpt2_345m', 24, 1024, 16, 1024),
+        ('gpt2_36_1280_20', 36, 1280, 20, 1024),
+        ('gpt2_48_1600_25', 48, 1600, 25, 1024),
     ],
 )
 @pytest.mark.parametrize('get_model', ['ours', 'gluonnlp'])
