@@ -1,6 +1,6 @@
 """BERT: configuration, model, task heads and tokenizer."""
 
-from .config import BertConfig, DistilBertConfig
+from .config import BertConfig, DistilBertConfig, ElectraConfig
 from .distilbert import (
     DistilBertForMaskedLM,
     DistilBertForMultipleChoice,
@@ -8,6 +8,15 @@ from .distilbert import (
     DistilBertForSequenceClassification,
     DistilBertForTokenClassification,
     DistilBertModel,
+)
+from .electra import (
+    ElectraForMaskedLM,
+    ElectraForMultipleChoice,
+    ElectraForPreTraining,
+    ElectraForQuestionAnswering,
+    ElectraForSequenceClassification,
+    ElectraForTokenClassification,
+    ElectraModel,
 )
 from .heads import (
     BertForMaskedLM,
@@ -53,6 +62,14 @@ __all__ = [
     'DistilBertForSequenceClassification',
     'DistilBertForTokenClassification',
     'DistilBertModel',
+    'ElectraConfig',
+    'ElectraForMaskedLM',
+    'ElectraForMultipleChoice',
+    'ElectraForPreTraining',
+    'ElectraForQuestionAnswering',
+    'ElectraForSequenceClassification',
+    'ElectraForTokenClassification',
+    'ElectraModel',
     'RobertaConfig',
     'RobertaForMaskedLM',
     'RobertaForMultipleChoice',

@@ -4,7 +4,8 @@ The models and data sets of GluonNLP 0.10 bear the names of its tables, with the
 its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
-(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta).
+(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta);
+Clark et al. 2020 (electra).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
@@ -12,6 +13,7 @@ from model_zoo.pretrained import PackageFiles, PretrainedEntry
 __all__ = [
     'ARCHITECTURES',
     'DISTILBERT_ARCHITECTURES',
+    'ELECTRA_ARCHITECTURES',
     'HPARAMS',
     'PRETRAINED',
     'ROBERTA_ARCHITECTURES',
@@ -52,6 +54,14 @@ ROBERTA_ARCHITECTURES = _sizes(
     ('roberta_12_768_12', 12, 768, 12),
     ('roberta_24_1024_16', 24, 1024, 16),
 )
+#: those of ELECTRA, whose small model has shorter embeddings
+ELECTRA_ARCHITECTURES = _sizes(
+    ('electra_12_256_4', 12, 256, 4),
+    ('electra_12_768_12', 12, 768, 12),
+    ('electra_24_1024_16', 24, 1024, 16),
+)
+for _name, _size in zip(ELECTRA_ARCHITECTURES, (128, 768, 1024)):
+    ELECTRA_ARCHITECTURES[_name]['embedding_size'] = _size
 #: name of a model -> its fields of DistilBertConfig
 DISTILBERT_ARCHITECTURES = {
     'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072},
@@ -172,5 +182,17 @@ PRETRAINED = (
             ('book_corpus_wiki_en_cased', 'cased'),
             ('wiki_multilingual_cased', 'multilingual-cased'),
         ]
+    ),
+    *(
+        _entry(
+            model,
+            'electra_en_uncased',
+            f'electra-{size}-discriminator',
+            hub=f'google/electra-{size}-discriminator',
+            family='electra',
+            owner='google',
+            default=True,
+        )
+        for model, size in zip(ELECTRA_ARCHITECTURES, ('small', 'base', 'large'))
     ),
 )

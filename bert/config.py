@@ -1,4 +1,4 @@
-"""Hyper-parameters of BERT, and of DistilBERT, whose files have other names."""
+"""Hyper-parameters of BERT, and of those of its variants that have other ones."""
 
 import dataclasses
 from typing import Dict, List, Optional
@@ -7,7 +7,7 @@ from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 from model_zoo.layers.activations import check_activation
 
-__all__ = ['BertConfig', 'DistilBertConfig']
+__all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
 
 DISTILBERT_EPS = 1e-12  # of its layer normalization; its files don't name it
 
@@ -143,6 +143,29 @@ class BertConfig(AttentionConfig):
     def units(self):
         """Size of a position's vector."""
         return self.hidden_size
+
+
+@dataclasses.dataclass
+class ElectraConfig(BertConfig):
+    """As `BertConfig`; `embedding_size` is the number of the embeddings' units."""
+
+    model_type = 'electra'
+    summary = {'summary_type': 'first', 'summary_use_proj': True, 'summary_activation': 'gelu'}
+    fixed = {**BertConfig.fixed, **summary}
+    decoder_act = 'gelu'  # whatever the layers have
+
+    hidden_size: int = 256
+    num_attention_heads: int = 4
+    intermediate_size: int = 1024
+    embedding_size: int = 128
+    summary_last_dropout: float = 0.1
+
+    embedding_units = property(lambda self: self.embedding_size)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_positive('embedding_size')
+        self._check_rate('summary_last_dropout')
 
 
 @dataclasses.dataclass

@@ -61,7 +61,6 @@ class _Positions:
 
 
 _TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
-_POSITIONS = (Rule('encoder.position_weight', _TABLES, _Positions()),)
 _HEAD = (*pairs('^dense', 'classifier.dense'), *pairs('^classifier', 'classifier.out_proj'))
 _NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
 
@@ -70,10 +69,11 @@ _NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.prediction
 def _mappings(head, has_dropout):
     first, second = (1, 3) if has_dropout else (0, 1)
     layers = pairs('^dense', f'^classifier.{first}') + pairs('^classifier', f'^classifier.{second}')
+    positions = Rule('encoder.position_weight', _TABLES, _Positions())
     return {
         'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layers),
         'huggingface': huggingface_mapping(
-            'roberta', _NAMES, ('lm_head.',), before=(*_POSITIONS, *head), after=_HEAD
+            'roberta', _NAMES, ('lm_head.',), before=(positions, *head), after=_HEAD
         ),
     }
 
@@ -140,16 +140,13 @@ class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
 
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variant_family(
-    'roberta',
-    RobertaModel,
-    RobertaTokenizer.from_vocab_file,
-    vocab_kinds=('bpe',),
+    'roberta', RobertaModel, RobertaTokenizer.from_vocab_file, vocab_kinds=('bpe',),
     classification=RobertaForSequenceClassification,
     tagging=RobertaForTokenClassification,
     multiple_choice=RobertaForMultipleChoice,
     question_answering=RobertaForQuestionAnswering,
     masked_lm=RobertaForMaskedLM,
-)
+)  # fmt: skip
 roberta_6_768_12 = variant_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variant_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
 roberta_24_1024_16 = variant_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')

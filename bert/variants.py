@@ -28,8 +28,9 @@ class VariantBlock:
     @classmethod
     def name_maps(cls, config):
         # GluonNLP's names depend on whether there is a dropout, which a file doesn't say
-        other = cls.make_mappings(cls.head_rules, True)['gluonnlp']
-        return {**cls.make_mappings(cls.head_rules, False), 'gluonnlp, dropout': other}
+        other = cls.make_mappings(cls.head_rules, True)
+        others = {f'{name}, dropout': mapping for name, mapping in other.items()}
+        return {**cls.make_mappings(cls.head_rules, False), **others}
 
     def mappings(self):
         return self.make_mappings(self.head_rules, bool(getattr(self, 'dropout_rate', 0)))

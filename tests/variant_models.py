@@ -30,19 +30,29 @@ def make_roberta(folder):
     return bert.RobertaModel(config, use_decoder=True), tokenizer
 
 
-def make_distilbert(folder):
+def _word_pieces(folder):
     """Of letters and their continuations."""
     folder.mkdir(parents=True, exist_ok=True)
     letters = string.ascii_lowercase + string.digits + string.punctuation
     tokens = [*SPECIAL, *letters, *(f'##{letter}' for letter in string.ascii_lowercase)]
     (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
-    tokenizer = bert.BertTokenizer(str(folder / 'vocab.txt'))
+    return bert.BertTokenizer(str(folder / 'vocab.txt'))
+
+
+def make_distilbert(folder):
+    tokenizer = _word_pieces(folder)
     config = bert.DistilBertConfig(
-        vocab_size=len(tokens), dim=32, n_layers=1, n_heads=2, hidden_dim=64,
+        vocab_size=len(tokenizer), dim=32, n_layers=1, n_heads=2, hidden_dim=64,
         max_position_embeddings=64,
     )  # fmt: skip
     return bert.DistilBertModel(config, use_decoder=True), tokenizer
 
 
+def make_electra(folder):
+    tokenizer = _word_pieces(folder)
+    config = bert.ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
+    return bert.ElectraModel(config, use_decoder=True), tokenizer
+
+
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
-MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert}
+MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert, 'electra': make_electra}

@@ -2,7 +2,13 @@
 
 from .sequences import is_mask, padding_of
 
-__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy', 'without_padding']
+__all__ = [
+    'binary_cross_entropy',
+    'cross_entropy',
+    'mean_squared_error',
+    'span_cross_entropy',
+    'without_padding',
+]
 
 
 def cross_entropy(F, scores, labels):
@@ -25,6 +31,27 @@ def cross_entropy(F, scores, labels):
     picked = F.pick(F.log_softmax(scores, axis=-1), labels, axis=-1)  # -1 picks the first, unused
     total = F.sum(picked * counted)
     return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
+
+
+def binary_cross_entropy(F, scores, labels):
+    """Mean cross-entropy of yes or no over the labels that aren't -1; 0 where all are.
+
+    Parameters
+    ----------
+    F : module
+    scores : (...)
+        Unnormalized, for the label 1.
+    labels : (...)
+        0, 1, or -1 to leave a place out.
+
+    Returns
+    -------
+    (1,)
+    """
+    scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
+    counted = labels != -1
+    losses = F.relu(scores) - scores * labels + F.Activation(-F.abs(scores), act_type='softrelu')
+    return F.sum(losses * counted) / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
 
 
 def mean_squared_error(F, scores, labels):

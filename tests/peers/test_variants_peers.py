@@ -29,6 +29,7 @@ CONFIGS = {
         'vocab_size': VOCAB, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 24,
         'max_position_embeddings': 20,
     },
+    'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }  # fmt: skip
 HEADS = (
     'Model', 'ForMaskedLM', 'ForSequenceClassification', 'ForMultipleChoice',
@@ -36,13 +37,14 @@ HEADS = (
 )  # fmt: skip
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
-CASES = [(family, head) for family in CONFIGS for head in HEADS]
+CASES = [(family, head) for family in CONFIGS for head in HEADS] + [('Electra', 'ForPreTraining')]
 #: what the losses of the heads are for
 LABELS = {
     'ForMaskedLM': {'masked_lm_labels': (3, 9)},
     'ForSequenceClassification': {'labels': (3,)},
     'ForMultipleChoice': {'labels': (3,)},
     'ForTokenClassification': {'labels': (3, 9)},
+    'ForPreTraining': {'labels': (3, 9)},
     'ForQuestionAnswering': {'start_positions': (3,), 'end_positions': (3,)},
 }
 

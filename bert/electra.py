@@ -1,0 +1,152 @@
+"""ELECTRA (Clark et al. 2020): BERT without a pooler, trained to find replaced words."""
+
+import functools
+
+import mxnet as mx
+
+from model_zoo.layers.activations import Activation
+from model_zoo.layers.losses import binary_cross_entropy, without_padding
+from model_zoo.layers.precision import Dense
+
+from . import heads
+from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
+from .config import ElectraConfig
+from .mapping import huggingface_mapping, pairs
+from .model import BertEncoder, BertModel
+from .tokenizer import open_tokenizer
+from .variants import OwnPooler, VariantBlock, variant_family, variant_model
+
+__all__ = [
+    'ELECTRA', 'ElectraForMaskedLM', 'ElectraForMultipleChoice', 'ElectraForPreTraining',
+    'ElectraForQuestionAnswering', 'ElectraForSequenceClassification',
+    'ElectraForTokenClassification', 'ElectraModel', 'electra_12_256_4', 'electra_12_768_12',
+    'electra_24_1024_16',
+]  # fmt: skip
+
+
+_NAMES = {
+    'cls.predictions.transform': 'generator_predictions',
+    'cls.predictions.decoder': 'generator_lm_head', 'cls.predictions': 'generator_lm_head',
+}  # fmt: skip
+_OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
+_CLASSIFIER = (*pairs('^dense', 'classifier.dense'), *pairs('^classifier', 'classifier.out_proj'))
+_CHOICE = (*pairs('^dense', 'sequence_summary.summary'),)
+_OTHERS = (
+    *pairs('encoder.project', 'embeddings_project'),
+    *pairs('^discriminator_dense', 'discriminator_predictions.dense'),
+    *pairs('^discriminator', 'discriminator_predictions.dense_prediction'),
+)
+
+
+@functools.lru_cache(None)
+def _mappings(head, has_dropout):
+    after = (*_CLASSIFIER, *_CHOICE, *_OTHERS)
+    return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
+
+
+class ElectraBlock(VariantBlock):
+    config_class = ElectraConfig
+    architectures = ELECTRA_ARCHITECTURES
+    optional_parts = ('decoder',)
+    backbone = 'electra'
+    make_mappings = staticmethod(_mappings)
+
+
+class ElectraEncoder(BertEncoder):
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.project = None
+        if config.embedding_units != config.hidden_size:
+            with self.name_scope():
+                self.project = Dense(
+                    config.hidden_size, in_units=config.embedding_units, flatten=False,
+                    weight_initializer=mx.init.Normal(config.initializer_range), prefix='project_',
+                )  # fmt: skip
+
+    def _embed(self, F, *inputs):
+        x = super()._embed(F, *inputs)
+        return x if self.project is None else self.project(x)
+
+
+class ElectraModel(ElectraBlock, BertModel):
+    """As `BertModel`; it has no pooler."""
+
+    backbone = None
+    encoder_class = ElectraEncoder
+    huggingface_names = {(True, False): 'ElectraForMaskedLM'}
+
+
+class ElectraTask(ElectraBlock):
+    model_class = ElectraModel
+
+
+class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
+    """Which words were replaced; inputs and labels are those of `BertForTokenClassification`.
+
+    The scores are (batch, length), for the label 1: replaced.
+    """
+
+    def _make_classifier(self, units, dropout):
+        with self.name_scope():
+            self.discriminator_dense = self._dense(self.config.hidden_size, 'discriminator_dense_')
+            self.activation = Activation(self.config.hidden_act)
+            self.discriminator = self._dense(1, 'discriminator_')
+
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        x = self.activation(self.discriminator_dense(encoded.sequence))
+        result = F.squeeze(self.discriminator(x), axis=2)  # (B, L)
+        if labels is not None:
+            result = binary_cross_entropy(F, result, without_padding(F, labels, valid_length))
+        return self.join_outputs(result, encoded.attentions)
+
+
+class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):
+    """As `BertForMaskedLM`: the generator, which replaces words."""
+
+
+class OfSequence(OwnPooler, ElectraTask):
+    pooler_activation = 'gelu'
+
+
+class ElectraForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
+    """As `BertForSequenceClassification`, with a pooler of its own."""
+
+    head_rules = _CLASSIFIER
+
+
+class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
+    """As `BertForMultipleChoice`, with a pooler of its own."""
+
+    drops_twice = False
+    dropout_field = 'summary_last_dropout'
+    head_rules = _CHOICE
+
+
+class ElectraForTokenClassification(ElectraTask, heads.BertForTokenClassification):
+    """As `BertForTokenClassification`."""
+
+
+class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
+    """As `BertForQuestionAnswering`."""
+
+
+#: what ``open_model`` knows of ELECTRA
+ELECTRA = variant_family(
+    'electra',
+    ElectraModel,
+    open_tokenizer,
+    vocab_kinds=('wordpiece', 'gluonnlp'),
+    hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
+    classification=ElectraForSequenceClassification,
+    tagging=ElectraForTokenClassification,
+    multiple_choice=ElectraForMultipleChoice,
+    question_answering=ElectraForQuestionAnswering,
+    masked_lm=ElectraForMaskedLM,
+    replaced_words=ElectraForPreTraining,
+)
+electra_12_256_4 = variant_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
+electra_12_768_12 = variant_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
+electra_24_1024_16 = variant_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)

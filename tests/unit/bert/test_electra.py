@@ -1,0 +1,102 @@
+"""ELECTRA: the discriminator's head, the sizes of embeddings, and where its names lead."""
+
+import gluonnlp as nlp
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import model_zoo
+from model_zoo.errors import InputError
+from model_zoo.opening import open_model
+
+CONFIG = {
+    'vocab_size': 40, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+    'intermediate_size': 24, 'max_position_embeddings': 20, 'embedding_size': 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('name', 'units', 'embedding'),
+    [('electra_12_256_4', 256, 128), ('electra_12_768_12', 768, 768),
+     ('electra_24_1024_16', 1024, 1024)],
+)  # fmt: skip
+def test_get_model(name, units, embedding):
+    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
+    model, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
+    assert same is vocab and type(model) is bert.ElectraModel
+    assert model.config.hidden_size == units == model.config.num_attention_heads * 64
+    assert model.word_embed.weight.shape == (len(vocab), embedding)
+    assert (model.encoder.project is None) == (units == embedding)
+    assert not model.has_decoder and not model.has_pooler
+
+
+def test_sizes_of_embeddings():
+    with pytest.raises(InputError, match='embedding_size must be a positive integer'):
+        bert.ElectraConfig(**{**CONFIG, 'embedding_size': 0})
+    with pytest.raises(InputError, match="summary_type is 'mean'"):
+        bert.ElectraConfig.from_dict({**CONFIG, 'summary_type': 'mean'})
+    with pytest.raises(InputError, match='ElectraModel has no pooler'):
+        bert.ElectraModel(bert.ElectraConfig(**CONFIG), use_pooler=True)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_discriminator(tmp_path, hybridized):
+    block = bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG))
+    block.initialize(mx.init.Normal(0.3))
+    block.hybridize(hybridized)
+    random = np.random.RandomState(0)
+    words, types = mx.nd.array(random.randint(0, 40, (3, 9))), mx.nd.zeros((3, 9))
+    lengths, labels = np.array([9, 4, 1]), random.randint(0, 2, (3, 9))
+    scores = block(words, types, mx.nd.array(lengths))
+    assert scores.shape == (3, 9)
+    with mx.autograd.record():
+        loss = block(words, types, mx.nd.array(lengths), mx.nd.array(labels))
+    loss.backward()
+    there = np.arange(9) < lengths[:, None]
+    signs = np.where(labels, -1, 1) * scores.asnumpy()
+    expected = np.log1p(np.exp(signs))[there].mean()
+    # dropout only follows autograd, so the loss is computed without it
+    loss = block(words, types, mx.nd.array(lengths), mx.nd.array(labels))
+    np.testing.assert_allclose(loss.asscalar(), expected, rtol=1e-5)
+    for part in (block.electra.encoder.project, block.discriminator_dense, block.discriminator):
+        assert part.weight.grad().asnumpy().any()
+    with pytest.raises(InputError, match='labels'):
+        block(words, types, None, mx.nd.array(labels + 1))
+    block.save_pretrained(str(tmp_path))
+    again = bert.ElectraForPreTraining.from_pretrained(str(tmp_path))
+    result = again(words, types, mx.nd.array(lengths))
+    np.testing.assert_allclose(result.asnumpy(), scores.asnumpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize('task', ['replaced_words', 'classification', 'multiple_choice', 'tagging'])
+def test_heads_are_known_by_their_files(tmp_path, task):
+    vocab = tmp_path / 'vocab.txt'
+    special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+    vocab.write_text('\n'.join([*special, *map(str, range(35))]))
+    tokenizer = bert.BertTokenizer(str(vocab))
+    block_class = model_zoo.registry.get_family('electra').tasks[task]
+    block = block_class(bert.ElectraConfig(**CONFIG))
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
+    assert type(open_model(str(tmp_path)).block) is block_class
+
+
+@pytest.mark.parametrize('task', ['classification', 'multiple_choice', 'tagging'])
+def test_a_task_begins_with_the_discriminator(tmp_path, task):
+    """Whose own head is no part of it."""
+    block = bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG))
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path), format='huggingface')
+    head = model_zoo.registry.get_family('electra').tasks[task]
+    begun = head.from_pretrained(str(tmp_path), num_labels=3)
+    words = mx.nd.array([[3, 4, 5]])
+    np.testing.assert_allclose(
+        begun.electra(words).asnumpy(), block.electra(words).asnumpy(), atol=1e-6
+    )
+
+
+def test_names():
+    for size, model in (('small', 'electra_12_256_4'), ('large', 'electra_24_1024_16')):
+        for name in (f'google/electra-{size}-discriminator', model):
+            assert model_zoo.pretrained.resolve_alias(name) == (model, 'electra_en_uncased')
