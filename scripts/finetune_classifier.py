@@ -25,11 +25,14 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_calibration_arguments,
     add_comm_backend_argument,
     add_inference_arguments,
     add_originals,
     add_training_arguments,
+    calibrate,
     check_at_least_one,
+    check_calibration_arguments,
     check_files,
     check_inference_arguments,
     check_labels,
@@ -88,6 +91,7 @@ def parse_arguments(argv=None):
     add_training_arguments(parser)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
+    add_calibration_arguments(parser, num_batches=5)
     parser.add_argument(
         '--do_predict',
         type=cli.boolean,
@@ -104,6 +108,7 @@ def parse_arguments(argv=None):
     add_originals(parser, 'finetune_classifier')
     args = parser.parse_args(argv)
     convert_originals(args, 'finetune_classifier')
+    args.only_inference |= args.only_calibration
     check_arguments(args)
     return args
 
@@ -111,6 +116,7 @@ def parse_arguments(argv=None):
 def check_arguments(args):
     check_training_arguments(args)
     check_inference_arguments(args)
+    check_calibration_arguments(args)
     check_at_least_one(args, 'round_to')
     if args.task_name != 'custom':
         names = ('train_file', 'dev_file', 'test_file', 'text_columns', 'label_column', 'labels')
@@ -194,6 +200,17 @@ def save_model(folder, task, model, tokenizer):
     model.save_pretrained(folder, tokenizer)
 
 
+def quantize_model(run, task, model, sets, segments, make_evaluator):
+    """``--only_calibration``: write the model in INT8."""
+    if not segments:
+        raise InputError('--only_calibration: there is no dev set to calibrate with')
+    calibrate(
+        run, run.args, model, sets.get(segments[0])[2],
+        lambda forward: make_evaluator(forward).evaluate(),
+        task.name, task.primary_metric,
+    )  # fmt: skip
+
+
 def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
@@ -228,14 +245,16 @@ def main(argv=None):
     segments = task.dev_segments
     if args.only_inference:
         predicts_alone = args.do_predict and not args.do_eval
-        segments = () if predicts_alone else filter(sets.has, segments)
-    evaluator = ClassifierEvaluator(
-        task,
-        sets,
-        lambda batch: model(*batch.inputs),
-        segments,
-        write_class_probabilities if args.do_predict else write_predictions,
-    )
+        segments = () if predicts_alone else tuple(filter(sets.has, segments))
+
+    def make_evaluator(forward):
+        write = write_class_probabilities if args.do_predict else write_predictions
+        return ClassifierEvaluator(task, sets, forward, segments, write)
+
+    if args.only_calibration:
+        quantize_model(run, task, model, sets, segments, make_evaluator)
+        return
+    evaluator = make_evaluator(lambda batch: model(*batch.inputs))
     if args.only_inference:
         run.infer(evaluator.evaluate, evaluator.predict)
     else:

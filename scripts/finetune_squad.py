@@ -21,11 +21,14 @@ from model_zoo.app import (
     Run,
     Score,
     Training,
+    add_calibration_arguments,
     add_comm_backend_argument,
     add_inference_arguments,
     add_originals,
     add_training_arguments,
+    calibrate,
     check_at_least_one,
+    check_calibration_arguments,
     check_files,
     check_inference_arguments,
     check_training_arguments,
@@ -90,9 +93,11 @@ def parse_arguments(argv=None):
     parser.set_defaults(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50)
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
+    add_calibration_arguments(parser, num_batches=10)
     add_originals(parser, 'finetune_squad')
     args = parser.parse_args(argv)
     convert_originals(args, 'finetune_squad')
+    args.only_inference |= args.only_calibration
     if args.epsilon is None:
         args.epsilon = EPSILONS.get(args.optimizer.lower(), 1e-6)
     check_arguments(args)
@@ -102,6 +107,7 @@ def parse_arguments(argv=None):
 def check_arguments(args):
     check_training_arguments(args)
     check_inference_arguments(args)
+    check_calibration_arguments(args)
     check_at_least_one(
         args, 'doc_stride', 'max_query_length', 'n_best_size', 'max_answer_length', 'round_to'
     )
@@ -203,14 +209,26 @@ def main(argv=None):
     options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': contexts}
     # a bad dev set is to be known of before the training
     dev = read_features(args, 'dev', tokenizer, workers)
-    evaluator = SquadEvaluator(
-        lambda batch: model(*batch.inputs),
-        BucketedLoader(dev, args.dev_batch_size, **options),
-        n_best_size=args.n_best_size,
-        max_answer_length=args.max_answer_length,
-        version_2=args.version_2,
-        null_score_diff_threshold=args.null_score_diff_threshold,
-    )
+    dev_loader = BucketedLoader(dev, args.dev_batch_size, **options)
+
+    def make_evaluator(forward):
+        return SquadEvaluator(
+            forward,
+            dev_loader,
+            n_best_size=args.n_best_size,
+            max_answer_length=args.max_answer_length,
+            version_2=args.version_2,
+            null_score_diff_threshold=args.null_score_diff_threshold,
+        )
+
+    evaluator = make_evaluator(lambda batch: model(*batch.inputs))
+    if args.only_calibration:
+        calibrate(
+            run, args, model, dev_loader,
+            lambda forward: make_evaluator(forward).evaluate(),
+            'squad', 'F1', most_lost=0.5,
+        )  # fmt: skip
+        return
     if args.only_inference:
         scored, names = evaluator.evaluate_and_predict(args.output_dir)
         run.infer(lambda: scored, lambda folder: names)

@@ -13,6 +13,11 @@ from .arguments import (
     from_flags,
     segment_files,
 )
+from .calibration import (
+    add_calibration_arguments,
+    calibrate,
+    check_calibration_arguments,
+)
 from .devices import add_device_arguments, check_device_arguments, find_contexts
 from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
@@ -34,12 +39,15 @@ __all__ = [
     'RunFolder',
     'Score',
     'Training',
+    'add_calibration_arguments',
     'add_comm_backend_argument',
     'add_device_arguments',
     'add_inference_arguments',
     'add_originals',
     'add_training_arguments',
+    'calibrate',
     'check_at_least_one',
+    'check_calibration_arguments',
     'check_device_arguments',
     'check_files',
     'check_inference_arguments',

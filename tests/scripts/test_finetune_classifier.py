@@ -145,6 +145,27 @@ def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, caps
     assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 1
 
 
+@pytest.mark.parametrize('mode', ['none', 'customize'])
+def test_calibrated_model_is_deployed(script, trained, data, tmp_path, mode):
+    results = json.loads((trained / 'results.json').read_text())
+    more = ['--calib_mode', mode, '--num_calib_batches', '2', '--model_parameters']
+    more += [trained / results['best']['parameters']]
+    argv = arguments(data, tmp_path, '--only_calibration', *more)
+    argv.remove('--from_scratch')
+    assert run(script, argv) == 0
+    prefix = tmp_path / f'model_bert_custom_quantized_{mode}'
+    told = json.loads((tmp_path / 'calibration.json').read_text())
+    assert told['files'] == [f'{prefix.name}-0000.params', f'{prefix.name}-symbol.json']
+    before, after = told['float32']['dev']['accuracy'], told['int8']['dev']['accuracy']
+    assert told['lost'] == pytest.approx(before - after, abs=1e-6)
+    assert told['lost'] <= 0.005 and before > 0.8
+    deploy = arguments(data, tmp_path / 'deployed', '--only_inference', '--deploy')
+    assert run(script, [*deploy, '--model_prefix', prefix]) == 0
+    inference = json.loads((tmp_path / 'deployed' / 'inference.json').read_text())
+    deployed = inference['dev']['dev']
+    assert deployed['accuracy'] == pytest.approx(after)
+
+
 def test_deployed_model_with_several_outputs_is_refused(script, trained, data, tmp_path, capsys):
     folder = str(trained / 'best_model')
     model = BertForQuestionAnswering(BertForSequenceClassification.from_pretrained(folder).bert)

@@ -147,6 +147,18 @@ def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsy
     assert 'error: --max_seq_length 49: the exported model takes 48' in capsys.readouterr().err
 
 
+def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
+    argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
+    assert run(script, [*argv, '--only_calibration', '--num_calib_batches', '2']) == 0
+    told = read(tmp_path, 'calibration.json')
+    assert told['lost'] <= 0.5
+    prefix = tmp_path / 'model_bert_squad_quantized_customize'
+    argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
+    assert run(script, [*argv, '--model_prefix', prefix]) == 0
+    deployed = read(tmp_path, 'inference.json')['dev']['dev']
+    assert deployed['f1'] == pytest.approx(told['int8']['dev']['f1'])
+
+
 def test_export_of_another_task_is_refused(script, trained, data, tmp_path, capsys):
     folder = str(trained / 'best_model')
     bert = BertForQuestionAnswering.from_pretrained(folder).bert

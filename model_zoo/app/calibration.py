@@ -1,0 +1,125 @@
+"""``--only_calibration``: a trained model in INT8, as GluonNLP's scripts make it."""
+
+import itertools
+import logging
+import os
+import tempfile
+
+from ..errors import InputError
+from ..inference.quantization import (
+    CALIBRATION_MODES,
+    LAYER_KINDS,
+    QUANTIZED_DTYPES,
+    quantize,
+)
+from .arguments import check_at_least_one
+
+__all__ = ['add_calibration_arguments', 'calibrate', 'check_calibration_arguments']
+
+logger = logging.getLogger(__name__)
+
+
+def add_calibration_arguments(parser, num_batches):
+    """Add the flags, which are GluonNLP's.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    num_batches : int
+        Default of ``--num_calib_batches``.
+    """
+    add = parser.add_argument_group('INT8').add_argument
+    add(
+        '--only_calibration', action='store_true',
+        help='write a trained model in INT8; --deploy --model_prefix runs it',
+    )  # fmt: skip
+    add('--num_calib_batches', type=int, default=num_batches, help='of the dev set')
+    add('--quantized_dtype', default='auto', choices=QUANTIZED_DTYPES, help='of activations')
+    add(
+        '--calib_mode', default='customize', choices=CALIBRATION_MODES,
+        help='how the ranges of activations are found',
+    )  # fmt: skip
+
+
+def check_calibration_arguments(args):
+    """Raise InputError, naming the flag, if the flags don't agree."""
+    check_at_least_one(args, 'num_calib_batches')
+    if not args.only_calibration:
+        return
+    for other in ('deploy', 'resume', 'gpu'):
+        if getattr(args, other, None):
+            raise InputError(f'--only_calibration and --{other} exclude each other')
+    if args.dtype != 'float32':
+        raise InputError(f'--only_calibration needs --dtype float32, not {args.dtype}')
+
+
+def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005):
+    """Write the model in INT8, and what it scores before and after.
+
+    Layers stay in float32, one kind after the other, as long as the score is more than
+    `most_lost` below that of float32; each time the kind that helps most.
+
+    Parameters
+    ----------
+    run : Run
+    args : argparse.Namespace
+    model : ZooBlock
+    loader : iterable of Batch
+        The dev set.
+    evaluate : callable
+        ``evaluate(forward) -> (score, report)``.
+    name : str
+        Of the task, for the files.
+    metric : str
+        What the score is, for the log.
+    most_lost : float
+        What INT8 may cost, in the metric's unit: half a point.
+
+    Returns
+    -------
+    str
+        Start of the files' names.
+    """
+    batches = [
+        batch.inputs for batch in itertools.islice(iter(loader), args.num_calib_batches)
+    ]
+
+    def attempt(exclude):
+        block = quantize(model, batches, args.calib_mode, args.quantized_dtype, exclude)
+        score, report = evaluate(lambda batch: block(*batch.inputs))
+        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
+        return score, report, block, exclude
+
+    before, report = evaluate(lambda batch: model(*batch.inputs))
+    logger.info('float32: %s %.4f', metric, before)
+    best = attempt(())
+    while before - best[0] > most_lost and len(best[3]) < len(LAYER_KINDS):
+        left = [kind for kind in LAYER_KINDS if kind not in best[3]]
+        best = max((attempt((*best[3], kind)) for kind in left), key=lambda tried: tried[0])
+    score, quantized_report, block, exclude = best
+    prefix = os.path.join(
+        args.output_dir, f'model_bert_{name}_quantized_{args.calib_mode}'
+    )
+    files = [f'{os.path.basename(prefix)}{end}' for end in ('-0000.params', '-symbol.json')]
+    with tempfile.TemporaryDirectory(dir=args.output_dir) as folder:
+        block.export(os.path.join(folder, os.path.basename(prefix)))
+        for file in files:
+            os.replace(os.path.join(folder, file), os.path.join(args.output_dir, file))
+    run.folder.write(
+        'calibration.json',
+        metric=metric,
+        float32=report,
+        int8=quantized_report,
+        lost=before - score,
+        float32_layers=list(exclude),
+        files=files,
+    )
+    logger.info(
+        'INT8%s: %s %.4f, of float32 %.4f; written to %s-symbol.json',
+        _without(exclude), metric, score, before, prefix,
+    )  # fmt: skip
+    return prefix
+
+
+def _without(exclude):
+    return f' without {", ".join(exclude)}' if exclude else ''

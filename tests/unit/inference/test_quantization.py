@@ -1,0 +1,84 @@
+"""INT8: graphs of integers that give nearly what the block gives, and what is excluded."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.inference.quantization import CALIBRATION_MODES, LAYER_KINDS, quantize
+
+
+def make(block_class=BertForSequenceClassification, **options):
+    config = BertConfig(
+        500, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=32,
+    )  # fmt: skip
+    block = block_class(config, **options)
+    mx.random.seed(3)
+    block.initialize(mx.init.Normal(0.3))
+    return block
+
+
+def batch(rows, length, seed=0):
+    random = np.random.RandomState(seed)
+    return (
+        mx.nd.array(random.randint(0, 500, (rows, length)), dtype='int32'),
+        mx.nd.array(random.randint(0, 2, (rows, length)), dtype='int32'),
+        mx.nd.array(random.randint(1, length + 1, rows), dtype='float32'),
+    )
+
+
+def operators(block, tmp_path):
+    block.export(str(tmp_path / 'graph'))
+    nodes = json.loads((tmp_path / 'graph-symbol.json').read_text())['nodes']
+    return [node['op'] for node in nodes], nodes
+
+
+@pytest.mark.parametrize('mode', CALIBRATION_MODES)
+def test_modes(mode, tmp_path):
+    block = make(num_labels=3)
+    quantized = quantize(block, [batch(4, 20, seed) for seed in range(3)], mode)
+    for rows, length in ((4, 20), (2, 7), (5, 32)):  # calibrated with one shape only
+        inputs = batch(rows, length, 9)
+        ours, theirs = block(*inputs).asnumpy(), quantized(*inputs).asnumpy()
+        assert np.abs(ours - theirs).max() < 0.15 * np.abs(ours).max()
+    assert (ours != theirs).any()
+    kinds, nodes = operators(quantized, tmp_path)
+    quantized_layers = [
+        node for node in nodes
+        if node['op'] == '_sg_mkldnn_fully_connected'
+        and node.get('attrs', {}).get('quantized') in ('True', 'true', '1')
+    ]
+    assert len(quantized_layers) >= 8, [node.get('attrs') for node in nodes][-5:]
+    loaded = mx.gluon.SymbolBlock.imports(
+        str(tmp_path / 'graph-symbol.json'), ['data0', 'data1', 'data2'],
+        str(tmp_path / 'graph-0000.params'),
+    )  # fmt: skip
+    np.testing.assert_allclose(loaded(*inputs).asnumpy(), theirs, rtol=0, atol=1e-5)
+
+
+def test_excluded_layers_stay_in_float32():
+    block = make(num_labels=3)
+    inputs = batch(4, 20)
+    whole = quantize(block, [inputs], exclude=LAYER_KINDS)
+    np.testing.assert_allclose(whole(*inputs).asnumpy(), block(*inputs).asnumpy(), atol=1e-4)
+
+
+def test_several_outputs():
+    block = make(BertForQuestionAnswering)
+    inputs = batch(3, 16)
+    for ours, theirs in zip(block(*inputs), quantize(block, [inputs], 'naive')(*inputs)):
+        assert np.abs((ours - theirs).asnumpy()).max() < 0.2 * np.abs(ours.asnumpy()).max()
+
+
+def test_bad_arguments():
+    block = make()
+    with pytest.raises(UnknownNameError, match='calib_mode'):
+        quantize(block, [batch(2, 4)], 'native')
+    with pytest.raises(UnknownNameError, match='quantized_dtype'):
+        quantize(block, [batch(2, 4)], dtype='int4')
+    with pytest.raises(InputError, match='calibrate'):
+        quantize(block, [])
