@@ -9,6 +9,7 @@ __all__ = ['data_checksum', 'describe', 'describe_model', 'describe_vocab', 'job
 
 # What may differ when a run is resumed: where things are, and what is shown of them.
 NOT_OF_THE_JOB = {
+    'calib_mode',
     'ckpt_interval',
     'deploy',
     'dev_batch_size',
@@ -18,9 +19,12 @@ NOT_OF_THE_JOB = {
     'log_interval',
     'mirror',
     'model_prefix',
+    'num_calib_batches',
+    'only_calibration',
     'only_inference',
     'optimize_on_cpu',
     'output_dir',
+    'quantized_dtype',
     'resume',
     'tensorboard',
 }
