@@ -3,6 +3,8 @@
 import json
 import os
 
+import tokenizers
+
 from ..errors import InputError
 from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write
