@@ -34,7 +34,14 @@ setup(
         'Programming Language :: Python :: 3.11',
         'Topic :: Scientific/Engineering :: Artificial Intelligence',
     ],
-    packages=find_packages(include=[*PACKAGES, *(f'{name}.*' for name in PACKAGES)]),
+    packages=[
+        *find_packages(include=[*PACKAGES, *(f'{name}.*' for name in PACKAGES)]),
+        'zoo_scripts',
+    ],
+    package_dir={'zoo_scripts': 'scripts'},
+    package_data={
+        'zoo_scripts': ['originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*']
+    },
     python_requires='>=3.8,<3.12',
     install_requires=[
         'mxnet>=1.9.1,<2',
@@ -73,5 +80,10 @@ setup(
             'seqeval>=1.2.2',
         ],
     },
-    entry_points={'console_scripts': ['bert-embedding = bert_embedding.cli:console']},
+    entry_points={
+        'console_scripts': [
+            'bert-embedding = bert_embedding.cli:console',
+            'zoo = zoo_scripts.zoo:console',
+        ]
+    },
 )

@@ -13,34 +13,41 @@ Formats:
 - gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
 IN is a directory, or a file of weights beside its configuration. A vocabulary beside the weights
-goes along. What has been written is read again and compared with what was read.
+goes along. OUT is a directory, or a file whose name ends in .bin (pytorch), .safetensors
+(huggingface) or .params (native); then a configuration is written beside it if there is none. What
+has been written is read again and compared with what was read.
 """
 
 import logging
 import os
 import sys
+import tempfile
 
 import numpy as np
 
 from model_zoo.app import cli
-from model_zoo.checkpoint.layouts import FORMATS, LAYOUTS, weights_in_folder
+from model_zoo.checkpoint.layouts import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import open_block, read_weights
 from model_zoo.pretrained import files_at
 from model_zoo.registry import list_families
+from model_zoo.util.files import make_writable_dir
 
 log = logging.getLogger('convert_checkpoint')
+
+#: end of a file's name -> its format
+EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'native'}
 
 
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
     formats = [*FORMATS, 'gluonnlp']
     parser.add_argument('input', metavar='IN', help='directory, or file of weights')
-    parser.add_argument('output', metavar='OUT', help='directory to write')
+    parser.add_argument('output', metavar='OUT', help='directory, or file of weights, to write')
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
                         help='format of IN; by default recognised by its files')  # fmt: skip
-    parser.add_argument('--to', dest='target', choices=formats, required=True,
-                        help='format of OUT')  # fmt: skip
+    parser.add_argument('--to', dest='target', choices=formats,
+                        help='format of OUT; a file says it by its name')  # fmt: skip
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--model', metavar='CLASS',
@@ -48,7 +55,14 @@ def parse(argv):
                         'or what fits')  # fmt: skip
     parser.add_argument('--config', help='configuration, if there is none beside the weights')
     parser.add_argument('--num_labels', type=int, help="outputs of a task's classifier")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    named = EXTENSIONS.get(os.path.splitext(args.output)[1])
+    if named and args.target not in (None, named):
+        raise InputError(f'--to {args.target}: {args.output!r} is a file of the format {named}')
+    if not (named or args.target):
+        raise InputError('give --to, the format of OUT')
+    args.target = args.target or named
+    return args
 
 
 def read(args):
@@ -90,6 +104,16 @@ def write(block, output, target):
     return path
 
 
+def write_file(block, path, target):
+    """Write the block's weights to a file, and a configuration if there is none beside it."""
+    folder = make_writable_dir(os.path.dirname(path) or '.')
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        os.replace(write(block, temporary, target), path)
+        if not any(os.path.isfile(os.path.join(folder, name)) for name in CONFIG_NAMES):
+            os.replace(os.path.join(temporary, 'config.json'), os.path.join(folder, 'config.json'))
+    return path
+
+
 def verify(block, path):
     """Raise CheckpointError unless the weights at `path` are those of the block."""
     ours, theirs = block._own_tensors(), read_weights(type(block), path, block.config).tensors
@@ -102,7 +126,8 @@ def main(argv=None):
     args = parse(argv)
     cli.setup_logging()
     block = read(args)
-    path = write(block, args.output, args.target)
+    is_file = os.path.splitext(args.output)[1] in EXTENSIONS
+    path = (write_file if is_file else write)(block, args.output, args.target)
     verify(block, path)
     log.info('%s: written as %s, read again, equal', path, args.target)
 

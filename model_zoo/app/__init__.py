@@ -23,7 +23,13 @@ from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
-from .originals import add_originals, convert_originals, load_script, original_main
+from .originals import (
+    add_originals,
+    convert_originals,
+    converter_main,
+    load_script,
+    original_main,
+)
 from .partial import PartialOutput
 from .plot import plot_curves
 from .report import library_versions, write_eval_results, write_results
@@ -56,6 +62,7 @@ __all__ = [
     'check_rates',
     'check_training_arguments',
     'convert_originals',
+    'converter_main',
     'data_checksum',
     'describe',
     'describe_model',

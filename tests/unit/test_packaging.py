@@ -48,21 +48,34 @@ def test_version(arguments):
 
 
 def test_packages(arguments):
-    families = {path.parent.name for path in ROOT.glob('*/__init__.py')}
-    assert {name for name in arguments['packages'] if '.' not in name} == families
-    for name in arguments['packages']:
-        assert name.split('.')[0] in families  # neither tests nor scripts
+    families = {path.parent.name for path in ROOT.glob('*/__init__.py')} - {'scripts'}
+    names = set(arguments['packages']) - {'zoo_scripts'}
+    assert {name for name in names if '.' not in name} == families
+    assert arguments['package_dir'] == {'zoo_scripts': 'scripts'}
+    for name in names:
+        assert name.split('.')[0] in families  # not the tests
         assert (ROOT / name.replace('.', '/') / '__init__.py').is_file()
     folders = {path.parent for family in families for path in (ROOT / family).rglob('*.py')}
-    assert folders == {ROOT / name.replace('.', '/') for name in arguments['packages']}
+    assert folders == {ROOT / name.replace('.', '/') for name in names}
+
+
+def test_the_scripts_go_along(arguments):
+    """All their files, those that aren't in the package's own folder as well."""
+    own = {path.relative_to(ROOT / 'scripts') for path in (ROOT / 'scripts').glob('*.py')}
+    for pattern in arguments['package_data']['zoo_scripts']:
+        own |= {path.relative_to(ROOT / 'scripts') for path in (ROOT / 'scripts').glob(pattern)}
+    there = (path.relative_to(ROOT / 'scripts') for path in (ROOT / 'scripts').rglob('*'))
+    files = {path for path in there if (ROOT / 'scripts' / path).is_file()}
+    assert {path for path in files if '__pycache__' not in path.parts} <= own
 
 
 def test_command(arguments):
-    (line,) = arguments['entry_points']['console_scripts']
-    module, function = line.split(' = ')[1].split(':')
-    path = ROOT / (module.replace('.', '/') + '.py')
-    tree = ast.parse(path.read_text(encoding='utf-8'))
-    assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for line in arguments['entry_points']['console_scripts']:
+        module, function = line.split(' = ')[1].split(':')
+        module = re.sub('^zoo_scripts', 'scripts', module)
+        path = ROOT / (module.replace('.', '/') + '.py')
+        tree = ast.parse(path.read_text(encoding='utf-8'))
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def imported_by(path):

@@ -2,16 +2,27 @@
 
 from .flags import add_originals, convert_originals
 from .original import Original
-from .scripts import SCRIPTS, Script, load_script, original_main
+from .scripts import (
+    CONVERTERS,
+    SCRIPTS,
+    Converter,
+    Script,
+    converter_main,
+    load_script,
+    original_main,
+)
 from .table import TABLE
 
 __all__ = [
+    'CONVERTERS',
     'SCRIPTS',
     'TABLE',
+    'Converter',
     'Original',
     'Script',
     'add_originals',
     'convert_originals',
+    'converter_main',
     'load_script',
     'original_main',
 ]

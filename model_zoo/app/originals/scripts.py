@@ -6,7 +6,17 @@ import pathlib
 import sys
 from typing import Tuple
 
-__all__ = ['SCRIPTS', 'Script', 'load_script', 'original_main']
+from .. import cli
+
+__all__ = [
+    'CONVERTERS',
+    'SCRIPTS',
+    'Converter',
+    'Script',
+    'converter_main',
+    'load_script',
+    'original_main',
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +82,49 @@ SCRIPTS = {
 }  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class Converter:
+    """One of the forms of pytorch-pretrained-bert's installed converter.
+
+    Parameters
+    ----------
+    source, family, model : str
+        ``--from``, ``--family`` and ``--model`` of our script.
+    names : tuple of str
+        Of its arguments, in their order: the weights, the output, and the configuration, which may
+        be left out if it is the last one.
+    """
+
+    source: str
+    family: str
+    model: str
+    names: Tuple[str, ...]
+
+
+_DUMP = 'PYTORCH_DUMP_OUTPUT'
+#: name of the form -> Converter
+CONVERTERS = {
+    'convert_tf_checkpoint_to_pytorch': Converter(
+        'tensorflow', 'bert', 'BertForPreTraining', ('TF_CHECKPOINT', 'TF_CONFIG', _DUMP)
+    ),
+    'convert_openai_checkpoint': Converter(
+        'numpy',
+        'gpt',
+        'OpenAIGPTModel',
+        ('OPENAI_GPT_CHECKPOINT_FOLDER_PATH', _DUMP, 'OPENAI_GPT_CONFIG'),
+    ),
+    'convert_transfo_xl_checkpoint': Converter(
+        'tensorflow',
+        'transfo_xl',
+        'TransfoXLLMHeadModel',
+        ('TF_CHECKPOINT_OR_DATASET', _DUMP, 'TF_CONFIG'),
+    ),
+    'convert_gpt2_checkpoint': Converter(
+        'tensorflow', 'gpt2', 'GPT2Model', ('TF_CHECKPOINT', _DUMP, 'GPT2_CONFIG')
+    ),
+}
+
+
 def load_script(path):
     """A script as a module; it finds those beside it, as it does where Python runs it.
 
@@ -91,6 +144,40 @@ def load_script(path):
     finally:
         sys.path.remove(str(path.parent))
     return module
+
+
+def converter_main(file):
+    """The ``main(argv)`` of a file in ``scripts/originals/`` that has the name of a converter.
+
+    Parameters
+    ----------
+    file : str
+        Its ``__file__``.
+
+    Returns
+    -------
+    callable
+    """
+    path = pathlib.Path(file).resolve()
+    converter = CONVERTERS[path.stem]
+
+    def main(argv=None):
+        parser = cli.parser(f'Convert weights, as {path.stem} of pytorch-pretrained-bert does.')
+        for number, name in enumerate(converter.names):
+            optional = name.endswith('CONFIG') and number == len(converter.names) - 1
+            parser.add_argument(name, nargs='?' if optional else None)
+        values = vars(parser.parse_args(argv))
+        source, output = values[converter.names[0]], values[_DUMP]
+        config = next(value for name, value in values.items() if name.endswith('CONFIG'))
+        config = ['--config', config] if config else []
+        # a folder, where the name isn't that of a file
+        target = [] if pathlib.Path(output).suffix else ['--to', 'pytorch']
+        return load_script(path.parents[2] / 'convert_checkpoint.py').main([
+            '--from', converter.source, '--family', converter.family, '--model', converter.model,
+            *config, *target, source, output,
+        ])  # fmt: skip
+
+    return main
 
 
 def original_main(file):

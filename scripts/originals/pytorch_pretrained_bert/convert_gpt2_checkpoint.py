@@ -1,0 +1,10 @@
+"""Does what pytorch_pretrained_bert's convert_gpt2_checkpoint does, with its arguments."""
+
+import sys
+
+from model_zoo.app import cli, converter_main
+
+main = converter_main(__file__)
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,100 @@
+"""The command ``zoo``: every script of the project by its name.
+
+    zoo finetune-classifier --task_name MRPC --epochs 3
+    zoo convert_tf_checkpoint_to_pytorch bert_model.ckpt bert_config.json pytorch_model.bin
+    zoo google run_classifier --task_name=MRPC --do_train=true ...
+
+In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
+"""
+
+import ast
+import difflib
+import pathlib
+import sys
+
+import bert_embedding.cli
+import export.export
+import model_zoo
+from model_zoo.app import cli, load_script
+from model_zoo.errors import InputError
+
+HERE = pathlib.Path(__file__).resolve().parent
+#: command -> the function that it runs
+FUNCTIONS = {'embed': bert_embedding.cli.main, 'export': export.export.main}
+#: command -> the file that it runs; all others have the files' own names
+SHORT = {
+    'compare': 'compare_checkpoints.py',
+    'convert': 'convert_checkpoint.py',
+    'generate': 'generate_gpt2.py',
+    'pretrain': 'run_pretraining.py',
+}
+OWN = {'__init__', 'zoo'}
+
+
+def list_commands():
+    """Command -> the file or function that it runs; the originals' scripts come last."""
+    files = {
+        path.stem.replace('_', '-'): path
+        for path in sorted(HERE.glob('*.py'))
+        if path.stem not in OWN
+    }
+    commands = {**files, **{name: HERE / file for name, file in SHORT.items()}, **FUNCTIONS}
+    originals = HERE / 'originals'
+    converters = {path.stem: path for path in sorted(originals.glob('*/convert_*.py'))}
+    scripts = {
+        path.relative_to(originals).with_suffix('').as_posix(): path
+        for path in sorted(originals.glob('*/*.py'))
+        if path.stem not in converters and path.stem not in OWN
+    }
+    return {**dict(sorted(commands.items())), **converters, **scripts}
+
+
+def describe(command):
+    """The first line of a command's documentation."""
+    if callable(command):
+        text = sys.modules[command.__module__].__doc__
+    else:
+        text = ast.get_docstring(ast.parse(command.read_text(encoding='utf-8')))
+    return text.split('\n')[0]
+
+
+def print_help(commands):
+    print('usage: zoo COMMAND [flags]; zoo COMMAND --help\n')
+    width = max(map(len, commands))
+    for name, command in commands.items():
+        print(f'  {name:{width}}  {describe(command)}')
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else list(argv)
+    commands = list_commands()
+    if not argv or argv[0] in ('-h', '--help', 'help'):
+        return print_help(commands)
+    if argv[0] == '--version':
+        return print(f'gluon-transformer-zoo {model_zoo.__version__}')
+    if '/'.join(argv[:2]) in commands:
+        argv[:2] = ['/'.join(argv[:2])]
+    name = find(argv[0], commands)
+    command = commands[name]
+    sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
+    function = command if callable(command) else load_script(command).main
+    return function(argv[1:])
+
+
+def find(name, commands):
+    """The command that is meant: names may have dashes or underscores."""
+    for spelling in (name, name.replace('_', '-'), name.replace('-', '_')):
+        if spelling in commands:
+            return spelling
+    close = difflib.get_close_matches(name.replace('_', '-'), commands, 1)
+    meant = f'did you mean {close[0]}? ' if close else ''
+    raise InputError(f'there is no command {name!r}; {meant}zoo --help lists all')
+
+
+def console():
+    """For the installed command."""
+    return cli.run(main)
+
+
+if __name__ == '__main__':
+    sys.exit(console())

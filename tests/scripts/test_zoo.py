@@ -1,0 +1,125 @@
+"""The command ``zoo``, and the converters that pytorch-pretrained-bert installs."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command_flags import command_names
+from script_runs import ROOT, load_script, run
+
+from model_zoo.app.originals import CONVERTERS, SCRIPTS
+from model_zoo.checkpoint import read_tensors
+from model_zoo.opening import open_block
+
+
+@pytest.fixture(scope='module')
+def zoo():
+    return load_script('zoo')
+
+
+def test_every_script_is_a_command(zoo):
+    commands = zoo.list_commands()
+    files = {path for path in commands.values() if isinstance(path, pathlib.Path)}
+    for name in command_names(ROOT):
+        if name.startswith('scripts/') and name.count('/') == 1 and name != 'scripts/zoo.py':
+            assert ROOT / name in files, name
+    assert set(SCRIPTS) | set(CONVERTERS) <= set(commands)
+
+
+def test_help_names_all_commands(zoo, capsys):
+    assert run(zoo, '--help') == 0
+    printed = capsys.readouterr().out
+    for name in zoo.list_commands():
+        assert f'  {name} ' in printed
+    assert 'Learn BERT' in printed
+
+
+@pytest.mark.parametrize('name', ['info', 'learn-vocab', 'learn_vocab', 'google/run_squad'])
+def test_commands_run_under_their_names(zoo, name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(zoo, name, '--help')
+    assert stop.value.code == 0
+    shown = {'learn_vocab': 'learn-vocab', 'google/run_squad': 'google run_squad'}
+    assert f'usage: zoo {shown.get(name, name)}' in capsys.readouterr().out
+
+
+def test_originals_are_named_in_two_words(zoo, capsys):
+    with pytest.raises(SystemExit):
+        run(zoo, 'google', 'run_squad', '--help')
+    assert 'usage: zoo google run_squad' in capsys.readouterr().out
+
+
+def test_a_mistyped_command(zoo, capsys):
+    assert run(zoo, 'finetune_clasifier') == 1
+    assert 'did you mean finetune-classifier? zoo --help lists all' in capsys.readouterr().err
+
+
+def test_version(zoo, capsys):
+    assert run(zoo, '--version') == 0
+    assert capsys.readouterr().out.startswith('gluon-transformer-zoo 0.')
+
+
+# converter -> the checkpoint's folder, its name there, and the configuration
+CASES = {
+    'convert_tf_checkpoint_to_pytorch': ('bert_tensorflow', 'bert_model.ckpt', 'bert_config.json'),
+    'convert_openai_checkpoint': ('gpt_numpy', '', 'config.json'),
+    'convert_transfo_xl_checkpoint': ('transfo_xl_tensorflow', 'model.ckpt', 'config.json'),
+    'convert_gpt2_checkpoint': ('gpt2_tensorflow', 'model.ckpt', 'hparams.json'),
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+@pytest.mark.parametrize('has_config', [True, False])
+def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
+    """Their arguments by position; into a format that needs no torch."""
+    folder, checkpoint, config = CASES[name]
+    folder, output = fixtures / 'checkpoints' / folder, tmp_path / 'out' / 'model.safetensors'
+    if name == 'convert_tf_checkpoint_to_pytorch':
+        if not has_config:
+            pytest.skip('it wants the configuration')
+        words = [folder / checkpoint, folder / config, output]
+    else:
+        words = [folder / checkpoint, output, *([folder / config] if has_config else [])]
+    assert run(zoo, name, *words) == 0, capsys.readouterr().err
+    converter = CONVERTERS[name]
+    block, _ = open_block(
+        str(folder), converter.model, family=converter.family, format=converter.source
+    )
+    again, _ = open_block(str(tmp_path / 'out'), converter.model, family=converter.family)
+    ours, theirs = again._own_tensors(), block._own_tensors()
+    assert len(read_tensors(str(output))[0]) > 5 and ours.keys() == theirs.keys()
+    for key in ours:
+        np.testing.assert_array_equal(ours[key], theirs[key])
+
+
+def test_converters_need_torch_for_its_format(zoo, fixtures, tmp_path, capsys):
+    if subprocess.call([sys.executable, '-c', 'import torch'], stderr=subprocess.DEVNULL) == 0:
+        pytest.skip('torch is installed')
+    folder = fixtures / 'checkpoints' / 'gpt2_tensorflow'
+    assert run(zoo, 'convert_gpt2_checkpoint', folder, tmp_path / 'pytorch_model.bin') == 1
+    assert "gluon-transformer-zoo[torch]'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_from_what_pip_installs(fixtures, tmp_path):
+    """Outside of the checkout: the built packages have all that commands need."""
+    library = tmp_path / 'library'
+    build = ['build', '--build-base', tmp_path / 'build', '--build-lib', library]
+    subprocess.run(
+        [sys.executable, 'setup.py', '-q', *map(str, build)], cwd=ROOT, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    for name in ('originals/google/run_squad.py', 'originals/pytorchic_bert/config/pretrain.json'):
+        assert (library / 'zoo_scripts' / name).is_file()
+    source = fixtures / 'checkpoints' / 'gpt2_tensorflow' / 'model.ckpt'
+    words = ['convert_gpt2_checkpoint', str(source), str(tmp_path / 'model.safetensors')]
+    code = 'import sys; from zoo_scripts.zoo import console; sys.exit(console())'
+    done = subprocess.run(
+        [sys.executable, '-c', code, *words], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, 'PYTHONPATH': str(library)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / 'model.safetensors').is_file() and (tmp_path / 'config.json').is_file()
