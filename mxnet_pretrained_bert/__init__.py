@@ -7,7 +7,12 @@ translated by a table in the documentation (:doc:`/migrating/pytorch_pretrained_
 should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 """
 
-from .file_utils import CONFIG_NAME, PYTORCH_PRETRAINED_BERT_CACHE, WEIGHTS_NAME
+from .file_utils import (
+    CONFIG_NAME,
+    PYTORCH_PRETRAINED_BERT_CACHE,
+    WEIGHTS_NAME,
+    cached_path,
+)
 from .modeling import (
     BertConfig,
     BertForMaskedLM,
@@ -67,4 +72,5 @@ __all__ = [
     'TransfoXLTokenizer',
     'WEIGHTS_NAME',
     'WordpieceTokenizer',
+    'cached_path',
 ]

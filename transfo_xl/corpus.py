@@ -11,7 +11,14 @@ import zipfile
 import numpy as np
 
 from model_zoo.checkpoint.pickles import read_pickle
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import (
+    CheckpointError,
+    InputError,
+    PretrainedNotFoundError,
+    UnknownNameError,
+)
+from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
+from model_zoo.pretrained.hub import Repository
 from model_zoo.tokenization.words import to_fields
 from model_zoo.util.files import atomic_write
 
@@ -180,14 +187,17 @@ class TransfoXLCorpus:
         return vocab_path, path
 
     @classmethod
-    def from_pretrained(cls, directory, **kwargs):
+    def from_pretrained(cls, directory, cache_dir=None, **kwargs):
         """Read a corpus.
 
         Parameters
         ----------
         directory : str or os.PathLike
             With the files of :meth:`save_pretrained`, or with the originals' ``vocab.bin`` and
-            ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is.
+            ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is. Or a
+            model's name, such as ``'transfo-xl-wt103'``, with whose weights the hub has them.
+        cache_dir : str, optional
+            Where the vocabulary of a named model is looked for first.
         **kwargs
             Arguments of :class:`TransfoXLTokenizer`, which win over what the files say.
 
@@ -199,13 +209,18 @@ class TransfoXLCorpus:
         ------
         InputError, CheckpointError
             If there are no such files, or a pickle asks for more than plain data.
+        UnknownNameError, PretrainedNotFoundError
+            If there is no such model, or the hub's files can't be had.
         """
         folder = os.fspath(directory)
-        names = [CORPUS_NAME, *_ORIGINAL_CORPUS_NAMES]
-        paths = (os.path.join(folder, name) for name in names)
-        path = next(filter(os.path.isfile, paths), None)
-        if path is None:
-            raise InputError(f'no corpus in {folder!r}: looked for {", ".join(names)}')
+        if is_alias(folder) and not os.path.exists(folder):
+            path = _corpus_of(folder)
+        else:
+            names = [CORPUS_NAME, *_ORIGINAL_CORPUS_NAMES]
+            paths = (os.path.join(folder, name) for name in names)
+            path = next(filter(os.path.isfile, paths), None)
+            if path is None:
+                raise InputError(f'no corpus in {folder!r}: looked for {", ".join(names)}')
         found = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
         if not isinstance(found, dict):
             found = getattr(found, '__dict__', {})
@@ -213,7 +228,9 @@ class TransfoXLCorpus:
         if found.get('vocab') is not None:
             corpus.vocab = TransfoXLTokenizer.from_fields(to_fields(found['vocab'], path), kwargs)
         else:
-            corpus.vocab = TransfoXLTokenizer.from_pretrained(folder, **kwargs)
+            corpus.vocab = TransfoXLTokenizer.from_pretrained(
+                folder, cache_dir=cache_dir, **kwargs
+            )
         if found.get('dataset'):
             corpus.dataset = _checked_dataset(found['dataset'])
         for split in _SPLITS:
@@ -246,6 +263,17 @@ def get_lm_corpus(datadir, dataset):
     corpus = TransfoXLCorpus(**options)
     corpus.build_corpus(datadir, dataset)
     return corpus
+
+
+def _corpus_of(name):
+    """Path of the corpus with which the hub has a model's weights."""
+    entry = get_entry(*resolve(name))
+    if entry.hub is None:
+        raise PretrainedNotFoundError(f'the hub does not have {name}')
+    try:
+        return Repository(entry.hub).file(_ORIGINAL_CORPUS_NAMES[0])
+    except SourceError as error:
+        raise PretrainedNotFoundError(f'the corpus of {name}: {error}') from error
 
 
 def _checked_dataset(name):

@@ -441,12 +441,13 @@ class TransfoXLTokenizer(Tokenizer):
         return super().decode(indices, skip_special_tokens)
 
     def save_vocabulary(self, vocab_path):
-        """Write the words, their counts and the options as JSON.
+        """Write the words, their counts and the options.
 
         Parameters
         ----------
         vocab_path : str or os.PathLike
-            A file, or a directory in which ``vocab.json`` is written.
+            A file, or a directory in which ``vocab.json`` is written. A file with the extension
+            ``.bin`` is written as pytorch-pretrained-bert's ``vocab.bin``, which needs torch.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write
 from .torch_storages import Tensor, TorchFile
 
-__all__ = ['is_torch', 'read_torch', 'write_torch']
+__all__ = ['is_torch', 'read_torch', 'write_torch', 'write_torch_object']
 
 _ZIP = b'PK\x03\x04'
 _PICKLE = b'\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19'  # protocol 2, and torch's magic number
@@ -175,8 +175,28 @@ def write_torch(path, tensors):
         If torch isn't installed.
     """
     torch = _import_torch()
-    state = collections.OrderedDict(
-        (name, torch.from_numpy(np.array(array))) for name, array in tensors.items()
+    write_torch_object(
+        path,
+        collections.OrderedDict(
+            (name, torch.from_numpy(np.array(array))) for name, array in tensors.items()
+        ),
     )
+
+
+def write_torch_object(path, value):
+    """Write what ``torch.load`` returns, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+    value : object
+        Plain data, and torch's tensors.
+
+    Raises
+    ------
+    MissingExtraError
+        If torch isn't installed.
+    """
+    torch = _import_torch()
     with atomic_write(path, 'wb') as file:
-        torch.save(state, file)
+        torch.save(value, file)

@@ -116,6 +116,23 @@ class Repository:
             _verify(self._fetch_weights())
         return os.path.dirname(config)
 
+    def file(self, name):
+        """Path of any other of its files, downloaded where the cache lacks it.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        SourceError
+            If the hub can't be reached, or hasn't the file.
+        """
+        path = self._get(name)
+        if path is None:
+            raise self._lacks(f'no {name}')
+        return path
+
     def _lacks(self, what):
         offline = ' in the cache (HF_HUB_OFFLINE is set)' if constants.HF_HUB_OFFLINE else ''
         return SourceError(f'{self.address} has {what}{offline}')

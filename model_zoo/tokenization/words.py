@@ -12,6 +12,7 @@ import os
 import types
 
 from ..checkpoint.pickles import read_pickle
+from ..checkpoint.torch_file import write_torch_object
 from ..errors import InputError
 from ..util.files import atomic_write
 
@@ -136,11 +137,12 @@ def to_fields(found, path):
 
 
 def write_words(path, fields):
-    """Write a vocabulary of words as JSON.
+    """Write a vocabulary of words as JSON, or as pytorch-pretrained-bert's ``vocab.bin``.
 
     Parameters
     ----------
     path : str or os.PathLike
+        With the extension ``.bin`` for the latter, which needs torch.
     fields : dict
         As of :func:`read_words`.
 
@@ -148,7 +150,20 @@ def write_words(path, fields):
     ------
     InputError
         If the file can't be written.
+    MissingExtraError
+        If torch is needed, and isn't installed.
     """
+    if os.fspath(path).endswith('.bin'):
+        write_torch_object(os.fspath(path), _attributes(fields))
+        return
     with atomic_write(path) as file:
         json.dump(fields, file, ensure_ascii=False, indent=0)
         file.write('\n')
+
+
+def _attributes(fields):
+    """What a tokenizer of pytorch-pretrained-bert has as attributes."""
+    ids = collections.OrderedDict((word, place) for place, word in enumerate(fields['idx2sym']))
+    places = {f'{word.strip("<>")}_idx': ids[word] for word in fields['special'] if word in ids}
+    known = {name: value for name, value in fields.items() if (name, value) != ('unk_idx', None)}
+    return {**places, **known, 'sym2idx': ids}

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 import types
 
 import mxnet as mx
@@ -352,6 +353,43 @@ def test_hidden_states_of_all_layers_from_the_memories(places):
     assert compare(theirs, ours) >= {'all_hidden_states', 'mems'}
     # where the memory isn't shorter than the text
     assert ours['all_hidden_states'][0].shape == ours['hidden_states'].shape
+
+
+def test_vocab_bin_and_the_corpus_by_name(places):
+    """Read from the original and written for it; the corpus lies with the named weights."""
+    from mxnet_pretrained_bert import TransfoXLCorpus, TransfoXLTokenizer
+
+    name, words = 'transfo-xl-wt103', ['Jim', 'was', 'a', 'puppeteer', 'nowhere']
+    folder = str(places[name])
+    theirs, ours = original.TransfoXLTokenizer.from_pretrained(folder), None
+    for source in (name, folder):
+        ours = TransfoXLTokenizer.from_pretrained(source)
+        assert ours.convert_tokens_to_ids(words) == theirs.convert_tokens_to_ids(words)
+    ours.save_vocabulary('ours/vocab.bin')
+    again = original.TransfoXLTokenizer.from_pretrained('ours')
+    for one in vars(theirs).keys() - {'vocab_file'}:
+        here, there = getattr(again, one), getattr(theirs, one)
+        assert here == (list(there) if isinstance(there, tuple) else there), one
+    data = {'train': [1, 2, 3], 'valid': [2, 1], 'test': [0], 'dataset': 'wt103'}
+    torch.save(data, places[name] / 'corpus.bin')
+    corpus = TransfoXLCorpus.from_pretrained(name, cache_dir='cache')
+    wanted = original.TransfoXLCorpus.from_pretrained(folder)
+    for split in ('train', 'valid', 'test'):
+        assert getattr(corpus, split).tolist() == getattr(wanted, split).tolist() == data[split]
+    assert corpus.vocab.idx2sym == wanted.vocab.idx2sym
+
+
+def test_lengths_of_named_tokenizers(places):
+    import mxnet_pretrained_bert as ours
+
+    for name, tokenizer in (('bert-base-uncased', 'BertTokenizer'), ('gpt2', 'GPT2Tokenizer'),
+                            ('openai-gpt', 'OpenAIGPTTokenizer')):  # fmt: skip
+        module = getattr(original, tokenizer).__module__
+        sizes = sys.modules[module].PRETRAINED_VOCAB_POSITIONAL_EMBEDDINGS_SIZE_MAP
+        assert getattr(ours, tokenizer).from_pretrained(name).max_len == sizes[name]
+        longer = getattr(ours, tokenizer).from_pretrained(name, max_len=10**6)
+        assert longer.max_len == sizes[name]
+        assert getattr(ours, tokenizer).from_pretrained(name, max_len=7).max_len == 7
 
 
 def test_all_blocks_are_known():

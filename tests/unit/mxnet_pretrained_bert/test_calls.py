@@ -68,10 +68,11 @@ def same(one, two):
 
 
 def test_names():
-    """Those of the original's ``__init__``, but for its TensorFlow loaders and ``cached_path``."""
+    """Those of the original's ``__init__``, but for its TensorFlow loaders."""
     assert len(CLASSES) == 8 + 3 + 3 + 2
     assert all(hasattr(package, name) for name in package.__all__)
     assert (package.WEIGHTS_NAME, package.CONFIG_NAME) == ('model.params', 'config.json')
+    assert package.cached_path(__file__) == __file__
     assert optimization.SCHEDULES[None] is optimization.ConstantLR
 
 

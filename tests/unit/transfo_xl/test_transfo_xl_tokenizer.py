@@ -317,3 +317,14 @@ def test_real_text_comes_back(data_dir):
     assert (np.diff([tokenizer.counter[word] for word in tokenizer.idx2sym[1:]]) <= 0).all()
     cutoffs = tokenizer.cutoffs((0.5, 0.9))
     assert 0 < cutoffs[0] < cutoffs[1] < len(tokenizer)
+
+
+def test_corpus_of_a_name_that_is_not_to_be_had(monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    from model_zoo.errors import PretrainedNotFoundError
+
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', True)
+    monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(tmp_path))
+    with pytest.raises(PretrainedNotFoundError, match='the corpus of transfo-xl-wt103: .*corpus'):
+        TransfoXLCorpus.from_pretrained('transfo-xl-wt103')
