@@ -41,7 +41,7 @@ def write_archive(path, tensors):
     """
     keys, parts, items = {}, [], []
     for name, array in tensors.items():
-        if str(array.dtype) not in _STORAGES:
+        if array.dtype.name not in _STORAGES:
             raise CheckpointError(f'{name} is {array.dtype}: not for a file of PyTorch')
         if id(array) not in keys:
             keys[id(array)] = str(len(parts))
@@ -63,7 +63,7 @@ def _tensor(array, key):
     """A call of ``_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)``."""
     strides = [stride // array.itemsize for stride in np.empty_like(array, order='C').strides]
     storage = _tuple(
-        _text('storage'), _name('torch', _STORAGES[str(array.dtype)]), _text(key), _text('cpu'),
+        _text('storage'), _name('torch', _STORAGES[array.dtype.name]), _text(key), _text('cpu'),
         _number(array.size),
     )  # fmt: skip
     arguments = _tuple(

@@ -28,8 +28,18 @@ from bert.pytorchic import (
     reset_parameters,
     save_model,
 )
-from model_zoo.app import Outcome, Run, Score, Training, check_files, cli, describe, job_of
-from model_zoo.app.devices import find_contexts
+from model_zoo.app import (
+    Outcome,
+    Run,
+    Score,
+    Training,
+    check_files,
+    check_length,
+    cli,
+    describe,
+    find_contexts,
+    job_of,
+)
 from model_zoo.app.pytorchic import (
     StepFiles,
     add_pytorchic_arguments,
@@ -119,8 +129,7 @@ def make_parts(args, contexts):
     tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
     samples = ClassifierFeatures(tokenizer, task, args.max_len)(read_examples(task))
     model = make_model(args, task, tokenizer, contexts)
-    if args.max_len > model.context_length:
-        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
+    check_length(args, 'max_len', model)
     loader = BucketedLoader(
         samples,
         args.batch_size,

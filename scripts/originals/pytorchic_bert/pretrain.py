@@ -16,7 +16,7 @@ import sys
 
 from bert import BertForPreTraining, BertTokenizer
 from bert.pytorchic import CONFIG_FIELDS, load_model, make_config, reset_parameters, save_model
-from model_zoo.app import Outcome, Run, Score, Training, check_files, cli, job_of
+from model_zoo.app import Outcome, Run, Score, Training, check_files, check_length, cli, job_of
 from model_zoo.app.pytorchic import (
     StepFiles,
     add_pytorchic_arguments,
@@ -65,8 +65,7 @@ def make_model(args, tokenizer, contexts):
     reset_parameters(model, args.seed, contexts)
     if args.model_file:
         load_model(model, args.model_file)
-    if args.max_len > model.context_length:
-        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
+    check_length(args, 'max_len', model)
     if args.dtype != 'float32':
         model.cast(args.dtype)
     model.hybridize(static_alloc=True)
