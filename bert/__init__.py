@@ -37,9 +37,18 @@ from .roberta import (
     RobertaForTokenClassification,
     RobertaModel,
 )
-from .roberta_tokenizer import RobertaTokenizer
+from .roberta_tokenizer import RobertaTokenizer, XLMRobertaTokenizer
 from .sentence import BertSentenceEncoder
 from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
+from .xlm_roberta import (
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaForMultipleChoice,
+    XLMRobertaForQuestionAnswering,
+    XLMRobertaForSequenceClassification,
+    XLMRobertaForTokenClassification,
+    XLMRobertaModel,
+)
 
 __all__ = [
     'BasicTokenizer',
@@ -79,4 +88,12 @@ __all__ = [
     'RobertaModel',
     'RobertaTokenizer',
     'WordpieceTokenizer',
+    'XLMRobertaConfig',
+    'XLMRobertaForMaskedLM',
+    'XLMRobertaForMultipleChoice',
+    'XLMRobertaForQuestionAnswering',
+    'XLMRobertaForSequenceClassification',
+    'XLMRobertaForTokenClassification',
+    'XLMRobertaModel',
+    'XLMRobertaTokenizer',
 ]

@@ -5,7 +5,7 @@ its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_c
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
 (all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta);
-Clark et al. 2020 (electra).
+Clark et al. 2020 (electra); Conneau et al. 2020 (xlmr).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
@@ -17,6 +17,7 @@ __all__ = [
     'HPARAMS',
     'PRETRAINED',
     'ROBERTA_ARCHITECTURES',
+    'XLMR_ARCHITECTURES',
 ]
 
 
@@ -54,6 +55,8 @@ ROBERTA_ARCHITECTURES = _sizes(
     ('roberta_12_768_12', 12, 768, 12),
     ('roberta_24_1024_16', 24, 1024, 16),
 )
+#: those of XLM-R
+XLMR_ARCHITECTURES = _sizes(('xlmr_12_768_12', 12, 768, 12), ('xlmr_24_1024_16', 24, 1024, 16))
 #: those of ELECTRA, whose small model has shorter embeddings
 ELECTRA_ARCHITECTURES = _sizes(
     ('electra_12_256_4', 12, 256, 4),
@@ -194,5 +197,17 @@ PRETRAINED = (
             default=True,
         )
         for model, size in zip(ELECTRA_ARCHITECTURES, ('small', 'base', 'large'))
+    ),
+    *(
+        _entry(
+            model,
+            'cc100_cased',
+            f'xlm-roberta-{size}',
+            family='xlmr',
+            owner='FacebookAI',
+            default=True,
+            dataset_aliases=('cc100',),
+        )
+        for model, size in zip(XLMR_ARCHITECTURES, ('base', 'large'))
     ),
 )

@@ -107,7 +107,7 @@ DISTILBERT = variant_family(
     'distilbert',
     DistilBertModel,
     open_tokenizer,
-    vocab_kinds=('wordpiece', 'gluonnlp'),
+    vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
     hparams={
         'num_layers': ('n_layers',), 'units': ('dim',), 'embed_size': ('dim',),
         'hidden_size': ('hidden_dim',), 'num_heads': ('n_heads',), 'activation': ('activation',),

@@ -138,7 +138,7 @@ ELECTRA = variant_family(
     'electra',
     ElectraModel,
     open_tokenizer,
-    vocab_kinds=('wordpiece', 'gluonnlp'),
+    vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
     classification=ElectraForSequenceClassification,
     tagging=ElectraForTokenClassification,

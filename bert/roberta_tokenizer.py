@@ -1,10 +1,23 @@
-"""Text to the ids of RoBERTa and back."""
+"""Text to the ids of RoBERTa and of XLM-R, and back."""
+
+import os
+import re
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization.byte_level import ByteLevelTokenizer
+from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
 from model_zoo.tokenization.marks import MarkTokenizer
+from model_zoo.tokenization.sentence_pieces import (
+    FAIRSEQ_NAME,
+    PREFIX,
+    fairseq_ids,
+    open_model,
+    segment,
+)  # fmt: skip
+from model_zoo.tokenization.vocab import make_vocab
+from model_zoo.util.files import atomic_write
 
-__all__ = ['RobertaTokenizer']
+__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
 
 SPACE = '\u0120'  # as the vocabulary writes it
 
@@ -67,3 +80,87 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
     def join(self, pieces):
         """The word that `pieces` are of."""
         return b''.join(map(self._bytes_of, pieces)).decode(errors=self.errors).strip()
+
+
+class _Pieces(ChunkTokenizer):
+    """What learns chunks by SentencePiece; `MarkTokenizer` asks it for those without marks."""
+
+    def _learn(self, chunks):
+        return [self._segment(chunk) for chunk in chunks]
+
+    def _segment(self, chunk):
+        tokens, spans = segment(self._sentencepiece, chunk)
+        starts = [place for place, token in enumerate(tokens) if not place or token[0] == PREFIX]
+        numbers = [sum(start <= place for start in starts) - 1 for place in range(len(tokens))]
+        ends = [*starts[1:], len(tokens)]
+        words = (chunk[spans[a][0] : spans[b - 1][1]].strip() for a, b in zip(starts, ends))
+        ids = (self._ids.get(token, self._ids['<unk>']) for token in tokens)
+        return Chunk(*map(tuple, (ids, tokens, spans, numbers, words)))
+
+
+class XLMRobertaTokenizer(_Framed, _Pieces):
+    """Sentence pieces of a text in any language, with XLM-R's special tokens around it.
+
+    Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        SentencePiece model, such as ``sentencepiece.bpe.model``.
+    max_len : int, optional
+        Length from which a warning is logged; usually the number of the model's positions.
+
+    Raises
+    ------
+    InputError
+        If the model can't be read.
+    """
+
+    _pattern = re.compile(r'(?s).+')  # SentencePiece itself looks for white space
+
+    def __init__(self, vocab_file, max_len=None):
+        super().__init__(max_len)
+        self._sentencepiece = open_model(vocab_file)
+        self._ids = fairseq_ids(self._sentencepiece)
+        self.vocab = make_vocab(self._ids)
+        self._set_marks()
+
+    @classmethod
+    def from_vocab_file(cls, file, **kwargs):
+        if file.kind not in ('fairseq', 'sentencepiece'):
+            raise InputError(f'{file.path!r} is no SentencePiece model')
+        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
+
+    def save_vocabulary(self, path):
+        """Write the SentencePiece model.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file, or a directory in which ``sentencepiece.bpe.model`` is written.
+
+        Returns
+        -------
+        str
+            Path of the file.
+        """
+        path = os.fspath(path)
+        if os.path.isdir(path):
+            path = os.path.join(path, FAIRSEQ_NAME)
+        with atomic_write(path, 'wb') as file:
+            file.write(self._sentencepiece.serialized_model_proto())
+        return path
+
+    def decode(self, ids, skip_special_tokens=False):
+        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
+        return ''.join(tokens).replace(PREFIX, ' ').strip()
+
+    @staticmethod
+    def is_first_subword(token):
+        """Whether `token` begins a word (starts with U+2581)."""
+        return token.startswith(PREFIX)
+
+    @staticmethod
+    def join(pieces):
+        """The word that `pieces` are of."""
+        return ''.join(pieces).replace(PREFIX, ' ').strip()

@@ -4,7 +4,7 @@ from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family, register_model
 
-from . import distilbert, electra, roberta  # noqa: F401  they register their models
+from . import distilbert, electra, roberta, xlm_roberta  # noqa: F401  they register models
 from .catalogue import HPARAMS, PRETRAINED
 from .heads import (
     BertForMaskedLM,

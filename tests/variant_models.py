@@ -54,5 +54,23 @@ def make_electra(folder):
     return bert.ElectraModel(config, use_decoder=True), tokenizer
 
 
+def make_xlmr(folder):
+    """Pieces learned from letters and a few words."""
+    import sentencepiece
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
+    path = folder / 'sentencepiece.bpe.model'
+    with open(path, 'wb') as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines * 3), model_writer=file, vocab_size=90,
+            hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+    tokenizer = bert.XLMRobertaTokenizer(str(path))
+    config = bert.XLMRobertaConfig(vocab_size=len(tokenizer), **SIZES)
+    return bert.XLMRobertaModel(config, use_decoder=True), tokenizer
+
+
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
-MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert, 'electra': make_electra}
+MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert, 'electra': make_electra,
+          'xlmr': make_xlmr}  # fmt: skip

@@ -1,6 +1,7 @@
 """Special tokens that stand in a text for themselves, as in transformers' tokenizers."""
 
 import regex
+from tokenizers import AddedToken
 
 from .chunks import Chunk, ChunkTokenizer
 
@@ -20,6 +21,12 @@ class MarkTokenizer(ChunkTokenizer):
         mask = roles.get('mask')
         ways = [(r'\s*' if token == mask else '') + regex.escape(token) for token in self._marks]
         self._mark_pattern = regex.compile('|'.join(ways) or r'(?!)')
+
+    def _library_tokens(self):
+        return self._marks
+
+    def _library_token(self, token):
+        return AddedToken(token, lstrip=token == self.mask_token, normalized=False, special=True)
 
     def _found(self, text):
         """Yield the place of each chunk and the chunk."""

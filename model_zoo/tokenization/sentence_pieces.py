@@ -4,10 +4,12 @@ import os
 
 from ..errors import InputError
 
-__all__ = ['PREFIX', 'open_model', 'segment']
+__all__ = ['FAIRSEQ_NAME', 'PREFIX', 'fairseq_ids', 'open_model', 'segment']
 
 #: SentencePiece's sign for the space before a word
 PREFIX = '\u2581'
+#: name of the file of a model whose ids are fairseq's
+FAIRSEQ_NAME = 'sentencepiece.bpe.model'
 
 
 def open_model(path):
@@ -35,6 +37,24 @@ def open_model(path):
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
     return processor
+
+
+def fairseq_ids(processor):
+    """Tokens and ids of a model's pieces as fairseq has them, for XLM-R.
+
+    Its special tokens come first, and ``<mask>`` last.
+
+    Parameters
+    ----------
+    processor : sentencepiece.SentencePieceProcessor
+
+    Returns
+    -------
+    dict of str to int
+    """
+    pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
+    return {token: number for number, token in enumerate(tokens)}
 
 
 def segment(processor, word, **options):

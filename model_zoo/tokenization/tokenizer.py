@@ -204,13 +204,17 @@ eos_token_id : int or None
         """
         rust = self._to_library()
         special = sorted({token for token in self._library_tokens() if token is not None})
-        rust.add_special_tokens(special)
+        rust.add_special_tokens(list(map(self._library_token, special)))
         if any(self.template):
             rust.post_processor = self._template_processing()
         return rust
 
     def _to_library(self):
         raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
+
+    def _library_token(self, token):
+        """How the library is told of a token that stays whole."""
+        return token
 
     def _library_tokens(self):
         """Tokens that stay whole in a text."""

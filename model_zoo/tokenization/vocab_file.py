@@ -11,6 +11,7 @@ from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
 from .bpe_files import read_bpe_vocab
 from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
+from .sentence_pieces import FAIRSEQ_NAME, fairseq_ids, open_model
 from .vocab import load_vocab, make_vocab
 from .words import read_words
 
@@ -54,12 +55,13 @@ class VocabFile:
     def kind(self):
         """Of what the file is.
 
-        ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'bpe'`` (JSON
-        with merges beside it), ``'tokenizers'`` (tokenizer.json) or ``'words'`` (other JSON, or a
-        pickle).
+        ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'fairseq'`` (a
+        SentencePiece model whose ids are XLM-R's), ``'bpe'`` (JSON with merges beside it),
+        ``'tokenizers'`` (tokenizer.json) or ``'words'`` (other JSON, or a pickle).
         """
-        if os.path.basename(self.path) == FILE_NAME:
-            return 'tokenizers'
+        name = os.path.basename(self.path)
+        if name in (FILE_NAME, FAIRSEQ_NAME):
+            return 'tokenizers' if name == FILE_NAME else 'fairseq'
         extension = os.path.splitext(self.path)[1]
         if extension in ('.spiece', '.model'):
             return 'sentencepiece'
@@ -84,7 +86,7 @@ class VocabFile:
             return self.said_lower_case
         if self.kind == 'tokenizers':
             return word_pieces_of(self.path)[1]
-        if self.kind in ('bpe', 'words'):
+        if self.kind in ('bpe', 'words', 'fairseq'):
             return False  # their tokenizers know for themselves
         tokens = self.load().idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
@@ -97,6 +99,8 @@ class VocabFile:
             return load_vocab(self.path)
         if kind == 'bpe':
             return make_vocab(read_bpe_vocab(self.path))
+        if kind == 'fairseq':
+            return make_vocab(fairseq_ids(open_model(self.path)))
         if kind == 'tokenizers':
             vocab = make_vocab(ids_of(open_rust(self.path)))
             return load_vocab(vocab.idx_to_token) if '[UNK]' in vocab else vocab

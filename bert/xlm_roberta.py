@@ -1,0 +1,76 @@
+"""XLM-R (Conneau et al. 2020): RoBERTa for a hundred languages, on sentence pieces."""
+
+import dataclasses
+
+from . import roberta
+from .catalogue import XLMR_ARCHITECTURES
+from .roberta_tokenizer import XLMRobertaTokenizer
+from .variants import variant_family, variant_model
+
+__all__ = [
+    'XLMR', 'XLMRobertaConfig', 'XLMRobertaForMaskedLM', 'XLMRobertaForMultipleChoice',
+    'XLMRobertaForQuestionAnswering', 'XLMRobertaForSequenceClassification',
+    'XLMRobertaForTokenClassification', 'XLMRobertaModel', 'xlmr_12_768_12', 'xlmr_24_1024_16',
+]  # fmt: skip
+
+
+@dataclasses.dataclass
+class XLMRobertaConfig(roberta.RobertaConfig):
+    """As `RobertaConfig`."""
+
+    model_type = 'xlm-roberta'
+
+    vocab_size: int = 250002
+
+
+class XLMRobertaBlock:
+    config_class = XLMRobertaConfig
+    architectures = XLMR_ARCHITECTURES
+
+
+class XLMRobertaModel(XLMRobertaBlock, roberta.RobertaModel):
+    """As `RobertaModel`."""
+
+    huggingface_names = {(True, False): 'XLMRobertaForMaskedLM'}
+
+
+class XLMRobertaTask(XLMRobertaBlock):
+    model_class = XLMRobertaModel
+
+
+class XLMRobertaForMaskedLM(XLMRobertaTask, roberta.RobertaForMaskedLM):
+    """As `RobertaForMaskedLM`."""
+
+
+class XLMRobertaForSequenceClassification(
+    XLMRobertaTask, roberta.RobertaForSequenceClassification
+):
+    """As `RobertaForSequenceClassification`."""
+
+
+class XLMRobertaForMultipleChoice(XLMRobertaTask, roberta.RobertaForMultipleChoice):
+    """As `RobertaForMultipleChoice`."""
+
+
+class XLMRobertaForTokenClassification(XLMRobertaTask, roberta.RobertaForTokenClassification):
+    """As `RobertaForTokenClassification`."""
+
+
+class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionAnswering):
+    """As `RobertaForQuestionAnswering`."""
+
+
+#: what ``open_model`` knows of XLM-R
+XLMR = variant_family(
+    'xlmr',
+    XLMRobertaModel,
+    XLMRobertaTokenizer.from_vocab_file,
+    vocab_kinds=('fairseq', 'sentencepiece'),
+    classification=XLMRobertaForSequenceClassification,
+    tagging=XLMRobertaForTokenClassification,
+    multiple_choice=XLMRobertaForMultipleChoice,
+    question_answering=XLMRobertaForQuestionAnswering,
+    masked_lm=XLMRobertaForMaskedLM,
+)
+xlmr_12_768_12 = variant_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
+xlmr_24_1024_16 = variant_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')

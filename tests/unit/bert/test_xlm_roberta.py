@@ -1,0 +1,74 @@
+"""XLM-R's tokenizer and names; the model is RoBERTa's."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from variant_models import MAKERS
+
+import bert
+import model_zoo
+from model_zoo.errors import InputError
+from model_zoo.opening import open_model
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('xlmr')
+    block, tokenizer = MAKERS['xlmr'](folder)
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(folder), tokenizer)
+    return folder
+
+
+def test_tokenizer(folder):
+    tokenizer = bert.XLMRobertaTokenizer.from_pretrained(str(folder))
+    encoding = tokenizer.encode('the cat <mask>', 'red')
+    assert encoding[0] == 0 and encoding[-1] == 2 and encoding.count(2) == 3
+    assert encoding.tokens[encoding.index(tokenizer.mask_token_id)] == '<mask>'
+    assert tokenizer.mask_token_id == len(tokenizer) - 1 and tokenizer.pad_token_id == 1
+    assert not any(encoding.token_types)
+    assert [encoding.words[n] for n in sorted({*encoding.word_ids} - {None})] == [
+        'the', 'cat', '<mask>', 'red'
+    ]  # fmt: skip
+    text = 'the cat'
+    spans = tokenizer.tokenize_with_offsets(text)
+    assert ''.join(text[start:end] for _, (start, end) in spans).replace(' ', '') == 'thecat'
+    assert tokenizer.decode(encoding, skip_special_tokens=True) == 'the cat red'
+    unknown = tokenizer.encode('\u4e2d', add_special_tokens=False)
+    assert 3 in unknown  # <unk>
+    assert tokenizer.encode('') == [0, 2]
+
+
+def test_ids_are_fairseqs(folder):
+    tokenizer = bert.XLMRobertaTokenizer.from_pretrained(str(folder))
+    processor = tokenizer._sentencepiece
+    for number in range(3, processor.GetPieceSize()):
+        assert tokenizer.convert_tokens_to_ids(processor.IdToPiece(number)) == number + 1
+    for place, token in enumerate(('<s>', '<pad>', '</s>', '<unk>')):
+        assert tokenizer.convert_tokens_to_ids(token) == place
+
+
+def test_folder_and_get_model(folder):
+    opened = open_model(str(folder), 'classification', num_labels=3)
+    assert type(opened.block) is bert.XLMRobertaForSequenceClassification
+    assert type(opened.tokenizer) is bert.XLMRobertaTokenizer
+    model, vocab = model_zoo.get_model('xlmr_12_768_12', pretrained=str(folder))
+    assert type(model) is bert.XLMRobertaModel
+    assert vocab.idx_to_token == opened.tokenizer.vocab.idx_to_token
+    assert (vocab.bos_token, vocab.mask_token) == ('<s>', '<mask>')
+    words = opened.tokenizer.encode_batch(['the cat', 'a red mat sat'])
+    result = model(mx.nd.array(words.input_ids), mx.nd.array(words.valid_length))[0]
+    assert np.isfinite(result.asnumpy()).all()
+
+
+def test_names():
+    for name in ('xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100'):
+        assert model_zoo.pretrained.resolve_alias(name) == ('xlmr_12_768_12', 'cc100_cased')
+
+
+def test_errors(folder, tmp_path):
+    (tmp_path / 'vocab.txt').write_text('a\n')
+    with pytest.raises(InputError, match='is no SentencePiece model'):
+        bert.XLMRobertaTokenizer.from_pretrained(str(tmp_path / 'vocab.txt'))
+    with pytest.raises(InputError, match='another family'):
+        bert.RobertaModel.from_pretrained(str(folder))
