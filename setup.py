@@ -6,8 +6,8 @@ import re
 from setuptools import find_packages, setup
 
 HERE = pathlib.Path(__file__).parent
-PACKAGES = ['bert', 'gpt', 'gpt2', 'transfo_xl', 'model_zoo', 'bert_embedding', 'export',
-            'mxnet_pretrained_bert']
+PACKAGES = ['bert', 'gpt', 'gpt2', 'transfo_xl', 'model_zoo', 'bert_embedding', 'export']
+ORIGINAL = 'mxnet_pretrained_bert'  # pytorch-pretrained-bert's names
 
 
 def version():
@@ -37,8 +37,9 @@ setup(
     packages=[
         *find_packages(include=[*PACKAGES, *(f'{name}.*' for name in PACKAGES)]),
         'zoo_scripts',
+        ORIGINAL,
     ],
-    package_dir={'zoo_scripts': 'scripts'},
+    package_dir={'zoo_scripts': 'scripts', ORIGINAL: f'scripts/originals/{ORIGINAL}'},
     package_data={
         'zoo_scripts': ['originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*']
     },

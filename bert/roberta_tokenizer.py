@@ -48,9 +48,8 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
 
     Examples
     --------
-    >>> tokenizer = RobertaTokenizer.from_pretrained('roberta-base')  # doctest: +SKIP
-    >>> tokenizer.encode('Hello, <mask>!').tokens  # doctest: +SKIP
-    ['<s>', 'Hello', ',', '<mask>', '!', '</s>']
+    ``RobertaTokenizer.from_pretrained('roberta-base').encode('Hello, <mask>!').tokens`` is
+    ``['<s>', 'Hello', ',', '<mask>', '!', '</s>']``.
     """
 
     pretrained_max_len = 512

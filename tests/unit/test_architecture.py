@@ -8,7 +8,7 @@ from imports_of_modules import ROOT, children, circles, modules, parse
 
 from model_zoo.families import FAMILIES
 
-TOP = ('scripts', 'export', 'bert_embedding', 'mxnet_pretrained_bert')
+TOP = ('scripts', 'export', 'bert_embedding')
 PACKAGES = ('model_zoo', *FAMILIES, *TOP)
 GRAPH = modules(*PACKAGES)
 #: of model_zoo, from the top: a room imports those of its own line and below
