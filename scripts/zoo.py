@@ -44,7 +44,7 @@ def list_commands():
     scripts = {
         path.relative_to(originals).with_suffix('').as_posix(): path
         for path in sorted(originals.glob('*/*.py'))
-        if path.stem not in converters and path.stem not in OWN
+        if path.stem not in converters and not (path.parent / '__init__.py').exists()
     }
     return {**dict(sorted(commands.items())), **converters, **scripts}
 

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DISTRIBUTIONS = {
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',
+    'pytorch_pretrained_bert': 'pytorch-pretrained-bert',
     'sklearn': 'scikit-learn',
     'tensorflow': 'tensorflow-cpu',
 }
@@ -49,9 +50,11 @@ def test_version(arguments):
 
 def test_packages(arguments):
     families = {path.parent.name for path in ROOT.glob('*/__init__.py')} - {'scripts'}
-    names = set(arguments['packages']) - {'zoo_scripts'}
+    others = {'zoo_scripts': 'scripts'}
+    others['mxnet_pretrained_bert'] = 'scripts/originals/mxnet_pretrained_bert'
+    names = set(arguments['packages']) - {*others}
     assert {name for name in names if '.' not in name} == families
-    assert arguments['package_dir'] == {'zoo_scripts': 'scripts'}
+    assert arguments['package_dir'] == others
     for name in names:
         assert name.split('.')[0] in families  # not the tests
         assert (ROOT / name.replace('.', '/') / '__init__.py').is_file()
@@ -92,7 +95,7 @@ def test_imports_are_declared(arguments):
         pytest.skip('sys.stdlib_module_names came with Python 3.10')
     ours = {name.split('.')[0] for name in arguments['packages']}
     declared = names_of(arguments['install_requires'])
-    for extra in ('onnx', 'torch', 'tensorflow', 'horovod', 'tensorboard', 'tagging', 'gpt'):
+    for extra in ('onnx', 'torch', 'tensorflow', 'horovod', 'compare', 'tensorboard', 'tagging', 'gpt'):
         declared |= names_of(arguments['extras_require'][extra])
     for name in ours:
         for path in (ROOT / name).rglob('*.py'):
