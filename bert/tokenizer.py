@@ -29,7 +29,7 @@ from model_zoo.tokenization.rust_file import word_pieces_of
 from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, segment
 from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
-from model_zoo.util.files import atomic_write
+from model_zoo.util.files import atomic_write, file_in
 
 __all__ = [
     'BasicTokenizer',
@@ -405,9 +405,7 @@ class BertSPTokenizer(_BertTokenizer):
         str
             Path of the file.
         """
-        path = os.fspath(path)
-        if os.path.isdir(path):
-            path = os.path.join(path, 'vocab.spiece')
+        path = file_in(path, 'vocab.spiece')
         with atomic_write(path, 'wb') as file:
             file.write(self._sentencepiece.serialized_model_proto())
         return path

@@ -32,6 +32,7 @@ __all__ = [
     'Weights',
     'build_model',
     'check_vocab',
+    'families_like',
     'find_block_class',
     'find_family',
     'open_block',
@@ -400,19 +401,41 @@ def _family_of_files(files):
         raise InputError(f'cannot read the configuration {files.config!r}: {error}') from error
     if not isinstance(fields, dict):
         raise InputError(f'the configuration {files.config!r} is not a JSON object')
-    model_type = fields.get('model_type')
-    for each in families:
-        if each.config_class.model_type == model_type:
-            return each
-    if model_type is not None:
+    found = families_like(fields)
+    if found:
+        return found[0]
+    if fields.get('model_type') is not None:
         known = [each.config_class.model_type for each in families]
-        raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
+        raise UnknownNameError.of(f'model_type in {files.config!r}', fields['model_type'], known)
+    raise InputError(
+        f'the configuration {files.config!r} does not tell the family: name its `family`'
+    )
+
+
+def families_like(fields):
+    """The families that a configuration may belong to.
+
+    Parameters
+    ----------
+    fields : dict
+        Of ``config.json``.
+
+    Returns
+    -------
+    list of Family
+        The one that ``model_type`` names, if it is there; otherwise those that share the most
+        fields.
+    """
+    families, model_type = list_families(), fields.get('model_type')
+    if model_type is not None:
+        return [each for each in families if each.config_class.model_type == model_type]
 
     def likeness(family):
         own = {field.name for field in dataclasses.fields(family.config_class)}
         return len(own.intersection(fields)), family.variant_of is None
 
-    return max(families, key=likeness)
+    most = max(map(likeness, families))
+    return [each for each in families if likeness(each) == most] if most[0] else []
 
 
 def _no_configuration(files):

@@ -79,10 +79,7 @@ OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
 LANGUAGE_MODELS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}
-CONFIG_CLASSES = {
-    'bert': BertForSequenceClassification.config_class,
-    **{name: head.config_class for name, head in LANGUAGE_MODELS.items()},
-}
+FAMILIES = 'bert', *LANGUAGE_MODELS
 
 
 def parse_arguments(argv=None):
@@ -147,11 +144,11 @@ def check_arguments(args):
 
 def find_family(args):
     """Set the family of --model, and check what depends on it."""
-    args.family = family_of(args.model, args.dataset, CONFIG_CLASSES)
-    if args.family not in CONFIG_CLASSES:
+    args.family = family_of(args.model, args.dataset)
+    if args.family not in FAMILIES:
         what = 'its config.json does not tell the family' if args.family is None else args.family
         raise InputError(
-            f'--model {args.model!r}: {what}; heads of {", ".join(CONFIG_CLASSES)} can be looked at'
+            f'--model {args.model!r}: {what}; heads of {", ".join(FAMILIES)} can be looked at'
         )
     is_bert = args.family == 'bert'
     kind = 'a BERT' if is_bert else 'a language model'

@@ -140,8 +140,7 @@ def find_family(args):
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')
         return args.family
-    config_classes = {name: family.head.config_class for name, family in FAMILIES.items()}
-    found = family_of(args.model, args.dataset, config_classes)
+    found = family_of(args.model, args.dataset)
     if found is None and args.family is None:
         raise InputError(
             f'--model {args.model!r}: its config.json does not tell the family; give --family'

@@ -21,6 +21,7 @@ from model_zoo.tokenization import Frame, Pieces, Tokenizer
 from model_zoo.tokenization.text import SPACED, checked, list_of_texts
 from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, write_words
+from model_zoo.util.files import file_in
 from model_zoo.util.lines import read_lines
 
 __all__ = ['TransfoXLTokenizer']
@@ -454,9 +455,7 @@ class TransfoXLTokenizer(Tokenizer):
         str
             Path of the file.
         """
-        path = os.fspath(vocab_path)
-        if os.path.isdir(path):
-            path = os.path.join(path, WORDS_NAME)
+        path = file_in(vocab_path, WORDS_NAME)
         fields = {name: getattr(self, name) for name in OPTIONS}
         write_words(path, {**fields, 'idx2sym': self.idx2sym, 'counter': self.counter})
         return path

@@ -1,11 +1,10 @@
 """The model that the flags choose, as a training starts from it."""
 
-import dataclasses
 import logging
 import os
 
 from ..errors import InputError
-from ..opening import check_vocab, find_block_class, open_model, open_tokenizer
+from ..opening import check_vocab, families_like, find_block_class, open_model, open_tokenizer
 from ..pretrained import get_entry, is_place, names_files, resolve
 from ..registry import get_family
 from . import cli
@@ -219,22 +218,20 @@ def is_model_folder(name):
     return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
-def family_of(model, dataset, config_classes):
-    """The family that a model belongs to.
+def family_of(model, dataset=None):
+    """Name of the family that a model belongs to.
 
     Parameters
     ----------
     model : str
         Name, or a folder.
-    dataset : str or None
+    dataset : str, optional
         The data set of a model's name.
-    config_classes : dict of str to type
-        Family -> its configuration class, of those that a folder may belong to.
 
     Returns
     -------
     str or None
-        Also another family than these; None if a folder's config.json doesn't tell.
+        The folder's ``model_type`` if it isn't one of ours; None if its config.json doesn't tell.
 
     Raises
     ------
@@ -244,12 +241,8 @@ def family_of(model, dataset, config_classes):
     if not is_model_folder(model):
         return get_entry(*resolve(model, dataset)).family
     fields = config_of_folder(model)
-    for family, config_class in config_classes.items():
-        # ours may not name the family, but have all of its fields
-        own = {field.name for field in dataclasses.fields(config_class)}
-        if fields.get('model_type') == config_class.model_type or own <= set(fields):
-            return family
-    return fields.get('model_type')
+    found = families_like(fields)
+    return found[0].name if len(found) == 1 else fields.get('model_type')
 
 
 def parse_hparams(words):

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple, Optional, Tuple, Union
 
-import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
+
+from ..util.padding import pad_rows
 
 __all__ = ['Batch', 'Sample', 'make_batch']
 
@@ -126,8 +127,8 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
     shape = (len(samples), len(samples[0].input_ids)) if is_choice else (len(samples),)
 
     def pad(rows, value):
-        padded = nlp.data.batchify.Pad(pad_val=value, round_to=round_to, dtype='int32')(rows)
-        return padded.as_in_context(ctx).reshape((*shape, -1))
+        padded = pad_rows(rows, value, round_to=round_to or 1).reshape(*shape, -1)
+        return mx.nd.array(padded, ctx=ctx, dtype='int32')
 
     token_types = None
     if samples[0].token_types is not None:

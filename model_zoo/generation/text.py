@@ -3,6 +3,8 @@
 import mxnet as mx
 import numpy as np
 
+from ..util.padding import pad_rows
+
 __all__ = ['GrowingText']
 
 
@@ -53,11 +55,9 @@ class GrowingText:
     def _start(self):
         self._starts = self._seen_from()
         lengths = self._lengths - self._starts
-        words = np.zeros((len(lengths), lengths.max()), 'int32')
-        for row, tokens, start, length in zip(words, self._tokens, self._starts, lengths):
-            row[:length] = tokens[start : start + length]
+        seen = [tokens[i:j] for tokens, i, j in zip(self._tokens, self._starts, self._lengths)]
         self.scores, self._state = self._block.start(
-            self._array(words), self._array(lengths), self._capacity
+            self._array(pad_rows(seen)), self._array(lengths), self._capacity
         )
 
     def _array(self, values):

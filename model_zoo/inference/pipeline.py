@@ -8,7 +8,7 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError, UnknownNameError
-from ..tokenization.encoding import pad_rows
+from ..util.padding import pad_rows
 from .engine import MXNetEngine
 
 __all__ = ['Pipeline', 'Row']

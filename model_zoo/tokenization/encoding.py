@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ['BatchEncoding', 'Encoding', 'Frame', 'Pieces', 'pad_rows']
+from ..util.padding import pad_rows
+
+__all__ = ['BatchEncoding', 'Encoding', 'Frame', 'Pieces']
 
 
 class Frame(NamedTuple):
@@ -213,26 +215,3 @@ class BatchEncoding:
 
     def __repr__(self):
         return f'BatchEncoding({len(self)} texts, longest {self.valid_length.max(initial=0)})'
-
-
-def pad_rows(rows, pad_id=0, length=None):
-    """Rows of ids as one array, padded on the right.
-
-    Parameters
-    ----------
-    rows : list of (list of int, or np.ndarray)
-    pad_id : int
-    length : int, optional
-        That of the longest row by default.
-
-    Returns
-    -------
-    np.ndarray
-        int32, shape (rows, length).
-    """
-    if length is None:
-        length = max(map(len, rows), default=0)
-    ids = np.full((len(rows), length), pad_id, dtype=np.int32)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-    return ids

@@ -7,7 +7,7 @@ import tokenizers
 
 from ..errors import InputError
 from ..pretrained.files import read_tokenizer_config
-from ..util.files import atomic_write
+from ..util.files import atomic_write, file_in
 from .encoding import Frame, Pieces
 from .rust_file import FILE_NAME, ids_of, open_rust
 from .text import checked, encode_rust
@@ -141,9 +141,7 @@ class FileTokenizer(Tokenizer):
         **kwargs
             Arguments of the class, which win over what the files say.
         """
-        path = os.fspath(name_or_dir)
-        if os.path.isdir(path):
-            path = os.path.join(path, FILE_NAME)
+        path = file_in(name_or_dir, FILE_NAME)
         return super().from_pretrained(path, dataset_name, root, **kwargs)
 
     @classmethod
@@ -177,9 +175,7 @@ class FileTokenizer(Tokenizer):
         str
             Path of the file.
         """
-        path = os.fspath(path)
-        if os.path.isdir(path):
-            path = os.path.join(path, FILE_NAME)
+        path = file_in(path, FILE_NAME)
         with atomic_write(path) as file:
             file.write(self._rust.to_str(pretty=True))
         return path

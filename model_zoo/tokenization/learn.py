@@ -1,30 +1,43 @@
-"""A byte pair encoding that is learned from a text."""
+"""Vocabularies that are learned from texts."""
 
+import io
+import itertools
 import os
 
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from ..errors import InputError
 from ..pretrained.files import BPE_NAMES
-from ..util.files import make_writable_dir
+from ..util.files import atomic_write, make_writable_dir
 from ..util.lines import read_lines
+from .basic import GluonBasicTokenizer
+from .vocab import load_vocab, save_vocab
 
-__all__ = ['learn_byte_pairs']
+__all__ = [
+    'BERT_TOKENS',
+    'learn_byte_pairs',
+    'learn_sentence_pieces',
+    'learn_word_pieces',
+    'measure_vocab',
+]
+
+#: BERT's special tokens, in the order of Google's files
+BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
 def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
-    """Learn a byte-level encoding as GPT-2's from a text, and write its two files.
+    """Learn a byte-level encoding such as GPT-2's from a text, and write its two files.
 
     Parameters
     ----------
     path : str or os.PathLike
         The text, in UTF-8.
     size : int
-        Most tokens: those of the 256 bytes, the special ones, and what is merged.
+        Most tokens: the 256 bytes, the special tokens and the merged pairs.
     folder : str or os.PathLike
         Made where it is missing.
     special_tokens : sequence of str
-        Tokens of no text.
+        Tokens that no text is split into.
 
     Returns
     -------
@@ -54,3 +67,169 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
         raise InputError(f'{str(path)!r} has nothing to learn byte pairs from')
     tokenizer.model.save(make_writable_dir(folder))
     return os.path.join(folder, next(iter(BPE_NAMES)))
+
+
+def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit_alphabet=None):
+    """Learn the word pieces of a BERT, and write them as ``vocab.txt``.
+
+    Parameters
+    ----------
+    read : callable
+        ``read()`` iterates over the text's lines; it is called twice.
+    vocab_size : int
+        Most tokens, `BERT_TOKENS` included.
+    path : str or os.PathLike
+        The file, or a directory.
+    lower : bool
+        Whether texts are lower-cased and lose their accents.
+    min_frequency : int
+        Least frequency of a pair of pieces that is merged.
+    limit_alphabet : int, optional
+        Keep only this many of the most frequent characters.
+
+    Returns
+    -------
+    str
+        Path of the file.
+
+    Raises
+    ------
+    InputError
+        If the characters alone need more tokens.
+    """
+    limit = {} if limit_alphabet is None else {'limit_alphabet': limit_alphabet}
+
+    def train(size, special_tokens):
+        learner = Tokenizer(models.WordPiece(unk_token='[UNK]'))
+        learner.normalizer = normalizers.BertNormalizer(lowercase=lower)
+        learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=size,
+            min_frequency=min_frequency,
+            special_tokens=special_tokens,
+            show_progress=False,
+            **limit,
+        )
+        learner.train_from_iterator(read(), trainer)
+        return learner.get_vocab()
+
+    special = list(BERT_TOKENS)
+    alphabet = train(1, special)  # all characters, at least
+    if len(alphabet) > vocab_size:
+        raise InputError(
+            f'`vocab_size` {vocab_size} is too small: the characters of the text alone, at the '
+            f'beginning of a word and within one, are {len(alphabet)} tokens; give more, or a '
+            '`limit_alphabet`'
+        )
+    # Characters within words get their ids in the order of a hash, and with them what is learned
+    # changes from run to run; those that are named come in the order of their names.
+    within = sorted(token for token in alphabet if token.startswith('##') and len(token) == 3)
+    ids = train(vocab_size, special + within)
+    return save_vocab(load_vocab(sorted(ids, key=ids.get)), path)
+
+
+def learn_sentence_pieces(
+    read,
+    vocab_size,
+    path,
+    lower=True,
+    model_type='unigram',
+    character_coverage=0.9995,
+    max_sentences=10**7,
+):
+    """Learn a SentencePiece model with BERT's special tokens, and write it.
+
+    Parameters
+    ----------
+    read : callable
+        ``read()`` iterates over the text's lines.
+    vocab_size : int
+        Tokens, `BERT_TOKENS` included.
+    path : str or os.PathLike
+        The file.
+    lower : bool
+        Whether texts are lower-cased.
+    model_type : {'unigram', 'bpe'}
+    character_coverage : float
+        Share of the text's characters that the vocabulary covers.
+    max_sentences : int
+        Most lines that are drawn from the text; they are in memory.
+
+    Returns
+    -------
+    str
+        Path of the file.
+
+    Raises
+    ------
+    InputError
+        If the text doesn't allow a vocabulary of this size.
+    """
+    import sentencepiece
+
+    basic = GluonBasicTokenizer(lower)  # BertSPTokenizer splits texts with it before the model
+    model, failures = io.BytesIO(), []
+
+    def read_words():
+        try:
+            for line in read():
+                yield ' '.join(basic.tokenize(line))
+        except (Exception, KeyboardInterrupt) as error:
+            failures.append(error)  # the library turns them into RuntimeErrors
+            raise
+
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=read_words(),
+            model_writer=model,
+            vocab_size=vocab_size,
+            model_type=model_type,
+            character_coverage=character_coverage,
+            input_sentence_size=max_sentences,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece='[PAD]',
+            unk_piece='[UNK]',
+            control_symbols=list(BERT_TOKENS[2:]),
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if failures:
+            raise failures[0] from None
+        raise InputError(
+            f'SentencePiece cannot learn {vocab_size} tokens from this text: '
+            f'{str(error).strip().split("] ")[-1] or "it has too few words"}'
+        ) from error
+    with atomic_write(path, 'wb') as file:
+        file.write(model.getvalue())
+    return os.fspath(path)
+
+
+def measure_vocab(tokenizer, lines, sample=10000):
+    """Measure how well a vocabulary serves a text.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    lines : iterable of str
+        The first `sample` are taken.
+    sample : int
+
+    Returns
+    -------
+    dict
+        Numbers of ``lines`` and ``words``; ``pieces_per_word``; share of ``unknown_pieces``.
+    """
+    lines = list(itertools.islice(lines, sample))
+    encoded = tokenizer.encode_batch(lines, pad=False, add_special_tokens=False)
+    pieces = sum(map(len, encoded.input_ids))
+    words = sum(map(len, encoded.words))
+    unknown = sum(int((ids == tokenizer.unk_token_id).sum()) for ids in encoded.input_ids)
+    return {
+        'lines': len(lines),
+        'words': words,
+        'pieces_per_word': pieces / max(words, 1),
+        'unknown_pieces': unknown / max(pieces, 1),
+    }

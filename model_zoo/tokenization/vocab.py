@@ -9,7 +9,7 @@ import logging
 import os
 
 from ..errors import InputError
-from ..util.files import atomic_write
+from ..util.files import atomic_write, file_in
 from ..util.lines import read_lines
 
 __all__ = [
@@ -138,9 +138,7 @@ def save_vocab(vocab, path):
         If the file can't be written, or a token wouldn't be read back as it is (one with a line
         break in it, for example).
     """
-    path = os.fspath(path)
-    if os.path.isdir(path):
-        path = os.path.join(path, VOCAB_NAME)
+    path = file_in(path, VOCAB_NAME)
     tokens = vocab.idx_to_token
     text = ''.join(f'{token}\n' for token in tokens)
     read_back = _parse(text)

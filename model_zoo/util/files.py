@@ -8,7 +8,7 @@ import tempfile
 
 from ..errors import InputError, ZooError
 
-__all__ = ['atomic_write', 'make_writable_dir', 'put_in_place', 'write_json']
+__all__ = ['atomic_write', 'file_in', 'make_writable_dir', 'put_in_place', 'write_json']
 
 
 def make_writable_dir(path):
@@ -38,6 +38,12 @@ def make_writable_dir(path):
             f'cannot write to directory {path!r}: {error.strerror}; choose another one'
         ) from error
     return path
+
+
+def file_in(path, name):
+    """`path` as a str; or, where it is a directory, that of the file `name` in it."""
+    path = os.fspath(path)
+    return os.path.join(path, name) if os.path.isdir(path) else path
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InputError
-from ...tokenization.encoding import pad_rows
+from ...util.padding import pad_rows
 
 __all__ = ['Inputs', 'make_inputs']
 
