@@ -126,13 +126,7 @@ def _embedding(args):
 
 
 def main(argv=None):
-    """Parse the arguments `argv` (None: the process's own) and do what they say.
-
-    Raises
-    ------
-    ZooError
-        On bad input; `model_zoo.app.cli.run` makes one line of it.
-    """
+    """Parse the arguments `argv` (None: the process's own) and do what they say."""
     args = _parse(argv)
     setup_logging(verbose=args.verbose)
     if args.normalize and not args.pooling:

@@ -110,13 +110,6 @@ class BertEmbedding:
     tokenizer : model_zoo.tokenization.Tokenizer
     vocab : gluonnlp.vocab.Vocab
 
-    Raises
-    ------
-    InputError
-        If an argument can't be right.
-    UnknownNameError, PretrainedNotFoundError, CheckpointError
-        See `model_zoo.get_model`.
-
     Examples
     --------
     >>> embedding = BertEmbedding(model='bert_6_384_12')
@@ -188,11 +181,6 @@ class BertEmbedding:
             For each sentence, in order: its words, put together from their pieces (a word that
             the vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,).
             Both are empty for a sentence without words.
-
-        Raises
-        ------
-        InputError
-            If `sentences` is one str, one of them isn't a str, or `oov_way` isn't known.
         """
         return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
 
@@ -238,11 +226,6 @@ class BertEmbedding:
         -------
         np.ndarray
             float32, shape (sentences, units), in the order of the sentences.
-
-        Raises
-        ------
-        InputError
-            If `sentences` is one str, one of them isn't a str, or `pooling` isn't known.
         """
         vectors = list(self.iter_sentence_vectors(sentences, pooling, normalize))
         return np.array(vectors, dtype=np.float32).reshape(-1, self.units)

@@ -132,11 +132,6 @@ def open_writer(path):
     ------
     writer
         With the methods ``words(tokens, vectors)`` and ``sentence(vector)``.
-
-    Raises
-    ------
-    InputError
-        If it has another extension, or the file can't be written.
     """
     path = os.fspath(path)
     kind = _WRITERS.get(os.path.splitext(path)[1].lower())

@@ -45,8 +45,7 @@ def check_exportable(block):
 
 
 def make_batch(block, names, batch_size, length, id_type, random, masked=False):
-    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`.
-    """
+    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`."""
     makers = block.example_makers(batch_size, length, random)
     if masked:
         makers['valid_length'] = makers.get('attention_mask')

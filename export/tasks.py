@@ -44,12 +44,6 @@ def build_block(args):
     Returns
     -------
     ZooBlock
-
-    Raises
-    ------
-    ZooError
-        If the model isn't known, the size of its vocabulary is unknown, or the parameters don't
-        match.
     """
     family = _family(args)
     if 'bert' in (family.name, family.variant_of) and args.task in _TRAINED:

@@ -22,11 +22,6 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     afn : {'gelu', 'relu', 'swish', 'tanh'}
         Activation of the feed-forward layer; "gelu" is its approximation by tanh here.
 
-    Raises
-    ------
-    InputError
-        If a value can't be right; the message names the field.
-
     References
     ----------
     Radford et al., "Improving Language Understanding by Generative Pre-Training", section 4.1;

@@ -89,11 +89,6 @@ class OpenAIGPTTokenizer(BPETokenizer):
     vocab : gluonnlp.vocab.Vocab
         All of them.
 
-    Raises
-    ------
-    InputError
-        If a file can't be read, or the merges don't fit the vocabulary.
-
     Examples
     --------
     >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')
@@ -152,11 +147,6 @@ class OpenAIGPTTokenizer(BPETokenizer):
         -------
         str
             In lower case; the words' distances aren't known any more.
-
-        Raises
-        ------
-        InputError
-            If an id is unknown.
         """
         text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
         text = text.replace(_END, ' ').strip()

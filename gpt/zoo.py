@@ -78,9 +78,5 @@ def gpt_12_768_12(
     -------
     (OpenAIGPTLMHeadModel, gluonnlp.Vocab)
         The vocabulary in the order of its own file.
-
-    Raises
-    ------
-    UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
     return _build('gpt_12_768_12', **locals())

@@ -23,11 +23,6 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     activation_function : {'gelu_new', 'gelu', 'relu', 'swish', 'tanh'}
         Activation of the feed-forward layer.
 
-    Raises
-    ------
-    InputError
-        If a value can't be right; the message names the field.
-
     References
     ----------
     Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;

@@ -89,10 +89,6 @@ def gpt2_12_768_12(
     -------
     (GPT2LMHeadModel, gluonnlp.Vocab)
         The vocabulary in the order of its own file.
-
-    Raises
-    ------
-    UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
     return _build('gpt2_12_768_12', **locals())
 

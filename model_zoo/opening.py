@@ -98,11 +98,6 @@ def read_weights(block_class, path, config):
     Returns
     -------
     Weights
-
-    Raises
-    ------
-    CheckpointError
-        If the file can't be read, or is of another family.
     """
     if isinstance(path, dict):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'

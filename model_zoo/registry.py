@@ -110,13 +110,7 @@ class Family:
         return self.open_tokenizer(file)
 
     def block_class(self, task):
-        """The class for a task, a class's name here or on the Hugging Face hub, or a class.
-
-        Raises
-        ------
-        UnknownNameError
-            If the family has none.
-        """
+        """The class for a task, a class's name here or on the Hugging Face hub, or a class."""
         if isinstance(task, type):
             return task
         if task in self.tasks:
@@ -141,11 +135,6 @@ class Family:
         Returns
         -------
         dict of str
-
-        Raises
-        ------
-        InputError
-            If one isn't known or not allowed, or two contradict each other.
         """
         fields, names = {}, {}
         for name, value in hparams.items():
@@ -169,13 +158,7 @@ def _no_option(model, name, known):
 
 
 def register_family(family):
-    """Make a `Family` known; returns it.
-
-    Raises
-    ------
-    ValueError
-        If another one has the name.
-    """
+    """Make a `Family` known; returns it."""
     other = _FAMILIES.setdefault(family.name, family)
     if other.base.__module__ != family.base.__module__:
         raise ValueError(f'the family {family.name} is registered twice')
@@ -190,13 +173,7 @@ def list_families():
 
 
 def get_family(name):
-    """The family of this name.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none.
-    """
+    """The family of this name."""
     load_families()
     if name not in _FAMILIES:
         raise UnknownNameError.of('family', name, _FAMILIES)

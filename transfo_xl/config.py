@@ -68,11 +68,6 @@ class TransfoXLConfig(Config):
         For each cluster, whether the softmax shares the embedding's projection; by default as
         `proj_share_all_but_first` says.
 
-    Raises
-    ------
-    InputError
-        If a value can't be right or isn't supported; the message names the field.
-
     References
     ----------
     Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context";

@@ -105,13 +105,6 @@ class TransfoXLCorpus:
             benchmark's folder in place of ``train.txt``.
         dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
             Says which texts are counted, and how lines end.
-
-        Raises
-        ------
-        UnknownNameError
-            If the data set isn't known.
-        InputError
-            If a file can't be read, or has words without ids.
         """
         self.dataset, rules = _checked_dataset(dataset), _DATASETS[dataset]
         files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
@@ -140,13 +133,6 @@ class TransfoXLCorpus:
         -------
         LMOrderedIterator, LMShuffledIterator or LMMultiFileIterator
             The last two for 'lm1b', whose training files are shuffled.
-
-        Raises
-        ------
-        UnknownNameError
-            If there's no such split.
-        InputError
-            If it isn't there yet.
         """
         if split not in _SPLITS:
             raise UnknownNameError.of('split', split, _SPLITS)
@@ -251,11 +237,6 @@ def get_lm_corpus(datadir, dataset):
     -------
     TransfoXLCorpus
         To be kept by its ``save_pretrained``, where counting and encoding takes long.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        As :meth:`TransfoXLCorpus.build_corpus`.
     """
     options = dict(_DATASETS[_checked_dataset(dataset)].tokenizer)
     if dataset == 'lm1b':

@@ -43,11 +43,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     mems : list
         See `TransfoXLModel`.
 
-    Raises
-    ------
-    InputError
-        On inputs of the wrong shape, and values out of range (on CPU).
-
     References
     ----------
     Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
@@ -141,11 +136,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         scores : (batch, vocab_size)
             Log-probabilities of the token after each prompt.
         state : TransfoXLState
-
-        Raises
-        ------
-        InputError
-            If the inputs are of the wrong shape or out of range, or the capacity is too small.
         """
         mems = self._check_inputs(words, None, valid_length)
         check_range('valid_length', valid_length, 1, words.shape[1] + 1)
@@ -170,12 +160,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         scores : (batch, vocab_size)
             For the next token.
         state : TransfoXLState
-
-        Raises
-        ------
-        InputError
-            If the state is full or of other lengths, or the tokens are of the wrong shape or out
-            of range.
         """
         check_shape('tokens', tokens, state.mask.shape[:1])
         check_ids('tokens', tokens, self.config.vocab_size)

@@ -83,11 +83,6 @@ class TransfoXLBlock(ZooBlock):
         ----------
         tgt_len, ext_len, mem_len : int
             See `TransfoXLConfig`.
-
-        Raises
-        ------
-        InputError
-            If they can't be right.
         """
         base = self.base
         base.config.check_lengths(tgt_len, ext_len, mem_len)
@@ -176,11 +171,6 @@ class TransfoXLModel(TransfoXLBlock):
     mems : list
         The memory for the next segment, in the shapes of the input: so nothing is planned anew.
         No gradient flows into it.
-
-    Raises
-    ------
-    InputError
-        On inputs of the wrong shape, and values out of range (on CPU).
 
     References
     ----------

@@ -31,11 +31,6 @@ class LMOrderedIterator:
     bptt : int
         Length of a segment.
     ext_len : int
-
-    Raises
-    ------
-    InputError
-        If the text has fewer than two tokens a stream, or a length isn't positive.
     """
 
     def __init__(self, data, bsz, bptt, ext_len=0):

@@ -193,11 +193,6 @@ class TransfoXLTokenizer(Tokenizer):
         -------
         list of list of str
             The words of each line.
-
-        Raises
-        ------
-        InputError
-            If the file can't be read or isn't UTF-8.
         """
         sents = [self.tokenize(line, add_eos) for line in _lines(path, verbose)]
         self.count_sents(sents)
@@ -213,11 +208,6 @@ class TransfoXLTokenizer(Tokenizer):
 
         Of words that were counted equally often, the one that was seen first comes first. With
         `vocab_file`, its words are taken in their order instead.
-
-        Raises
-        ------
-        InputError
-            If `vocab_file` can't be read, or has no ``<unk>``.
         """
         self._set_words([])
         if self.vocab_file:
@@ -288,13 +278,7 @@ class TransfoXLTokenizer(Tokenizer):
             self._vocab_changed()
 
     def get_sym(self, idx):
-        """The word with id `idx`.
-
-        Raises
-        ------
-        InputError
-            If there's none.
-        """
+        """The word with id `idx`."""
         place = int(idx)
         if not 0 <= place < len(self):
             raise self._unknown_id(place)
@@ -335,11 +319,6 @@ class TransfoXLTokenizer(Tokenizer):
         add_double_eos : bool
             Whether to put ``<S>`` before and after them, as the One Billion Word Benchmark has it;
             wins over `add_eos`.
-
-        Raises
-        ------
-        InputError
-            If `line` isn't a str.
         """
         line = checked(line).strip()
         if self.lower_case:
@@ -404,11 +383,6 @@ class TransfoXLTokenizer(Tokenizer):
         -------
         np.ndarray, or list of np.ndarray
             int32, shape (tokens,), of all lines where `ordered`, else of each.
-
-        Raises
-        ------
-        InputError
-            If the file can't be read or isn't UTF-8.
         """
         sents = (self.tokenize(line, add_eos, add_double_eos) for line in _lines(path, verbose))
         return self._encode_sents(sents, ordered)

@@ -86,9 +86,5 @@ def transfo_xl_18_1024_16(
     -------
     (TransfoXLLMHeadModel, gluonnlp.Vocab)
         The vocabulary in the order of its own file.
-
-    Raises
-    ------
-    UnknownNameError, PretrainedNotFoundError, CheckpointError, InputError
     """
     return build_model(TRANSFO_XL, 'transfo_xl_18_1024_16', **locals())

@@ -62,11 +62,6 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
     Returns
     -------
     HeadMeasures
-
-    Raises
-    ------
-    InputError
-        If there are no batches, or a loss or gradient isn't finite.
     """
     config = block.config
     kept = [config.kept_heads(layer) for layer in range(config.num_layers)]

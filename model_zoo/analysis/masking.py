@@ -76,11 +76,6 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
         The last mask with a score that is good enough.
     list of MaskingStep
         All trials; the last one may have failed.
-
-    Raises
-    ------
-    InputError
-        If a share isn't one, or the score to begin with isn't positive.
     """
     for name, value in (('threshold', threshold), ('amount', amount)):
         if not 0 < value < 1:

@@ -77,11 +77,6 @@ def plot_heads(path, values, title='', label=''):
     title : str
     label : str
         What the values are.
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     layers, heads = values.shape
     figure = new_figure(2 + 0.55 * heads, 1.5 + 0.45 * layers)
@@ -113,11 +108,6 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     titles : list of str
         Of the panels.
     title : str
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     columns = math.ceil(math.sqrt(len(attentions)))
     rows = math.ceil(len(attentions) / columns)

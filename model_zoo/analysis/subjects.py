@@ -21,11 +21,6 @@ class ClassifierSubject:
     labels : numpy.ndarray, shape (examples,)
     metric : str, optional
         Default: that by which the task compares models.
-
-    Raises
-    ------
-    UnknownNameError
-        If the task has no such metric.
     """
 
     def __init__(self, task, model, tokenizer, loader, labels, metric=None):
@@ -83,11 +78,6 @@ class LanguageModelSubject:
     loader : BlockLoader
     metric : str, optional
         'likelihood', the only one.
-
-    Raises
-    ------
-    UnknownNameError
-        If `metric` is another.
     """
 
     metric = 'likelihood'

@@ -162,11 +162,6 @@ def segment_files(args, **names):
     -------
     dict
         Segment -> path, of those that there are.
-
-    Raises
-    ------
-    InputError
-        If a flag names something else than a file, or the folder has none of the files.
     """
     check_files(args, *(f'{segment}_file' for segment in names))
     files = {segment: getattr(args, f'{segment}_file') for segment in names}

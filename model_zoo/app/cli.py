@@ -222,13 +222,7 @@ def _last_line(error):
 
 
 def get_ctx(gpu=None):
-    """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU.
-
-    Raises
-    ------
-    InputError
-        If this build of MXNet has no GPU support, or the machine has no such GPU.
-    """
+    """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
     import mxnet as mx
 
     from ..util.devices import check_gpu

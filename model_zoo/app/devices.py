@@ -47,11 +47,6 @@ def find_contexts(gpus, workers, gpu=None):
     Returns
     -------
     list of mxnet.Context
-
-    Raises
-    ------
-    InputError
-        If both are given, or there is no such GPU.
     """
     if gpus and gpu is not None:
         raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')

@@ -29,13 +29,6 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     -------
     callable
         Takes words, token types and valid length; hybridized.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, or the model takes shorter inputs only.
-    CheckpointError
-        If a file is damaged, or the two don't fit.
     """
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):

@@ -39,11 +39,6 @@ class ModelChoice:
         Name, or a folder, or a checkpoint.
     is_folder : bool
         Whether `model` is a folder of ``save_pretrained``, or a checkpoint: files of its own.
-
-    Raises
-    ------
-    InputError
-        If the flags contradict one another; the message names them.
     """
 
     @classmethod
@@ -167,11 +162,6 @@ class ModelChoice:
         -------
         (ZooBlock, tokenizer)
             What no file has a value for is initialized at random. Hybridized.
-
-        Raises
-        ------
-        ZooError
-            If there is no such model, or its files can't be found or don't fit one another.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
@@ -232,11 +222,6 @@ def family_of(model, dataset=None):
     -------
     str or None
         The folder's ``model_type`` if it isn't one of ours; None if its config.json doesn't tell.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such model.
     """
     if not is_model_folder(model):
         return get_entry(*resolve(model, dataset)).family
@@ -246,13 +231,7 @@ def family_of(model, dataset=None):
 
 
 def parse_hparams(words):
-    """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, with numbers as int or float.
-
-    Raises
-    ------
-    InputError
-        If a word has another form.
-    """
+    """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, with numbers as int or float."""
     result = {}
     for item in ','.join(words or ()).split(','):
         if not item:

@@ -30,11 +30,6 @@ def plot_curves(path, state, title='', score_name='score'):
     title : str
     score_name : str
         What the epochs' scores are.
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     from matplotlib.ticker import MaxNLocator
 

@@ -127,11 +127,6 @@ def read_fields(flag, path, known, beside):
     Returns
     -------
     dict
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it has other fields.
     """
     there = next(filter(os.path.isfile, (path, os.path.join(beside, path))), None)
     if there is None:

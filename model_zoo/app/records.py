@@ -35,11 +35,6 @@ def read_texts(texts, file=None):
     Returns
     -------
     iterator of str
-
-    Raises
-    ------
-    InputError
-        If there are neither texts nor a file, or the file can't be read.
     """
     if not texts and file is None:
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')

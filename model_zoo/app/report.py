@@ -44,11 +44,6 @@ def write_results(path, args, state=None, **more):
         Gives the epochs, the best of them, the loss log, time and throughput.
     **more
         Further entries, plain JSON.
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     results = {'args': args, 'versions': library_versions()}
     if state is not None:
@@ -80,11 +75,6 @@ def write_eval_results(folder, report, step=0, train_loss=None):
     step : int
         Updates done.
     train_loss : float, optional
-
-    Raises
-    ------
-    InputError
-        If a file can't be written.
     """
     for number, (segment, metrics) in enumerate(report.items()):
         values = {}

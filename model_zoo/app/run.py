@@ -123,11 +123,6 @@ class Run:
         The first of them.
     folder : RunFolder
     workers : Workers
-
-    Raises
-    ------
-    InputError
-        If there is no such GPU, or the folder can't be written to.
     """
 
     def __init__(self, args, name, family='', workers=None):
@@ -289,11 +284,6 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
     Returns
     -------
     Updater
-
-    Raises
-    ------
-    UnknownNameError
-        If MXNet has no such optimizer.
     """
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:

@@ -31,11 +31,6 @@ class RunFolder:
         All but number 0 log errors only, and to standard error.
     verbose : bool
         Whether the log has details.
-
-    Raises
-    ------
-    InputError
-        If the folder can't be written to.
     """
 
     def __init__(self, path, args, log, workers=None, verbose=False):

@@ -36,12 +36,6 @@ def make_task_model(
     -------
     (BertTask, tokenizer)
         Hybridized.
-
-    Raises
-    ------
-    ZooError
-        If there is no such model, its files can't be found or don't fit, or it doesn't take texts
-        of that length.
     """
     if not trains and not choice.has_task:
         logger.warning(

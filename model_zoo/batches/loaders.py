@@ -136,11 +136,6 @@ class BucketedLoader(SampleLoader):
         Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
     ctx, workers
         See `Loader`.
-
-    Raises
-    ------
-    InputError
-        If there are no features, or a number isn't positive.
     """
 
     def __init__(

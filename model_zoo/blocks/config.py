@@ -65,11 +65,6 @@ class Config(metaclass=_ConfigType):
         Returns
         -------
         Config
-
-        Raises
-        ------
-        InputError
-            If a value has the wrong type or can't be right.
         """
         names = {field.name for field in dataclasses.fields(cls)}
         for name, value in cls.fixed.items():
@@ -96,13 +91,7 @@ class Config(metaclass=_ConfigType):
 
     @classmethod
     def from_json_file(cls, path):
-        """Read a configuration such as ``bert_config.json`` or ``config.json``.
-
-        Raises
-        ------
-        InputError
-            If the file is missing, isn't JSON, or holds bad values.
-        """
+        """Read a configuration such as ``bert_config.json`` or ``config.json``."""
         try:
             with open(path, encoding='utf-8') as file:
                 values = json.load(file)
@@ -243,11 +232,6 @@ class AttentionConfig(Config):
         Returns
         -------
         dict of int to list of int
-
-        Raises
-        ------
-        InputError
-            If a layer or head doesn't exist, or a layer would be left without heads.
         """
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
         for layer, heads in _as_numbers(heads_to_prune).items():

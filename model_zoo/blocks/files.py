@@ -242,11 +242,6 @@ class BlockFiles:
         format : str
             ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
             block of the same kind saves it, for its ``load_parameters``.
-
-        Raises
-        ------
-        InputError
-            If the file can't be written, or the format isn't known.
         """
         tensors = self._own_tensors()
         if format == 'native':

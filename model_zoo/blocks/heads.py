@@ -237,12 +237,6 @@ class AttentionBlock(ZooBlock):
         ----------
         heads_to_prune : dict of int to list of int
             Layer -> heads, by their first numbers. Heads that are pruned already are passed over.
-
-        Raises
-        ------
-        InputError
-            If a layer or head doesn't exist, a layer would be left without heads, or the
-            parameters aren't initialized.
         """
         self.base._prune(heads_to_prune)
 

@@ -24,13 +24,6 @@ class BlockPrecision(MixedPrecision):
         ----------
         dtype : str, type or numpy.dtype
             ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
-
-        Raises
-        ------
-        UnknownNameError
-            If the data type isn't known.
-        InputError
-            If the family or this machine can't compute so.
         """
         if precision_name(dtype) in self.lacks_precisions:
             raise InputError(

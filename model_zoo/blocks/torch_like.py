@@ -97,13 +97,6 @@ class TorchLike(BlockGraphs):
         -------
         TorchLike
             The block itself.
-
-        Raises
-        ------
-        InputError
-            If there is no such device.
-        UnknownNameError
-            If there is no such precision.
         """
         for target in targets:
             ctx = _context(target)

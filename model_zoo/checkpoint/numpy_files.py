@@ -44,11 +44,6 @@ def read_numpy(path, shapes):
         By their positions.
     metadata : dict
         Empty.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or damaged, or holds another number of values.
     """
     folder = os.path.dirname(path)
     parts = []

@@ -110,12 +110,6 @@ def read_params(path):
         Without `METADATA`. The arrays are views of one buffer and not to be written to.
     metadata : dict
         That of our own files; empty for others.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged, has another format, or was written by a later version of this
-        project.
     """
     with open(path, 'rb') as file:
         data = memoryview(file.read())

@@ -31,11 +31,6 @@ def read_safetensors(path):
         float16 and bfloat16 become float32, in which weights are computed.
     metadata : dict
         What the file says of itself.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged.
     """
     try:
         with safetensors.safe_open(path, 'np') as file:

@@ -89,11 +89,6 @@ def read_tensorflow(path):
         isn't a variable.
     metadata : dict
         Empty.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or damaged, or a variable has a type that NumPy hasn't.
     """
     prefix = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     try:

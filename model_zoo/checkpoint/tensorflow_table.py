@@ -30,11 +30,6 @@ def read_table(path):
     Returns
     -------
     dict of bytes to bytes
-
-    Raises
-    ------
-    CheckpointError, ValueError, IndexError
-        If the file is damaged.
     """
     with open(path, 'rb') as file:
         content = file.read()

@@ -31,13 +31,6 @@ def write_archive(path, tensors):
     path : str
     tensors : dict of str to numpy.ndarray
         An array that has several names is stored once, and torch's tensors share it.
-
-    Raises
-    ------
-    CheckpointError
-        If an array is of a type that isn't known here.
-    InputError
-        If the file can't be written.
     """
     keys, parts, items = {}, [], []
     for name, array in tensors.items():

@@ -42,11 +42,6 @@ def read_torch(path):
         and not to be written to.
     metadata : dict
         Empty.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged, or has anything other than tensors.
     """
     with open(path, 'rb') as file:
         head = file.read(len(_PICKLE))

@@ -56,11 +56,6 @@ def precision_name(dtype):
     -------
     str
         One of `PRECISIONS`, or the name of another type of NumPy.
-
-    Raises
-    ------
-    UnknownNameError
-        If it isn't a data type.
     """
     if isinstance(dtype, str) and dtype == 'bfloat16':
         return dtype
@@ -172,13 +167,6 @@ def set_precision(block, dtype):
         With or without values. Make a Trainer afterwards.
     dtype : str, type or numpy.dtype
         One of `PRECISIONS`; another type of NumPy is cast to as Gluon does.
-
-    Raises
-    ------
-    UnknownNameError
-        If the data type isn't known.
-    InputError
-        If the block or this machine can't compute so.
     """
     name = precision_name(dtype)
     if name == 'bfloat16':

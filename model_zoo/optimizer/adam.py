@@ -39,11 +39,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     **kwargs
         Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
 
     def __init__(self, learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs):

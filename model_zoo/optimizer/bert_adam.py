@@ -47,11 +47,6 @@ class BERTAdam(DecoupledAdam):
         multi_precision : bool
             Update float16 weights through float32 copies of them.
 
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
-
     Notes
     -----
     Gradients are multiplied by `rescale_grad` and clipped in place.

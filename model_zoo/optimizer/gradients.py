@@ -72,11 +72,6 @@ def clip_grad_global_norm(parameters, max_norm):
     mxnet.nd.NDArray
         The norm before clipping, shape (1,), float32. It isn't finite if a gradient isn't; the
         gradients are useless then.
-
-    Raises
-    ------
-    InputError
-        If `max_norm` isn't positive, or no parameter has a gradient.
     """
     if not max_norm > 0:
         raise InputError(f'max_norm is {max_norm}; it must be positive')

@@ -49,11 +49,6 @@ class LAMB(DecoupledAdam):
         Arguments of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...
 
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
-
     References
     ----------
     You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes",

@@ -44,11 +44,6 @@ class OpenAIAdam(DecoupledAdam):
         that aren't positive mean no clipping.
     **kwargs
         Arguments of :class:`mxnet.optimizer.Optimizer`, see :class:`BERTAdam`.
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
 
     def __init__(

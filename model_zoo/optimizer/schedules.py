@@ -44,11 +44,6 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     first_step : int, optional
         The step whose rate the first update gets. The default is 0, as in the original `BertAdam`;
         :class:`OpenAIAdam` sets it to 1, as in its own original.
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
 
     ends = False  # whether nothing sensible comes after t_total
@@ -246,13 +241,6 @@ def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=N
     Returns
     -------
     Schedule
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no schedule of that name.
-    InputError
-        If a value is out of its range, or `cycles` is given to a schedule that has none.
     """
     name = 'none' if name is None else name
     if name not in SCHEDULES:
@@ -286,11 +274,6 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
     Returns
     -------
     WarmupLinearSchedule
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
     if not num_steps >= 1:
         raise InputError(f'num_steps is {num_steps}; a training has at least one update')

@@ -55,11 +55,6 @@ class TorchLikeOptimizer:
         ----------
         param_group : dict
             ``'params'``, and arguments of the class that differ from its own.
-
-        Raises
-        ------
-        InputError
-            If a value is out of its range, or a parameter is there already.
         """
         group = {**self.defaults, **param_group}
         group['params'] = params = _listed(group['params'])
@@ -248,11 +243,6 @@ class BertAdam(TorchLikeOptimizer):
     **kwargs
         Ignored, as in the original.
 
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
-
     Examples
     --------
     >>> from bert import BertConfig, BertForSequenceClassification
@@ -295,11 +285,6 @@ class OpenAIAdam(TorchLikeOptimizer):
         See `BertAdam`.
     vector_l2 : bool
         Whether parameters of one dimension are decayed too.
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
 
     first_step = 1

@@ -46,11 +46,6 @@ def unpacked(path, root):
     -------
     str
         If the archive has a single folder, that one.
-
-    Raises
-    ------
-    InputError
-        If the archive is damaged or refused, or the cache can't be written to.
     """
     try:
         name = os.path.basename(path).split('.')[0]

@@ -104,13 +104,7 @@ _ENTRIES = {}  # (model, data set) -> entry, in the order of their registration
 
 
 def register_pretrained(*entries):
-    """Add `entries` (:class:`PretrainedEntry`) to the catalogue.
-
-    Raises
-    ------
-    ValueError
-        If another entry has the same model and data set.
-    """
+    """Add `entries` (:class:`PretrainedEntry`) to the catalogue."""
     for entry in entries:
         if _ENTRIES.setdefault((entry.model, entry.dataset), entry) != entry:
             raise ValueError(f'{entry.full_name} is registered twice')
@@ -178,11 +172,6 @@ def resolve_alias(name):
     -------
     (str, str)
         Model and data set.
-
-    Raises
-    ------
-    UnknownNameError
-        If the name isn't known.
     """
     entries = list_pretrained()
     for entry in entries:
@@ -222,11 +211,6 @@ def resolve(name, dataset=None):
     -------
     (str, str or None)
         Model and data set; None stands for the model's default one.
-
-    Raises
-    ------
-    UnknownNameError
-        If the model isn't known, or has no such data set.
     """
     model, named = resolve_alias(name)
     if dataset is not None:

@@ -123,11 +123,6 @@ def files_at(path, format=None):
     Returns
     -------
     Files
-
-    Raises
-    ------
-    InputError
-        If there is no such file or folder.
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
@@ -158,11 +153,6 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
     -------
     dict
         Empty if there is no such file.
-
-    Raises
-    ------
-    InputError
-        If it can't be read.
     """
     path = os.path.join(folder, name)
     if not os.path.isfile(path):

@@ -51,13 +51,6 @@ def local_path(name, weights=True, vocab=True, root=None):
     (str, str)
         The path, and where it comes from as `Files.source` says it. A name of a folder or file
         here, or of nothing, is returned as it is.
-
-    Raises
-    ------
-    PretrainedNotFoundError
-        If it can't be downloaded.
-    InputError
-        If an archive is damaged or refused.
     """
     path, source = os.path.expanduser(os.fspath(name)), 'path'
     if not is_place(path):

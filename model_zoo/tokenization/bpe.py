@@ -101,11 +101,6 @@ class BPETokenizer(ChunkTokenizer):
     special_tokens, special_tokens_decoder : dict
         From special tokens to ids, and back.
     bpe_ranks : dict of (str, str) to int
-
-    Raises
-    ------
-    InputError
-        If a file can't be read, or the merges don't fit the vocabulary.
     """
 
     suffix = ''  # that the last symbol of each word has
@@ -230,11 +225,6 @@ class BPETokenizer(ChunkTokenizer):
         ----------
         special_tokens : list of str or None
             In the order of their ids, from the vocabulary's length on.
-
-        Raises
-        ------
-        InputError
-            If one is there twice, is in the vocabulary already, or isn't a str of a line.
         """
         tokens = list_of_texts(special_tokens or [], 'special_tokens')
         for place, token in enumerate(tokens):

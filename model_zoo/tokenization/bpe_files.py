@@ -23,11 +23,6 @@ def read_bpe_vocab(path):
     -------
     dict of str to int
         In the order of the ids. They go from 0 on; a warning is logged if some are left out.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or is something else, or two tokens have the same id.
     """
     path = os.fspath(path)
     text = ''.join(line for _, line in read_lines(path))
@@ -68,11 +63,6 @@ def read_merges(path):
     -------
     dict of (str, str) to int
         Rank of each pair.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, holds no pairs, or a line isn't one.
     """
     path, ranks = os.fspath(path), {}
     for number, line in read_lines(path):

@@ -82,11 +82,6 @@ class ByteLevelTokenizer(BPETokenizer):
         Returns
         -------
         str
-
-        Raises
-        ------
-        InputError
-            If an id is unknown.
         """
         content = bytearray()
         for token in self.convert_ids_to_tokens(ids, skip_special_tokens):

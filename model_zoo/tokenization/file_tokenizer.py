@@ -76,11 +76,6 @@ class FileTokenizer(Tokenizer):
     max_len : int, optional
         Length from which a warning is logged; usually the number of the model's positions.
 
-    Raises
-    ------
-    InputError
-        If the file can't be read.
-
     Examples
     --------
     >>> from tokenizers import Tokenizer, models, pre_tokenizers

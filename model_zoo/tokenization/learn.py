@@ -43,12 +43,6 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     -------
     str
         Path of ``vocab.json``; ``merges.txt`` is beside it.
-
-    Raises
-    ------
-    InputError
-        If the size is too small, the text can't be read or has nothing to merge, or the folder
-        can't be written to.
     """
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     least = len(alphabet) + len(special_tokens) + 1
@@ -91,11 +85,6 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     -------
     str
         Path of the file.
-
-    Raises
-    ------
-    InputError
-        If the characters alone need more tokens.
     """
     limit = {} if limit_alphabet is None else {'limit_alphabet': limit_alphabet}
 
@@ -159,11 +148,6 @@ def learn_sentence_pieces(
     -------
     str
         Path of the file.
-
-    Raises
-    ------
-    InputError
-        If the text doesn't allow a vocabulary of this size.
     """
     import sentencepiece
 

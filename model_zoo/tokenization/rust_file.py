@@ -23,11 +23,6 @@ def open_rust(source):
     Returns
     -------
     tokenizers.Tokenizer
-
-    Raises
-    ------
-    InputError
-        If the file can't be read.
     """
     try:
         if isinstance(source, tokenizers.Tokenizer):

@@ -35,13 +35,7 @@ _SURROGATES = re.compile('[\ud800-\udfff]')
 
 
 def checked(text):
-    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length).
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length)."""
     if not isinstance(text, str):
         hint = '; decode it first' if isinstance(text, bytes) else ''
         raise InputError(f'a text must be a str, not {type(text).__name__}: {text!r:.80}{hint}')
@@ -49,13 +43,7 @@ def checked(text):
 
 
 def list_of_texts(texts, name):
-    """`texts` as a list, but not a str's characters as one.
-
-    Raises
-    ------
-    InputError
-        If it is a str or bytes.
-    """
+    """`texts` as a list, but not a str's characters as one."""
     if isinstance(texts, (str, bytes)):
         raise InputError(f'{name} must be a list of str, not one {type(texts).__name__}')
     return list(texts)

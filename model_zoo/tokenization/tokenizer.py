@@ -196,11 +196,6 @@ eos_token_id : int or None
         Returns
         -------
         tokenizers.Tokenizer
-
-        Raises
-        ------
-        InputError
-            If the library has no such tokenizer.
         """
         rust = self._to_library()
         special = sorted({token for token in self._library_tokens() if token is not None})
@@ -253,13 +248,7 @@ eos_token_id : int or None
         return {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
 
     def tokenize(self, text):
-        """List of the pieces of `text`, without special tokens.
-
-        Raises
-        ------
-        InputError
-            If `text` isn't a str.
-        """
+        """List of the pieces of `text`, without special tokens."""
         return self._pieces([text])[0].tokens()
 
     def tokenize_with_offsets(self, text):
@@ -279,13 +268,7 @@ eos_token_id : int or None
         return list(zip(pieces.tokens(), pieces.offsets()))
 
     def convert_tokens_to_ids(self, tokens):
-        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning.
-
-        Raises
-        ------
-        InputError
-            If a token isn't in the vocabulary, and there is no unknown token to take its place.
-        """
+        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning."""
         if isinstance(tokens, str):
             return self._id_of(tokens)
         ids = [self._id_of(token) for token in tokens]
@@ -300,11 +283,6 @@ eos_token_id : int or None
         ids : sequence of int, np.ndarray, mx.nd.NDArray, or int
         skip_special_tokens : bool
             Whether to leave out special tokens.
-
-        Raises
-        ------
-        InputError
-            If an id isn't in the vocabulary.
         """
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
@@ -343,11 +321,6 @@ eos_token_id : int or None
         Returns
         -------
         str
-
-        Raises
-        ------
-        InputError
-            If an id isn't in the vocabulary.
         """
         return ' '.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
 
@@ -381,11 +354,6 @@ eos_token_id : int or None
         -------
         Encoding
             The list of the ids.
-
-        Raises
-        ------
-        InputError
-            If a text isn't a str, or `max_length` has no room for the special tokens.
         """
         pairs = None if pair is None else [pair]
         frames = self._around(add_special_tokens, **special)
@@ -422,12 +390,6 @@ eos_token_id : int or None
         Returns
         -------
         BatchEncoding
-
-        Raises
-        ------
-        InputError
-            As :meth:`encode`; also if `texts` is one str, or `pairs` has another length, or
-            `round_to` isn't positive, or padding is needed and the vocabulary has no padding token.
         """
         texts = list_of_texts(texts, 'texts')
         if pairs is not None:

@@ -131,12 +131,6 @@ def save_vocab(vocab, path):
     -------
     str
         Path of the file.
-
-    Raises
-    ------
-    InputError
-        If the file can't be written, or a token wouldn't be read back as it is (one with a line
-        break in it, for example).
     """
     path = file_in(path, VOCAB_NAME)
     tokens = vocab.idx_to_token

@@ -126,13 +126,6 @@ class VocabFile:
         gluonnlp.vocab.BERTVocab or gluonnlp.vocab.Vocab
             In the order of the file. Special tokens that a tokenizer adds to its vocabulary aren't
             in it.
-
-        Raises
-        ------
-        InputError
-            If the file isn't a vocabulary.
-        CheckpointError
-            If it is a pickle of more than plain data.
         """
         return self._vocab
 
@@ -148,10 +141,5 @@ def find_vocab_file(model=None, dataset=None, root=None, path=None):
     Returns
     -------
     VocabFile
-
-    Raises
-    ------
-    UnknownNameError, PretrainedNotFoundError, InputError
-        As `model_zoo.pretrained.find_files`.
     """
     return VocabFile.of(find_files(model, dataset, root, path, weights=False))

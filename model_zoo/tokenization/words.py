@@ -58,13 +58,6 @@ def read_words(path):
     -------
     dict
         ``idx2sym`` and, where the file has them, ``counter`` and :data:`OPTIONS`.
-
-    Raises
-    ------
-    InputError
-        If the file isn't such a vocabulary.
-    CheckpointError
-        If a pickle is damaged, or asks for more than plain data.
     """
     path = os.fspath(path)
     if path.endswith(PICKLE_EXTENSIONS):
@@ -97,11 +90,6 @@ def to_fields(found, path):
     -------
     dict
         As of :func:`read_words`.
-
-    Raises
-    ------
-    InputError
-        If `idx2sym` is missing or another field isn't what it should be.
     """
     if isinstance(found, types.SimpleNamespace):
         found = vars(found)
@@ -148,8 +136,6 @@ def write_words(path, fields):
 
     Raises
     ------
-    InputError
-        If the file can't be written.
     MissingExtraError
         If torch is needed, and isn't installed.
     """

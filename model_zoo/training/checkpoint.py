@@ -49,11 +49,6 @@ class Checkpoint:
         As given to :meth:`CheckpointStore.save`.
     config : dict
         Likewise.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or damaged, or of a later version.
     """
 
     def __init__(self, path):
@@ -84,13 +79,7 @@ class Checkpoint:
         self._counts = content['update_counts']
 
     def restore(self, block, trainer):
-        """Load the parameters into `block` and the optimizer's states into `trainer`.
-
-        Raises
-        ------
-        CheckpointError
-            If they don't fit.
-        """
+        """Load the parameters into `block` and the optimizer's states into `trainer`."""
         block.load_parameters(os.path.join(self.path, _MODEL), ctx=trainer._contexts)
         path = os.path.join(self.path, _OPTIMIZER)
         load_optimizer(block, trainer, read_params(path)[0], self._counts, path)
@@ -105,11 +94,6 @@ class CheckpointStore:
         Made where it is missing.
     keep : int
         How many of the newest to keep. With 2 or more, a damaged one doesn't end the training.
-
-    Raises
-    ------
-    InputError
-        If the directory can't be written to.
     """
 
     def __init__(self, folder, keep=2):
@@ -145,11 +129,6 @@ class CheckpointStore:
         -------
         str
             Its directory.
-
-        Raises
-        ------
-        InputError
-            If it can't be written.
         """
         name = _name(state['step'], state['epoch'], state['batch'])
         final = os.path.join(self.folder, name)
@@ -197,23 +176,11 @@ class CheckpointStore:
         return tuple(map(int, _NAME.match(os.path.basename(checkpoint.path)).groups()))
 
     def load(self, step, epoch, batch):
-        """The checkpoint of a place.
-
-        Raises
-        ------
-        CheckpointError
-            If it isn't there, or is damaged.
-        """
+        """The checkpoint of a place."""
         return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
 
     def at(self, step):
-        """The checkpoint of a step.
-
-        Raises
-        ------
-        CheckpointError
-            If there is none, or it is damaged.
-        """
+        """The checkpoint of a step."""
         for path in self.paths():
             if int(_NAME.match(os.path.basename(path)).group(1)) == step:
                 return Checkpoint(path)
@@ -227,11 +194,6 @@ class CheckpointStore:
         Returns
         -------
         Checkpoint
-
-        Raises
-        ------
-        CheckpointError
-            If there is none.
         """
         self._clean()
         paths = self.paths()

@@ -33,11 +33,6 @@ class Plan:
     num_epochs : int, optional
         End after so many epochs, if `num_steps` aren't done before. Then the number of their
         batches needn't be known, and some may have none.
-
-    Raises
-    ------
-    InputError
-        If a number but the seed isn't positive.
     """
 
     num_steps: int
@@ -70,11 +65,6 @@ class Evaluation:
         the last update.
     early_stop : int, optional
         Stop after so many evaluations in a row that aren't better than the best before them.
-
-    Raises
-    ------
-    InputError
-        If a number isn't positive.
     """
 
     function: Optional[Callable] = None
@@ -99,11 +89,6 @@ class Checkpoints:
         Field -> value: what must be the same when the training is resumed.
     resume_hint : str
         Ends the message after Ctrl-C.
-
-    Raises
-    ------
-    InputError
-        If the interval isn't positive.
     """
 
     store: Optional[CheckpointStore] = None

@@ -23,11 +23,6 @@ class Profiler(Callback):
     first, last : int
         Updates to look at, counted from 1 at the start of the program; by then what is done only
         once, such as the planning of memory, is over.
-
-    Raises
-    ------
-    InputError
-        If the file's folder can't be written to.
     """
 
     def __init__(self, path, first=10, last=13):

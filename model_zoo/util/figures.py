@@ -29,12 +29,6 @@ def new_figure(width, height, layout='constrained'):
 
 
 def save_figure(path, figure):
-    """Write a figure to a PNG file, whole or not at all; margins are cut off, titles aren't.
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
-    """
+    """Write a figure to a PNG file, whole or not at all; margins are cut off, titles aren't."""
     with atomic_write(path, mode='wb') as file:
         figure.savefig(file, format='png', dpi=100, bbox_inches='tight')

@@ -22,11 +22,6 @@ def make_writable_dir(path):
     -------
     str
         The path.
-
-    Raises
-    ------
-    InputError
-        If the directory can't be made or written to.
     """
     path = os.fspath(path)
     try:

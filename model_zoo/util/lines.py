@@ -40,13 +40,7 @@ def read_lines(path):
 
 
 def read_text(path):
-    """The text of a file, its line ends included.
-
-    Raises
-    ------
-    InputError
-        As `read_lines` does, and if there is nothing but white space.
-    """
+    """The text of a file, its line ends included."""
     text = ''.join(line for _, line in read_lines(path))
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')

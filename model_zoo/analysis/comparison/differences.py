@@ -25,11 +25,6 @@ def differences_of(ours, theirs, mask):
         For each output ``name``, the largest difference ``max``, the standard deviations of the
         differences ``std`` and of the values ``std_of_values``, and for predictions in how many of
         ``of`` places they are the ``same``.
-
-    Raises
-    ------
-    InputError
-        If an output has different shapes.
     """
     rows = []
     for name in ours:

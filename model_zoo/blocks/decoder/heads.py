@@ -142,11 +142,6 @@ class DecoderLM(DecoderTask):
         scores : (batch, tokens)
             For the next token.
         state : DecoderState
-
-        Raises
-        ------
-        InputError
-            If the state is full, or the tokens are of the wrong shape or out of range.
         """
         check_shape('tokens', tokens, state.positions.shape)
         check_ids('tokens', tokens, self.config.total_tokens_embeddings)

@@ -75,11 +75,6 @@ class DecoderBlock(AttentionBlock):
         Parameters
         ----------
         num_special_tokens : int
-
-        Raises
-        ------
-        InputError
-            If it isn't a number of at least 0.
         """
         if isinstance(num_special_tokens, bool) or not isinstance(num_special_tokens, int):
             raise InputError(f'num_special_tokens must be an integer: {num_special_tokens!r}')

@@ -48,13 +48,7 @@ class ChoiceEvaluator:
         return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}, speed
 
     def predict(self, folder):
-        """Write the predictions of all sets; returns the names of the files.
-
-        Raises
-        ------
-        InputError
-            If the outputs aren't finite, or a file can't be written.
-        """
+        """Write the predictions of all sets; returns the names of the files."""
         for segment, (examples, loader) in self._sets.items():
             outputs = predict(self._forward, loader).astype(np.float64)
             check_finite(outputs, segment)

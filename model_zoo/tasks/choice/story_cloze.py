@@ -148,11 +148,6 @@ class StoryClozeFeatures:
     max_len : int
         Largest number of tokens, the special ones counted.
 
-    Raises
-    ------
-    InputError
-        If `max_len` leaves no room for a token of each text beside the special ones.
-
     References
     ----------
     Radford et al., "Improving Language Understanding by Generative Pre-Training", section 3.3.
@@ -203,11 +198,6 @@ def write_story_cloze_predictions(path, stories, probabilities):
     path : str
     stories : sequence of Story
     probabilities : numpy.ndarray, shape (stories, 2)
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     with atomic_write(path) as file:
         file.write(f'{_ID}\tprediction\tprobability_1\tprobability_2\t{_LABEL}\n')

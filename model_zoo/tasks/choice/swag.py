@@ -170,11 +170,6 @@ class SwagFeatures:
     max_len : int
         Largest number of tokens, the special ones counted.
 
-    Raises
-    ------
-    InputError
-        If `max_len` leaves no room for a token of each text beside the special ones.
-
     References
     ----------
     ``run_swag.py`` of pytorch-pretrained-bert 0.6.2.
@@ -229,11 +224,6 @@ def write_swag_predictions(path, examples, probabilities):
     path : str
     examples : sequence of SwagExample
     probabilities : numpy.ndarray, shape (examples, endings)
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     names = [f'probability_{number}' for number in range(probabilities.shape[1])]
     with atomic_write(path) as file:

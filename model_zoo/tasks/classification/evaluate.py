@@ -89,11 +89,6 @@ def write_predictions(folder, task, segment, examples, outputs):
     -------
     list of str
         The names of the two files, such as ``MRPC.tsv`` and ``MRPC_probabilities.tsv``.
-
-    Raises
-    ------
-    InputError
-        If they can't be written.
     """
     if task.regression:
         predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)

@@ -26,11 +26,6 @@ class ClassifierFeatures:
     task : Task
     max_len : int
         Largest number of tokens, the special ones counted.
-
-    Raises
-    ------
-    InputError
-        If `max_len` leaves no room for a token of each text beside the special ones.
     """
 
     def __init__(self, tokenizer, task, max_len=128):

@@ -187,12 +187,6 @@ def infer_labels(task, data_dir=None):
     """`task` with the labels of its training file: by number where all are integers, else by text.
 
     A task whose labels are known, and a regression, come back as they are.
-
-    Raises
-    ------
-    InputError
-        If there is no training file, or its column has a single label or looks like something
-        other than labels.
     """
     if task.regression or task.labels is not None:
         return task

@@ -56,11 +56,6 @@ class TaskSets:
         -------
         (list of Example, list of Sample, BucketedLoader)
             The training set's loader shuffles.
-
-        Raises
-        ------
-        InputError
-            As `read_examples` does.
         """
         if segment not in self._made:
             started = time.perf_counter()

@@ -135,13 +135,7 @@ class Task:
         return tuple(segment for segment in self.files if segment.startswith('test'))
 
     def require_labels(self):
-        """The names of the classes.
-
-        Raises
-        ------
-        InputError
-            If they are not known yet.
-        """
+        """The names of the classes."""
         if self.labels is None:
             raise InputError(
                 f'the labels of task {self.name!r} are not known; name them, or give the training '
@@ -184,13 +178,7 @@ class Task:
         return float(label) if self.regression else self.require_labels().index(label)
 
     def submission_file(self, segment):
-        """Name of the file of predictions on test `segment`, such as ``MNLI-mm.tsv``.
-
-        Raises
-        ------
-        UnknownNameError
-            If the task has no such test segment.
-        """
+        """Name of the file of predictions on test `segment`, such as ``MNLI-mm.tsv``."""
         if segment not in self.submissions:
             raise UnknownNameError.of(f'test set of {self.name}', segment, self.submissions)
         return self.submissions[segment]

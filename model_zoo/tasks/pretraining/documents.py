@@ -23,11 +23,6 @@ def matching_files(patterns):
     Returns
     -------
     list of str
-
-    Raises
-    ------
-    InputError
-        If a pattern matches nothing, or a directory.
     """
     found = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
@@ -78,11 +73,6 @@ class Corpus:
     Attributes
     ----------
     num_bytes : int
-
-    Raises
-    ------
-    InputError
-        If a file can't be read, or all are empty.
     """
 
     def __init__(self, files):
@@ -114,11 +104,6 @@ class Corpus:
         ------
         list of str
             Sentences, without white space around them.
-
-        Raises
-        ------
-        InputError
-            If a file can't be read, isn't UTF-8, or goes on without a blank line for too long.
         """
         ends = [*self._starts[1:], self.num_bytes]
         for path, first, end in zip(self.files, self._starts, ends):

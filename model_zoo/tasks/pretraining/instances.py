@@ -49,11 +49,6 @@ class SampleOptions:
         Which part of the documents is cut into shorter samples.
     whole_word_mask : bool
         Mask all pieces of a word, or none.
-
-    Raises
-    ------
-    InputError
-        If a value can't be.
     """
 
     max_seq_length: int = 512
@@ -131,11 +126,6 @@ class SampleMaker:
         -------
         Samples
             None at all if no document belongs to the part.
-
-        Raises
-        ------
-        InputError
-            If the text can't be read, or the corpus has only one document.
         """
         # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
         seed = [len(seed), *(number % 2**32 for number in seed)]

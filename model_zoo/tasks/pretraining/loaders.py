@@ -45,11 +45,6 @@ class PretrainingLoader(Loader):
         batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
     **options
         `seed`, `ctx` and `workers`, see `Loader`.
-
-    Raises
-    ------
-    InputError
-        If a number isn't positive.
     """
 
     def __init__(
@@ -276,11 +271,6 @@ class SyntheticLoader(Loader):
         Of an epoch.
     **options
         `seed`, `ctx` and `workers`, see `Loader`; each worker has a batch of its own.
-
-    Raises
-    ------
-    InputError
-        If a number isn't positive, or there are more masks than tokens.
     """
 
     def __init__(

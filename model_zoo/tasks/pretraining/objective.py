@@ -200,11 +200,6 @@ def plot_pretraining(path, state, title=''):
     path : str
     state : model_zoo.training.TrainingState
     title : str
-
-    Raises
-    ------
-    InputError
-        If the file can't be written.
     """
     evaluations = [
         {'step': record['step'], **record['report']['eval']}

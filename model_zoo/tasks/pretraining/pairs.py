@@ -41,11 +41,6 @@ class PairLoader:
     seed : int
     ctx : mxnet.Context or list of mxnet.Context, optional
         Where the batches are put; several take turns.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, or is too short.
     """
 
     def __init__(

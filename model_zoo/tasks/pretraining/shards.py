@@ -96,11 +96,6 @@ def read_lengths(path, vocab=None):
     Returns
     -------
     numpy.ndarray, shape (samples,), int32
-
-    Raises
-    ------
-    InputError
-        As of :func:`read_shard`, as far as it can be seen.
     """
     if is_tfrecord(path):
         return read_tfrecord_lengths(path)

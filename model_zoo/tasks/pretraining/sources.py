@@ -179,11 +179,6 @@ class MappedShards(ShardFiles):
     workers : Workers, optional
         Of those of a machine the first one unpacks and removes the files; all have to make this
         object.
-
-    Raises
-    ------
-    InputError
-        As `ShardFiles` does, and if the folder can't be written to.
     """
 
     mixes_all = True

@@ -58,11 +58,6 @@ def read_tfrecord(path):
     Returns
     -------
     Samples
-
-    Raises
-    ------
-    InputError
-        If it is damaged, or its records aren't such samples.
     """
     arrays = _read(path, _NAMES, verify=True)
     lengths = arrays.pop(_MASK).sum(1, dtype=np.int32)
@@ -80,11 +75,6 @@ def read_tfrecord_lengths(path):
     Returns
     -------
     numpy.ndarray, shape (samples,), int32
-
-    Raises
-    ------
-    InputError
-        As of `read_tfrecord`, as far as it can be seen.
     """
     return _read(path, (_MASK,), verify=False)[_MASK].sum(1, dtype=np.int32)
 

@@ -68,11 +68,6 @@ def find_answers(
     Returns
     -------
     Answers
-
-    Raises
-    ------
-    InputError
-        If there is another number of scores than of features, or scores that aren't finite.
     """
     if len(scores) != len(features):
         raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
@@ -103,11 +98,6 @@ def write_answers(folder, answers):
     -------
     list of str
         The files' names.
-
-    Raises
-    ------
-    InputError
-        If they can't be written.
     """
     files = {'predictions.json': answers.predictions, 'nbest_predictions.json': answers.nbest}
     if answers.null_odds:

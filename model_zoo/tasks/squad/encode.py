@@ -99,11 +99,6 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     Returns
     -------
     SquadEncoding
-
-    Raises
-    ------
-    InputError
-        If the folder can't be written to.
     """
     name = os.path.basename(squad.path)
     path = None

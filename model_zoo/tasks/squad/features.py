@@ -31,12 +31,6 @@ class SquadFeatures(collections.abc.Sequence):
         Pieces from the start of a window to that of the next one.
     max_query_length : int
         Longer questions are cut.
-
-    Raises
-    ------
-    InputError
-        If there is no room for a paragraph beside a question of the greatest length, if windows
-        don't touch, or a number isn't positive.
     """
 
     def __init__(

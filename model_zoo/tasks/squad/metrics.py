@@ -55,11 +55,6 @@ def score_v1(questions, predictions):
     OrderedDict
         ``exact_match`` and ``f1``: means over the questions, with the best of the right answers
         for each.
-
-    Raises
-    ------
-    InputError
-        If a right answer or a prediction is missing.
     """
     _check(questions, predictions)
     exact = f1 = 0.0
@@ -141,11 +136,6 @@ def best_thresholds(questions, predictions, null_odds):
     -------
     OrderedDict
         ``best_exact``, ``best_exact_thresh``, ``best_f1``, ``best_f1_thresh``.
-
-    Raises
-    ------
-    InputError
-        As `score_v2` does.
     """
     metrics = collections.OrderedDict()
     answers = {question.id: question.answers for question in questions}

@@ -80,11 +80,6 @@ def find_squad(segment, version_2=False, root=None):
     Returns
     -------
     str
-
-    Raises
-    ------
-    InputError
-        If it can't be downloaded; says how to do without.
     """
     from gluonnlp.base import get_home_dir
     from gluonnlp.data import SQuAD

@@ -126,12 +126,6 @@ def write_conll(path, source, predictions, label_column=-1):
         The labels of each sentence.
     label_column : int or None
         Lines that begin a document repeat what they have there.
-
-    Raises
-    ------
-    InputError
-        If a file can't be read or written, or the source doesn't have as many words as there are
-        predictions.
     """
     labels = (label for sentence in predictions for label in sentence)
     with atomic_write(path) as file:

@@ -32,11 +32,6 @@ class TaggingFeatures:
     labels : sequence of str
         In the order of their numbers.
     max_len : int
-
-    Raises
-    ------
-    InputError
-        If `max_len` leaves no room for a piece beside the special ones.
     """
 
     def __init__(self, tokenizer, labels, max_len=128):
