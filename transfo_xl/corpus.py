@@ -18,7 +18,6 @@ from model_zoo.errors import (
     UnknownNameError,
 )
 from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
-from model_zoo.pretrained.hub import Repository
 from model_zoo.tokenization.words import to_fields
 from model_zoo.util.files import atomic_write
 
@@ -248,6 +247,8 @@ def get_lm_corpus(datadir, dataset):
 
 def _corpus_of(name):
     """Path of the corpus with which the hub has a model's weights."""
+    from model_zoo.pretrained.hub import Repository  # the hub's library is slow to load
+
     entry = get_entry(*resolve(name))
     if entry.hub is None:
         raise PretrainedNotFoundError(f'the hub does not have {name}')
