@@ -69,7 +69,10 @@ setup(
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
-        'compare': ['pytorch-pretrained-bert==0.6.2', "transformers>=4.40,<5; python_version >= '3.9'"],
+        'compare': [
+            'pytorch-pretrained-bert==0.6.2',
+            "transformers>=4.40,<5; python_version >= '3.9'",
+        ],
         'tensorboard': ['tensorboard>=2.10'],
         'tagging': ['seqeval>=1.2.2'],
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
