@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     ----------
     name : str
     state : str
-        'ok', 'missing' (an extra that nobody needs to have) or 'wrong'.
+        'ok', 'missing' (an extra that nobody needs to have), 'slow' or 'wrong'.
     text : str
     cure : str, optional
     """
@@ -85,7 +85,7 @@ def _threads():
     count, used = available_processors(), os.environ.get('OMP_NUM_THREADS', '')
     text = f'{used} of {count} processors are used'
     if used.isdigit() and int(used) < count:
-        return Finding('threads', 'wrong', text, 'unset OMP_NUM_THREADS')
+        return Finding('threads', 'slow', text, 'unset OMP_NUM_THREADS')
     return Finding('threads', 'ok', text)
 
 
@@ -100,7 +100,7 @@ def _cpu():
     }  # fmt: skip
     found = [name for flag, name in kinds.items() if flag in flags]
     if not found:
-        return Finding('processor', 'wrong', 'no AVX2', 'models will be slow on this machine')
+        return Finding('processor', 'slow', 'no AVX2', 'take a newer machine')
     return Finding('processor', 'ok', ', '.join(found))
 
 

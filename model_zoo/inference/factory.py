@@ -73,8 +73,8 @@ def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options)
     Examples
     --------
     >>> similarity = pipeline('sentence-similarity')
-    >>> round(similarity(('A cat sleeps.', 'A kitten is asleep.')), 2)
-    0.81
+    >>> similarity(('A cat sleeps.', 'A kitten is asleep.')) > 0.5
+    True
     """
     task = ALIASES.get(task, task)
     if task not in PIPELINES:

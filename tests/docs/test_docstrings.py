@@ -24,7 +24,7 @@ def cases():
     for module in modules():
         for test in doctest.DocTestFinder().find(module, module.__name__):
             code, marks = ''.join(example.source for example in test.examples), []
-            if re.search('minilm|bert_6_384_12', code, re.IGNORECASE):
+            if re.search('minilm|bert_6_384_12|sentence-similarity', code, re.IGNORECASE):
                 marks.append(pytest.mark.weights)
             if re.search("from_pretrained\\('(gpt2|openai-gpt)'", code):
                 marks.append(pytest.mark.data)  # the real vocabularies
