@@ -34,7 +34,7 @@ def _parse(argv):
     add(
         '--max_seq_length',
         type=int,
-        help='cut sentences to so many pieces; default: nothing is cut, sentences over the '
+        help='cut sentences to this many pieces; default: nothing is cut, sentences over the '
         "model's length are embedded in overlapping windows",
     )
     add('--batch_size', type=int, default=256, help='most sentences a batch')
@@ -42,12 +42,12 @@ def _parse(argv):
         '--oov_way',
         choices=OOV_WAYS,
         default='avg',
-        help='how the vector of a word is made of those of its pieces',
+        help="how the pieces' vectors make a word's vector",
     )
     add(
         '--pooling',
         choices=POOLINGS,
-        help='embed sentences, not words: how their vectors are made of those of the pieces',
+        help="embed sentences, not words: how the pieces' vectors make a sentence's vector",
     )
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help='write to this file, .npz or .jsonl, instead of printing')

@@ -35,7 +35,7 @@ POOLINGS = ('mean', 'cls', 'max')
 # 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 15 %, and
 # static_alloc, which plans the memory again for every new shape, gained nothing.
 BATCH_PIECES = 2048
-# Sentences are sorted by length among about so many pieces; what lies in memory is their vectors.
+# Sentences are sorted by length in pools of about this many pieces, with all vectors in memory.
 POOL_PIECES = 32768
 _ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
 
@@ -79,7 +79,7 @@ class BertEmbedding:
     dtype : str, type or numpy.dtype
         What the model computes in: 'float32'; 'bfloat16', which is quicker on CPUs that have it;
         or 'float16', for GPUs. The vectors are float32 in any case. Those of bfloat16 have a
-        cosine of at least 0.999 with those of float32, those of float16 of 0.99999.
+        cosine of at least 0.999 with float32 vectors, float16 vectors of 0.99999.
     model : str
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), or a directory that ``save_pretrained`` wrote.
@@ -92,7 +92,7 @@ class BertEmbedding:
         ``.params``, of a task's model too, or safetensors. The vocabulary is the one in the same
         folder, else the data set's.
     max_seq_length : int, optional
-        Cut sentences to so many pieces, [CLS] and [SEP] included; how many were cut is logged as
+        Cut sentences to this many pieces, [CLS] and [SEP] included; how many were cut is logged as
         a warning. By default nothing is cut: a sentence over the model's length is seen in
         overlapping windows, and each piece has its vector from the one in which it has most
         context; [CLS] and [SEP] have the mean over the windows.
@@ -171,7 +171,7 @@ class BertEmbedding:
         sentences : iterable of str
             A list, say; not one str.
         oov_way : {'avg', 'sum', 'last'}
-            How the vector of a word is made of those of its pieces.
+            How the pieces' vectors make a word's vector.
         filter_spec_tokens : bool
             Whether to leave out the [CLS] and [SEP] that are put around each sentence.
 
@@ -322,7 +322,7 @@ class BertEmbedding:
     def _states(self, encodings):
         """Yield (number, vectors) of the encodings, in any order; the vectors are (length, units).
 
-        The vectors are those of all ids, [CLS] and [SEP] included.
+        All ids have vectors, [CLS] and [SEP] included.
         """
         room = self.bert.context_length - 2
         jobs, parts = [], {}
@@ -364,7 +364,7 @@ class BertEmbedding:
     # -- from pieces to words -------------------------------------------------------------------
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
-        """The words of a sentence and their vectors, from those of the pieces."""
+        """The words of a sentence and their vectors, made from the pieces' vectors."""
         pieces, numbers = encoding.tokens, encoding.word_ids
         # where words begin; a number differs from the one before it, and that of [CLS] is None
         starts = [n for n in range(1, len(pieces) - 1) if numbers[n] != numbers[n - 1]]
@@ -387,7 +387,7 @@ class BertEmbedding:
 
 
 def _put(whole, window, states, count):
-    """Put the vectors of one of `count` windows into those of the whole sentence."""
+    """Put the vectors of one of `count` windows into the whole sentence's."""
     whole[0] += states[0] / count
     whole[-1] += states[-1] / count
     shift = window.start

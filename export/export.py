@@ -5,7 +5,7 @@ As a command::
     python export/export.py --task classification --model_parameters model.params \
         --output_dir exported --seq_length 128
 
-The flags are those of GluonNLP's scripts/bert/export.py.
+The flags are the same as in GluonNLP's scripts/bert/export.py.
 """
 
 import inspect
@@ -155,7 +155,7 @@ def _batches(block, example_inputs):
 
 
 def _mask_for_length(examples):
-    """Mark an attention mask in the place of a valid length as one; whether there is one."""
+    """Whether there is an attention mask instead of a valid length; marks it as one."""
     valid = examples['valid_length']
     if getattr(valid, 'ndim', None) != examples['words'].ndim:
         return False
@@ -197,7 +197,7 @@ def _compare(block, names, batch, symbol_path, params_path):
         for name, value in batch.items()
     }
     with plain_calls(block), warnings.catch_warnings():
-        # not as a `Mask`, whose values the block would take for checked
+        # not as a `Mask`: the block would skip the check of its values
         arrays = {name: each[0] if isinstance(each, Mask) else each for name, each in batch.items()}
         expected = flatten(block(**arrays))
         if 'head_mask' in batch:

@@ -11,7 +11,7 @@ __all__ = ['OpenAIGPTDoubleHeadsModel', 'OpenAIGPTLMHeadModel']
 class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
     """OpenAI GPT with a language model's head: the product with the word embedding.
 
-    Parameters, inputs and outputs are those of `DecoderLM`, without the past.
+    See `DecoderLM` for parameters, inputs and outputs; there is no past.
 
     References
     ----------
@@ -24,7 +24,7 @@ class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
 class OpenAIGPTDoubleHeadsModel(OpenAIGPTBlock, DecoderDoubleHeads):
     """OpenAI GPT with a language model's head and a multiple choice head.
 
-    Parameters, inputs and outputs are those of `DecoderDoubleHeads`, without the past.
+    See `DecoderDoubleHeads` for parameters, inputs and outputs; there is no past.
 
     References
     ----------

@@ -33,7 +33,7 @@ MAPPINGS = {
             (r'\.w$', '.weight'),
         ),
     ),
-    # openai/finetune-transformer-lm's params_*.npy, whose names are those of its program
+    # openai/finetune-transformer-lm's params_*.npy, by its program's names
     'numpy': Mapping(
         [
             Rule('position_weight', 'model/pe'),

@@ -21,9 +21,9 @@ class OpenAIGPTBlock:
 
 
 class OpenAIGPTModel(OpenAIGPTBlock, DecoderModel):
-    """OpenAI GPT: a decoder whose layers normalize after each residual.
+    """OpenAI GPT: a decoder that normalizes after each residual.
 
-    Parameters, inputs and outputs are those of `DecoderModel`, without the past.
+    See `DecoderModel` for parameters, inputs and outputs; there is no past.
 
     References
     ----------

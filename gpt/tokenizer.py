@@ -2,7 +2,7 @@
 
 Source: Radford et al., "Improving Language Understanding by Generative Pre-Training" (2018);
 ``text_utils.py`` of openai/finetune-transformer-lm, in the form of pytorch-pretrained-bert 0.6.2,
-whose tokens and ids this gives.
+which gives the same tokens and ids.
 """
 
 import logging

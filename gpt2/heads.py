@@ -11,7 +11,7 @@ __all__ = ['GPT2DoubleHeadsModel', 'GPT2LMHeadModel']
 class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
     """GPT-2 with a language model's head: the product with the word embedding.
 
-    Parameters, inputs and outputs are those of `DecoderLM`.
+    See `DecoderLM` for parameters, inputs and outputs.
 
     References
     ----------
@@ -24,7 +24,7 @@ class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
 class GPT2DoubleHeadsModel(GPT2Block, DecoderDoubleHeads):
     """GPT-2 with a language model's head and a multiple choice head.
 
-    Parameters, inputs and outputs are those of `DecoderDoubleHeads`.
+    See `DecoderDoubleHeads` for parameters, inputs and outputs.
 
     References
     ----------

@@ -21,9 +21,9 @@ class GPT2Block:
 
 
 class GPT2Model(GPT2Block, DecoderModel):
-    """GPT-2: a decoder whose layers normalize their input.
+    """GPT-2: a decoder that normalizes each layer's input.
 
-    Parameters, inputs and outputs are those of `DecoderModel`; the outputs are the hidden states
+    See `DecoderModel` for parameters, inputs and outputs; the outputs are the hidden states
     and the `presents`, which are the `past` of a later call.
 
     References

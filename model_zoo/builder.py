@@ -38,7 +38,7 @@ class Builder:
     adapt: Callable = None
 
     def __call__(self, model, dataset_name=None, pretrained=True, **kwargs):
-        """Build `model`; the arguments are those of `model_zoo.get_model`.
+        """Build `model`; see `model_zoo.get_model` for the arguments.
 
         Returns
         -------

@@ -34,7 +34,7 @@ MOVED = {
 
 
 class _OldPaths(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes a module of an old path, whose names are looked up where they are now."""
+    """Makes a module for an old path; its names are looked up at their new places."""
 
     def find_spec(self, name, path=None, target=None):
         if name not in MOVED:

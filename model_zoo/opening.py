@@ -139,7 +139,7 @@ def open_model(
 ):
     """Open a model and its tokenizer.
 
-    The family is that of the name, or the one that a folder's configuration names. The format of
+    The name tells the family, or a folder's configuration does. The format of
     the weights is recognised by the files: our own, Hugging Face's (safetensors or ``.bin``, in
     one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
 
@@ -158,12 +158,12 @@ def open_model(
     dataset_name : str, optional
         What the weights of a named model were trained on; by default the model's usual one.
     weights : bool or str
-        A path is taken in the place of the weights that belong to the name. False: a new model
+        A path: other weights than the name's or folder's. False: a new model
         with random parameters.
     config : str, optional
         Path of the configuration, if there is none beside the weights.
     vocab_file : str, optional
-        Path of a vocabulary, in the place of the one that belongs to the weights.
+        Path of a vocabulary to use instead of the one of the weights.
     tokenizer : Tokenizer, optional
         In the place of the one that belongs to the weights.
     do_lower_case : bool, optional
@@ -241,7 +241,7 @@ def open_block(
     Parameters
     ----------
     state_dict : dict of str to array, optional
-        Weights to take in the place of those that are found.
+        Weights to load instead of the file's.
     name_or_folder, task, config, family, format, exact, ctx, root, dtype, **options
         See `open_model`.
 
@@ -335,7 +335,7 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
 
 
 def _small_files(path, root=None):
-    """The files at a path or place, as far as nothing large must be fetched for them."""
+    """The files at a path or place; nothing large is fetched for them."""
     return find_files(path=path, root=root, weights=False, vocab=False)
 
 
@@ -381,7 +381,7 @@ def _family(name, task, family, model, files):
 
 
 def _family_of_files(files):
-    """The family that a configuration names, or whose fields it has; or that of a release."""
+    """The family of a release, or the one that the configuration names or resembles."""
     families = list_families()
     names = {os.path.basename(path) for path in (files.weights, files.config) if path}
     released = [each for each in families if names.intersection(each.release_names)]
@@ -575,7 +575,7 @@ def build_model(
     options : dict, optional
         For the block's class; of ``use_...``, None stands for what the weights have.
     make : callable, optional
-        ``make(config, files) -> (block, may_lack)``, in the place of the class; `files` is None
+        ``make(config, files) -> (block, may_lack)``, instead of the class; `files` is None
         for a new model.
     **hparams
         GluonNLP's names of hyper-parameters; None stands for the model's own.

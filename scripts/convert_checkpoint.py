@@ -115,7 +115,7 @@ def write_file(block, path, target):
 
 
 def verify(block, path):
-    """Raise CheckpointError unless the weights at `path` are those of the block."""
+    """Raise CheckpointError unless the weights at `path` equal the block's."""
     ours, theirs = block._own_tensors(), read_weights(type(block), path, block.config).tensors
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:

@@ -42,7 +42,7 @@ MOST_RANDOM = 0.75
 
 logger = logging.getLogger('create_pretraining_data')
 
-BASE = 'bert_12_768_12'  # whose data sets have the vocabularies that are called after them
+BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 
 
 def parse_arguments(argv=None):
@@ -64,7 +64,7 @@ def parse_arguments(argv=None):
         '--do_lower_case', type=cli.boolean, nargs='?', const=True,
         help='whether to lower-case the text; default: what the vocabulary is for',
     )  # fmt: skip
-    add('--sp_nbest', type=int, default=0, help='draw a segmentation from so many best ones')
+    add('--sp_nbest', type=int, default=0, help='draw a segmentation from this many best ones')
     add('--sp_alpha', type=float, default=1.0, help='inverse temperature of that draw')
     add('--whole_word_mask', action='store_true', help='mask all pieces of a word, or none')
     add('--max_seq_length', type=int, default=512, help='of the tokens, the special ones counted')

@@ -4,7 +4,7 @@
     python eval_transfo_xl.py --model_name out/best_model --text_file test.txt --work_dir out \\
         --tgt_len 64 --mem_len 640 --clamp_len 400
 
-The flags are those of pytorch-pretrained-bert's run_transfo_xl.py and their defaults too. The text
+Flags and defaults are the same as in pytorch-pretrained-bert's run_transfo_xl.py. The text
 is read in order, in ``--batch_size`` streams, and the memory is carried on. ``--work_dir`` receives
 the log and ``results.json``: loss and perplexity per token, which count the ends of lines, and
 perplexity per word, where the loss of these is the words'.

@@ -67,11 +67,11 @@ def parse_arguments(argv=None):
     parser.add_argument('--output_file', required=True, help='JSON lines; arrays if it is an .npz')
     parser.add_argument(
         '--layers', type=layer_numbers, default='-1,-2,-3,-4',
-        help='from 0, that above the embedding; negative ones are counted from the last',
+        help='0 is the first one; negative numbers count from the last one',
     )  # fmt: skip
     parser.add_argument(
         '--max_seq_length', type=int, default=128,
-        help='of the tokens, the special ones counted; longer texts are cut',
+        help='in tokens, special ones included; longer texts are cut',
     )  # fmt: skip
     parser.add_argument('--batch_size', type=int, default=32)
     parser.add_argument(
@@ -81,7 +81,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
     parser.add_argument('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
     parser.add_argument(
-        '--resume', action='store_true', help='go on with what an interrupted run has left'
+        '--resume', action='store_true', help='continue an interrupted run'
     )
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     ModelChoice.add_checkpoint_arguments(parser)
@@ -140,10 +140,7 @@ def check_model(args, model):
 
 
 def describe_input(path):
-    """Check that all lines can be read; return their number and checksum.
-
-    Warns of lines that look like pairs and aren't.
-    """
+    """Check that all lines can be read; return their number and checksum."""
     count, checksum, single = 0, 0, 0
     for _, line in read_lines(path):
         count, checksum = count + 1, zlib.crc32(line.encode(), checksum)
@@ -191,7 +188,7 @@ def main(argv=None):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
     args.output_file = PartialOutput.target(args.output_file)
     cli.setup_logging()
-    # that a line can't be read is to be known of before the work
+    # fail on bad lines before the work
     count, described = describe_input(args.input_file)
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)

@@ -4,7 +4,7 @@
     python finetune_classifier.py --task_name custom --train_file train.tsv --dev_file dev.tsv \\
         --text_columns text --label_column label
 
-The flags and their defaults are those of GluonNLP 0.10's script of this name. ``--output_dir``
+Flags and defaults are the same as in GluonNLP 0.10's script of this name. ``--output_dir``
 receives the log, ``results.json``, ``curves.png``, the parameters after the last epochs and the
 best one, ``best_model/`` for ``BertForSequenceClassification.from_pretrained``, the predictions on
 the test set in GLUE's form with their probabilities beside them, and checkpoints for ``--resume``.
@@ -77,7 +77,7 @@ def parse_arguments(argv=None):
     add('--test_file', help='of a custom task')
     add('--text_columns', nargs='+', help='custom task: name or number of one column, or of two')
     add('--label_column', help='custom task: name or number of the column; numbers begin at 0')
-    add('--labels', nargs='+', help='custom task: default: those of the training file, sorted')
+    add('--labels', nargs='+', help="of a custom task; default: the training file's, sorted")
     add('--header', action='store_true', help='files with numbered columns have a first line')
     add('--regression', action='store_true', help='custom task: the labels are numbers')
     add('--max_len', type=int, default=128, help='of the tokens, the special ones counted')
@@ -132,7 +132,7 @@ def check_arguments(args):
 
 
 def make_task(args):
-    """The task, with the labels of a custom one as far as they are known."""
+    """The task; a custom one with its labels, if they are known."""
     if args.task_name != 'custom':
         return get_task(args.task_name)
     check_files(args, 'train_file', 'dev_file', 'test_file')
@@ -170,7 +170,7 @@ def make_deployed(args, task, ctx):
 def train(run, choice, task, model, tokenizer, sets, evaluator):
     args = run.args
     _, features, loader = sets.get('train')
-    # bad dev and test sets are to be known of before the training
+    # fail on bad dev and test sets before the training
     for segment in (*task.dev_segments, *filter(sets.has, task.test_segments)):
         sets.get(segment)
     values = (part for each in features for part in each.content)

@@ -126,7 +126,7 @@ def make_model(choice, contexts):
 
 
 def make_objective(model, features, lm_coef):
-    """The mean loss of the stories, and with a weight that of the tokens."""
+    """The mean loss of the stories, plus a weight times the mean loss of the tokens."""
 
     def losses(batch, **labels):
         inputs = batch.words, batch.valid_length - 1
@@ -146,7 +146,7 @@ def make_objective(model, features, lm_coef):
 
 
 def choose(model, batch):
-    """Scores of the endings, (batch, 2), without those of the language model, which cost most."""
+    """Scores of the endings, (batch, 2). The language model's, which cost most, are left out."""
     hidden = model.transformer(batch.words, valid_length=batch.valid_length)
     last = mx.nd.SequenceLast(  # the token _classify_
         hidden.reshape((-3, 0, 0)),

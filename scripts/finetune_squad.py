@@ -207,7 +207,7 @@ def main(argv=None):
     if args.uncased and not tokenizer.do_lower_case:
         raise InputError("--uncased: the model's vocabulary is cased; leave the flag out")
     options = {'pad_val': tokenizer.pad_token_id, 'round_to': args.round_to, 'ctx': contexts}
-    # a bad dev set is to be known of before the training
+    # fail on a bad dev set before the training
     dev = read_features(args, 'dev', tokenizer, workers)
     dev_loader = BucketedLoader(dev, args.dev_batch_size, **options)
 

@@ -66,7 +66,7 @@ def parse_arguments(argv=None):
     add('--word_column', type=int, default=0, help='from 0; negative: counted from the end')
     add('--label_column', type=int, default=-1, help='likewise')
     add('--no_test_labels', action='store_true', help='the test file has no column of labels')
-    add('--labels', nargs='+', help="default: the model's, or those of the training file")
+    add('--labels', nargs='+', help="default: the model's, or the training file's")
     add('--max_seq_length', type=int, default=180, help='of the tokens, the special ones counted; '
         'longer sentences are seen in windows')  # fmt: skip
     add('--round_to', type=int, help='pad batches to multiples of this length')
@@ -74,7 +74,7 @@ def parse_arguments(argv=None):
     ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
     parser.add_argument(
         '--cased', type=cli.boolean, nargs='?', const=True,
-        help='whether to take the weights of cased English, or those of uncased',
+        help='whether to use the weights for cased English or those for uncased',
     )  # fmt: skip
     add_training_arguments(parser)
     parser.set_defaults(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
@@ -143,7 +143,7 @@ def choose_labels(args, train):
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
     if has_entities(labels):
-        entity_scorer()  # that it is missing is to be known of before the training
+        entity_scorer()  # fail before the training if it is missing
     return labels
 
 

@@ -37,10 +37,10 @@ def parse_arguments(argv=None):
     add('--input_file', help='file with a text to continue in each line, in UTF-8')
     add('--unconditional', action='store_true', help='begin new texts')
     add('--nsamples', type=int, default=1, help='continuations of each text')
-    add('--batch_size', type=int, default=-1, help='samples at once; -1: all those of a text')
+    add('--batch_size', type=int, default=-1, help='samples at once; -1: all samples of a text')
     add('--length', type=int, default=-1, help='new tokens; -1: half of the context')
     add('--temperature', type=float, default=1.0, help='below 1: more of the likely tokens')
-    add('--top_k', type=int, default=0, help='draw from so many likeliest tokens; 0: from all')
+    add('--top_k', type=int, default=0, help='draw from this many likeliest tokens; 0: from all')
     add('--top_p', type=float, default=1.0, help='draw from the likeliest with this probability')
     add('--greedy', action='store_true', help='the likeliest token every time')
     add('--num_beams', type=int, default=1, help='beam search for the likeliest texts')
@@ -152,7 +152,7 @@ class Generator:
         )
 
     def encode(self, prompt):
-        """The ids of a text that is to be continued."""
+        """The ids of a prompt."""
         ids = self._tokenizer.encode(prompt)
         if not ids:
             raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')

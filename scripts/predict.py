@@ -26,7 +26,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--file', help='one text a line; - is standard input')
     parser.add_argument('--pairs', action='store_true', help='a tab parts the two texts of a pair')
     parser.add_argument('--all_scores', action='store_true', help='of all labels, the best first')
-    parser.add_argument('--max_len', type=int, help='cut texts to so many tokens')
+    parser.add_argument('--max_len', type=int, help='cut texts to this many tokens')
     add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 

@@ -107,9 +107,9 @@ def add_data_arguments(parser):
     add('--total_batch_size', type=int, help='of an update: --batch_size x GPUs x --accumulate')
     add('--batch_size_eval', type=int, help='of one worker; default: 8')
     add('--total_batch_size_eval', type=int, help='--batch_size_eval x workers')
-    add('--max_eval_steps', type=int, help='evaluate on so many batches at most')
+    add('--max_eval_steps', type=int, help='evaluate on at most this many batches')
     add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples')
-    add('--num_buckets', type=int, default=1, help='batches are made of samples of like lengths')
+    add('--num_buckets', type=int, default=1, help='make batches of similar lengths')
     add('--circle_length', type=int, default=2, help='number of shards to mix at a time')
     add('--synthetic_data', action='store_true', help='train on random words, for measurements')
     add('--dummy_data_len', type=int, help='--synthetic_data of this length')
@@ -132,25 +132,25 @@ def add_training_arguments(parser):
     add_device_arguments(group)
     add = group.add_argument
     add('--num_steps', type=int, default=20, help='number of updates')
-    add('--accumulate', type=int, default=1, help='number of batches that make one update')
+    add('--accumulate', type=int, default=1, help='number of batches per update')
     add('--optimizer', default='bertadam', help='bertadam, or lamb for large batches')
-    add('--lr', type=float, default=1e-4, help='highest learning rate')
-    add('--warmup_ratio', type=float, default=0.01, help='part of the updates with a growing rate')
+    add('--lr', type=float, default=1e-4, help='peak learning rate')
+    add('--warmup_ratio', type=float, default=0.01, help='share of the updates with a growing rate')
     add('--epsilon', type=float, default=1e-6, help='of the optimizer')
     add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
     add('--seed', type=int, default=0)
     add('--no_compute_acc', action='store_true', help='skip the accuracies')
-    add('--start_step', type=int, help='go on from the checkpoint of this step')
-    add('--phase2', action='store_true', help='begin anew from the end of another training')
-    add('--phase1_num_steps', type=int, help='--num_steps of that one; its --ckpt_dir is the same')
-    add('--resume', action='store_true', help='go on from the newest checkpoint, if there is one')
+    add('--start_step', type=int, help='continue from the checkpoint of this step')
+    add('--phase2', action='store_true', help='start from the end of another training')
+    add('--phase1_num_steps', type=int, help='its --num_steps; its --ckpt_dir is the same')
+    add('--resume', action='store_true', help='continue from the newest checkpoint, if any')
 
 
 def add_output_arguments(parser):
     add = parser.add_argument_group('output').add_argument
     add('--ckpt_dir', default='./ckpt_dir')
     add('--ckpt_interval', type=int, default=25000, help='in updates')
-    add('--keep_checkpoints', type=int, default=2, help='how many of the newest to keep')
+    add('--keep_checkpoints', type=int, default=2, help='how many of the newest ones to keep')
     add('--eval_interval', type=int, default=50000, help='in updates')
     add('--log_interval', type=int, default=250, help='in updates')
     add('--tensorboard', metavar='DIR', help="write TensorBoard's event files")
@@ -216,7 +216,7 @@ def own_gpus(args, workers):
 
 
 def set_batch_sizes(args, parts, workers):
-    """Fill in the batch sizes of one part, where that of all was given.
+    """Compute the batch size of one part where the total was given.
 
     `parts` is the number of batches of an update.
     """
@@ -347,7 +347,7 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
 
 
 def open_store(folder, phase2):
-    """The checkpoints of a phase, whose steps are counted by themselves."""
+    """The checkpoints of a phase; each phase counts its own steps."""
     return folder.checkpoints('checkpoints_phase2' if phase2 else 'checkpoints')
 
 

@@ -3,7 +3,7 @@
     horovodrun -np 2 -H localhost:2 python run_pretraining_hvd.py --batch_size 16 --lr 2e-5 \\
         --data 'out/*.npz' --num_steps 20 --data_eval 'out/*.npz' --ckpt_dir ckpt
 
-The flags are the same; ``--batch_size`` is that of each process.
+The flags are the same; ``--batch_size`` is for each process.
 """
 
 import sys

@@ -72,17 +72,17 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('text').add_argument
     add('--train_file', help='text in UTF-8')
-    add('--eval_file', required=True, help='text whose perplexity is measured')
+    add('--eval_file', required=True, help='text to measure the perplexity on')
     add('--block_size', type=int, help="tokens of a block; default: the model's context")
     add('--tgt_len', type=int, help="Transformer-XL's segments; default: as the model says")
-    add('--ext_len', type=int, help='how much of a segment is shown again with the next one')
-    add('--mem_len', type=int, help='how many positions are remembered')
+    add('--ext_len', type=int, help='positions of a segment that are repeated with the next one')
+    add('--mem_len', type=int, help="positions that the model's memory holds")
     add(
         '--learn_vocab',
         type=int,
         metavar='SIZE',
-        help='--from_scratch with a vocabulary of the training text, of at most so many byte pairs '
-        'for GPT-2, or words for Transformer-XL (which without this has all)',
+        help='with --from_scratch: learn the vocabulary from the training text, at most this many '
+        'byte pairs for GPT-2 or words for Transformer-XL (default for this one: all words)',
     )
     add(
         '--cutoffs',
@@ -92,7 +92,7 @@ def parse_arguments(argv=None):
     )
     add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
     add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
-    add('--family', choices=list(FAMILIES), help='default: that of --model')
+    add('--family', choices=list(FAMILIES), help="default: --model's")
     ModelChoice.add_arguments(parser, None)
     add_training_arguments(parser)
     add_comm_backend_argument(parser)

@@ -12,7 +12,7 @@ __all__ = ['AdaptiveEmbedding', 'AdaptiveSoftmax']
 
 
 class AdaptiveEmbedding(MixedPrecision, HybridBlock):
-    """Word embedding whose rarer words have fewer units (Baevski and Auli 2019, section 3).
+    """Word embedding with fewer units for rarer words (Baevski and Auli 2019, section 3).
 
     Each cluster of words has a table, and a projection to the common number of units. All words
     are looked up in all tables, and what is found in the wrong ones is multiplied by zero: the
@@ -78,7 +78,7 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         return x * math.sqrt(self._units)
 
     def _look_up(self, F, words, cluster, params):
-        """The vectors of words in a cluster's table, zero for those of other clusters."""
+        """The vectors of words in a cluster's table, zero for other clusters' words."""
         words = words - sum(self._sizes[:cluster])
         vectors = F.take(params[f'table{cluster}'], words, mode='clip')
         if len(self._sizes) == 1:

@@ -120,7 +120,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         """Run the prompts, after the memory of `init_mems`, and make room for what follows them.
 
         Generation gives what the whole text would give in one segment. With `same_length` each
-        position looks back as far as the memory is long; without, at the whole text.
+        position sees the memory's length of text before it; without, the whole text.
 
         Parameters
         ----------

@@ -302,7 +302,7 @@ class TransfoXLModel(TransfoXLBlock):
         index : (mem_len + capacity,)
         layers : list of list
             Distance keys, key cache, value cache, and with a memory first key and first value of
-            each layer; see `RelativeAttention.step`. The first places are those of the memory.
+            each layer; see `RelativeAttention.step`. The memory's places come first.
 
         Returns
         -------

@@ -85,7 +85,7 @@ class _Step(HybridBlock):
         self.softmax = task.softmax
 
     def collect_params(self, select=None):
-        """All but those of the distances' keys, which are an input: Gluon would warn of them."""
+        """All but the parameters of the distances' keys, an input: Gluon would warn of them."""
         params = super().collect_params(select)
         result = mx.gluon.ParameterDict(params.prefix)
         result.update({k: v for k, v in params.items() if not k.endswith('relative_weight')})
@@ -121,7 +121,7 @@ class TransfoXLState:
         self.place = place
 
     def select(self, rows):
-        """A state whose rows are those of this one.
+        """A state with rows of this one.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Batches for language models: a long text in parallel streams, or sentences in any order.
 
 Source: ``data_utils.py`` of kimiyoung/transformer-xl, in the form of pytorch-pretrained-bert 0.6.2,
-whose batches these give.
+which gives the same batches.
 """
 
 import itertools
@@ -93,7 +93,7 @@ class LMShuffledIterator:
     bptt : int
         Length of a segment.
     ext_len : int
-        So many tokens of the last segment stand before those of the next one.
+        Number of tokens of the last segment that are repeated before the next one.
     shuffle : bool
         Whether to draw another order (by NumPy's generator) each time.
     """
@@ -186,7 +186,7 @@ class StreamLoader(Loader):
     Raises
     ------
     InputError
-        If the text is too short for so many streams, or a number is too small.
+        If the text is too short for that many streams, or a number is too small.
     """
 
     def __init__(self, tokens, batch_size, length, extension=0, ctx=None, workers=None):

@@ -2,7 +2,7 @@
 
 Source: ``vocabulary.py`` of kimiyoung/transformer-xl (Dai et al., "Transformer-XL: Attentive
 Language Models Beyond a Fixed-Length Context", 2019), in the form of pytorch-pretrained-bert 0.6.2,
-whose ids this gives.
+which gives the same ids.
 
 A lone surrogate, which no encoding can carry, is replaced by U+FFFD.
 """
@@ -69,7 +69,7 @@ class TransfoXLTokenizer(Tokenizer):
     delimiter : str, optional
         Between words; white space by default. With '' each character is a word.
     vocab_file : str, optional
-        A text file whose lines begin with the words; :meth:`build_vocab` takes them from there.
+        A text file with a word at the start of each line, for :meth:`build_vocab`.
     never_split : sequence of str
         Kept with the vocabulary; no word is ever split, so that neither the original nor this class
         needs it.
@@ -285,7 +285,7 @@ class TransfoXLTokenizer(Tokenizer):
         return self.idx2sym[place]
 
     def get_idx(self, sym):
-        """The id of `sym`, or that of the unknown word.
+        """The id of `sym`, or of the unknown word.
 
         Raises
         ------

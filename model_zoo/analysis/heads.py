@@ -94,7 +94,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
 
 
 def _entropies(attentions, valid_length):
-    """Of each layer, (heads,): the sums over the tokens that attend."""
+    """For each layer, (heads,): the sum over the tokens that attend."""
     valid = mx.nd.contrib.arange_like(attentions[0], axis=2).expand_dims(0)  # (1, L)
     valid = mx.nd.broadcast_lesser(valid, valid_length.astype('float32').expand_dims(1))  # (B, L)
     result = []
@@ -106,7 +106,7 @@ def _entropies(attentions, valid_length):
 
 
 def _importances(block):
-    """Of each layer, (heads,): the sums over the tokens; that of padding has no gradient."""
+    """For each layer, (heads,): the sum over the tokens; padding has no gradient."""
     pairs = zip(block.get_multihead_outputs(), block.get_multihead_gradients())
     return [(output * gradient).sum(axis=-1).abs().sum(axis=(0, 2)) for output, gradient in pairs]
 

@@ -102,7 +102,7 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
 
 
 def _least_important(mask, importance, count):
-    """Layers and numbers of so many heads that are on, or less where layers would have none."""
+    """Layers and numbers of the `count` least important heads; each layer keeps one."""
     order = np.argsort(np.where(mask > 0, importance, np.inf), axis=None, kind='stable')
     left, chosen = mask.sum(axis=1), []
     for place in order[: int(mask.sum())].tolist():

@@ -15,7 +15,7 @@ __all__ = ['plot_attention', 'plot_heads']
 logger = logging.getLogger(__name__)
 
 MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into the cells
-LARGEST = 15  # inches of a panel; so many tokens can't be read anyhow
+LARGEST = 15  # inches of a panel; more tokens couldn't be read anyhow
 LEAST_TITLE = 30  # characters of a line of the title, however narrow the panels are
 TITLE_WIDTH = 0.09  # inches of a character
 # Of Chinese, Japanese and Korean, which matplotlib's own font lacks; names on Linux, macOS

@@ -41,19 +41,19 @@ def add_training_arguments(parser):
     add('--training_steps', type=int, help='number of updates; --epochs is ignored then')
     add('--batch_size', type=int, default=32)
     add('--dev_batch_size', type=int, default=8, help='for dev and test sets')
-    add('--accumulate', type=int, help='number of batches whose gradients make one update')
+    add('--accumulate', type=int, help='number of batches per update')
     add('--lr', type=float, default=3e-5, help='highest learning rate')
     add('--epsilon', type=float, default=1e-6, help='of the optimizer')
     add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
     add('--warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
     add('--seed', type=int, default=2)
-    add('--early_stop', type=int, help='stop after so many epochs without a better one')
+    add('--early_stop', type=int, help='stop after this many epochs without a better score')
 
     add = parser.add_argument_group('output').add_argument
     add('--output_dir', default='./output_dir')
     add('--log_interval', type=int, default=10, help='in updates')
     add('--tensorboard', metavar='DIR', help="write TensorBoard's event files")
-    add('--ckpt_interval', type=int, default=1000, help='save a checkpoint after so many updates; '
+    add('--ckpt_interval', type=int, default=1000, help='save a checkpoint every so many updates; '
         'one is saved after each epoch anyhow')  # fmt: skip
     add('--keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files, '
         'and how many of the newest checkpoints')  # fmt: skip
@@ -136,7 +136,7 @@ def add_inference_arguments(parser):
 
 
 def check_inference_arguments(args):
-    """Raise InputError, naming the flag, if those of `add_inference_arguments` don't agree."""
+    """Raise InputError if flags of `add_inference_arguments` contradict each other."""
     needs = [
         ('deploy', 'only_inference', args.deploy and not args.only_inference),
         ('deploy', 'model_prefix', args.deploy and not args.model_prefix),
@@ -150,7 +150,7 @@ def check_inference_arguments(args):
 
 
 def segment_files(args, **names):
-    """The files of a task's segments: those of ``--SEGMENT_file``, or those of ``--data_dir``.
+    """The files of a task's segments, named by ``--SEGMENT_file`` or found in ``--data_dir``.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def add_device_arguments(parser):
         Or a group of its arguments.
     """
     add = parser.add_argument
-    add('--gpus', help="such as 0 or 0,2,5: each batch is that of one GPU; '': the CPU")
+    add('--gpus', help="such as 0 or 0,2,5; each takes batches of its own; '': the CPU")
     add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
     add('--loss_scale', type=float, help='of float16: keep the loss scale at this number, such as '
         '128; 0, the default: it adapts itself')  # fmt: skip

@@ -61,7 +61,7 @@ class ModelChoice:
         add(f'--{parameters_flag}', help='file of pretrained parameters, without the task')
         add('--model_parameters', help="file of parameters, the task's included, to begin from")
         add('--from_scratch', action='store_true', help='begin from random parameters')
-        add('--vocab_file', help=f'vocabulary to use in the place of that of --{dataset_flag}')
+        add('--vocab_file', help=f'vocabulary to use instead of the one of --{dataset_flag}')
         add('--hparams', nargs='+', help="changes of the model's size, as num_layers=2,units=128")
 
     @staticmethod
@@ -121,7 +121,7 @@ class ModelChoice:
 
     @property
     def has_task(self):
-        """Whether the weights that were named are those of a model trained for a task."""
+        """Whether the weights are a model's that was trained for a task."""
         return self.is_folder or self._parameters is not None
 
     def block_class(self, task):
@@ -201,7 +201,7 @@ class ModelChoice:
 
 
 def is_model_folder(name):
-    """Whether a model's name is that of a folder, here or elsewhere.
+    """Whether a model's name names a folder, here or elsewhere.
 
     See `model_zoo.pretrained.names_files` and `model_zoo.pretrained.is_place`.
     """

@@ -236,7 +236,7 @@ class PartialOutput:
                 yield file.read(size)
 
     def publish(self):
-        """Make the records, one behind the other, the output; then `remove` is to be called."""
+        """Join the records as the output; call `remove` next."""
         with self._reporting():
             os.fsync(self._records.fileno())
             os.replace(self._file(_RECORDS), self.path)

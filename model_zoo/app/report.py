@@ -71,7 +71,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
     ----------
     folder : str
     report : dict
-        Dev set -> its metrics by our names, as of `Evaluation`. Nothing is written without one.
+        Dev set -> its metrics by our names, see `Evaluation`. Nothing is written without one.
     step : int
         Updates done.
     train_loss : float, optional

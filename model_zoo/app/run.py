@@ -53,7 +53,7 @@ class Training:
     updater : dict
         Further arguments of `make_updater`.
     callbacks : sequence of Callback
-        Besides those of all trainings.
+        The script's own, beside the results of all trainings.
     """
 
     title: str
@@ -207,14 +207,14 @@ class Run:
 
     @property
     def accumulate(self):
-        """The batches of an update: with several GPUs, those of all."""
+        """The number of batches of an update, on all GPUs."""
         return (self.args.accumulate or 1) * len(self.contexts)
 
     def _plan(self, training):
         args, accumulate = self.args, self.accumulate
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
-        # Epochs may be a fraction, of which TensorFlow's scripts take the whole updates.
+        # Epochs may be a fraction; TensorFlow's scripts round their updates down.
         num_steps = args.training_steps
         if num_steps is None:
             batches = len(training.loader)
@@ -268,7 +268,7 @@ class Run:
 def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
     """The Updater of the flags of the optimizer and of `add_device_arguments`.
 
-    The learning rate is that of the schedule alone.
+    The schedule alone sets the learning rate.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def make_task_model(
     if not trains and not choice.has_task:
         logger.warning(
             'neither a folder of a trained model nor --model_parameters is given: the predictions '
-            'are those of a random head'
+            'come from a random head'
         )
     lowers = None if choice.has_released_vocab else do_lower_case
     model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)

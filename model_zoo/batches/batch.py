@@ -9,7 +9,7 @@ from ..util.padding import pad_rows
 
 __all__ = ['Batch', 'Sample', 'make_batch']
 
-NO_LABEL = -1  # what losses leave out
+NO_LABEL = -1  # losses ignore it
 
 
 class Sample(NamedTuple):
@@ -18,12 +18,12 @@ class Sample(NamedTuple):
     Parameters
     ----------
     input_ids : numpy.ndarray, shape (length,), int32
-        Of multiple choice a tuple of arrays, one a choice; as many in all samples.
+        For multiple choice a tuple of arrays, one per choice; all samples have the same number.
     token_types : numpy.ndarray, shape (length,), int32; or None
-        Of multiple choice a tuple of arrays.
+        For multiple choice a tuple of arrays.
     label : int, float, numpy.ndarray or None
-        Number of the class or of the right choice; a regression's number; the numbers of all
-        `positions`; None where there is none.
+        Number of the class or of the right choice; the value of a regression; the tags' numbers at
+        all `positions`; None without a label.
     positions : numpy.ndarray, int32, optional
         The tokens that the numbers in `label` belong to, for tags of words.
     """
@@ -35,12 +35,12 @@ class Sample(NamedTuple):
 
     @property
     def valid_length(self):
-        """The length; of multiple choice that of the longest choice."""
+        """The length; for multiple choice, the longest choice's."""
         return max(map(len, _rows(self.input_ids)))
 
     @property
     def content(self):
-        """The arrays of ids, and the label: what a checksum of training data is made of."""
+        """The arrays of ids and the label, for a checksum of the training data."""
         return (*_rows(self.input_ids), self.label)
 
 
@@ -54,13 +54,13 @@ class Batch:
     Parameters
     ----------
     words : NDArray, shape (batch, length), int32
-        Of multiple choice (batch, choices, length).
+        For multiple choice (batch, choices, length).
     token_types : NDArray, of the same shape, int32; or None
     valid_length : NDArray, shape (batch,), float32; or None
-        Of multiple choice (batch, choices).
+        For multiple choice (batch, choices).
     labels : NDArray, or None
-        The shape is the task's: (batch,), int32 for classes and float32 for a regression; or as
-        that of `words`, int32, -1 where there is no label.
+        (batch,), int32 for classes and float32 for a regression; or int32 of the shape of `words`,
+        -1 where there is no label.
     indices : numpy.ndarray, shape (batch,), int64; or None
         Places of the samples in the list that the loader was given.
     count : int, optional
@@ -144,7 +144,7 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
 
 
 def _labels(samples, shape):
-    """The labels of samples, and how many things they are of."""
+    """The labels of samples, and the batch's `count`."""
     labels = [getattr(sample, 'label', None) for sample in samples]
     positions = getattr(samples[0], 'positions', None)
     count = len(samples)

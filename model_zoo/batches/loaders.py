@@ -27,7 +27,7 @@ class Loader(abc.ABC):
     ----------
     seed : int
     ctx : mxnet.Context or list of mxnet.Context, optional
-        Where the batches are put; several take turns.
+        The batches' devices; several take turns.
     workers : object, optional
         With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
         ``r::size``: together they see what a single one would with their batch sizes added.
@@ -65,11 +65,11 @@ class Loader(abc.ABC):
         return self._contexts[number % len(self._contexts)]
 
     def close(self):  # noqa: B027 (most have nothing to do)
-        """End what works for the loader, and remove what it keeps on disk."""
+        """End the loader's processes, and remove its temporary files."""
 
 
 class SampleLoader(Loader):
-    """Batches of samples that are in memory, or made when they are asked for.
+    """Batches of samples that are in memory or made on demand.
 
     Subclasses give ``batch_indices``, and set ``_pad_val`` and ``_round_to``.
 
@@ -93,7 +93,7 @@ class SampleLoader(Loader):
 
     @abc.abstractmethod
     def batch_indices(self, epoch):
-        """The samples of each batch of epoch `epoch`, those of all workers.
+        """The samples of each batch of epoch `epoch`, for all workers.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class SampleLoader(Loader):
 
 
 class BucketedLoader(SampleLoader):
-    """Padded batches of samples whose lengths are similar.
+    """Padded batches of samples of similar length.
 
     When shuffling, samples are drawn from buckets of like length (GluonNLP's `FixedBucketSampler`),
     and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches that an

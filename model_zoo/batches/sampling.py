@@ -1,4 +1,4 @@
-"""Which samples make a batch: those of like length, in an order set by the seed and the epoch."""
+"""Which samples make a batch: similar lengths, in an order that seed and epoch determine."""
 
 import copy
 import warnings
@@ -33,7 +33,7 @@ def longest_first(lengths, batch_size, max_tokens=None):
     lengths : sequence of int
     batch_size : int
     max_tokens : int, optional
-        Batches whose samples have more tokens together, padding counted, are made smaller.
+        Batches with more tokens, padding included, are made smaller.
 
     Returns
     -------
@@ -114,13 +114,12 @@ class Buckets:
         return np.searchsorted(self.keys, lengths)
 
     def count_tokens(self, histogram=None):
-        """Take the batch size for one in tokens, as GluonNLP's ``use_average_length`` does.
+        """Count the batch size in tokens, as GluonNLP's ``use_average_length`` does.
 
         Parameters
         ----------
         histogram : numpy.ndarray, optional
-            Number of samples of each length; without it, those of a bucket are taken for as long
-            as the longest.
+            Number of samples of each length. Default: all have the bucket's longest length.
         """
         usual = self.keys.astype(float)
         if histogram is not None:
@@ -145,14 +144,14 @@ class Buckets:
         parts : int
             How many workers share a batch.
         is_last : bool
-            Make batches of what doesn't fill one, too.
+            Also make batches that aren't full.
 
         Returns
         -------
         list of numpy.ndarray
             Samples of each batch.
         numpy.ndarray
-            Those that are left, in order.
+            The samples left over, in order.
         """
         bucket_of, batches, left = self.of(lengths[order]), [], []
         for bucket, size in enumerate(self.sizes * parts):

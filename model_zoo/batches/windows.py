@@ -64,7 +64,7 @@ def split_windows(size, room, stride):
     room : int
         Most pieces of a window.
     stride : int
-        From the start of a window to that of the next one.
+        From the start of a window to the start of the next one.
 
     Returns
     -------

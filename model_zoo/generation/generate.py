@@ -131,7 +131,7 @@ def _read_prompt(number, prompt):
 
 
 class _Request:
-    """What was asked for, checked as far as it can be without the model's scores."""
+    """What a caller asks for, with all checks that don't need the model's scores."""
 
     def __init__(
         self, block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
@@ -203,7 +203,7 @@ class _Request:
             )
         if length + self.new_tokens > context:
             raise InputError(
-                f'prompt {longest} has {length} tokens, {self.new_tokens} are to be added, and the '
+                f'prompt {longest} has {length} tokens, {self.new_tokens} are wanted, and the '
                 f'context of this model is {context}: ask for {context - length} at most, or pass '
                 "overflow='slide' to forget the beginning where it is full"
             )

@@ -1,4 +1,4 @@
-"""What our optimizers share: Adam whose weight decay doesn't pass through the moments."""
+"""What our optimizers share: Adam with decoupled weight decay."""
 
 import math
 
@@ -96,7 +96,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             self._update_one(*each, multi_precision)
 
     def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
-        """Update a weight whose gradient is to be multiplied by `scale`, of shape (1,)."""
+        """Update a weight with its gradient times `scale`, of shape (1,)."""
         mean_factor, root_factor = self._moment_factors()
         step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
         options = {
@@ -135,7 +135,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
 
     def _scales(self, indices, grads):
-        """What each gradient is to be multiplied by: arrays of shape (1,)."""
+        """The factor of each gradient: arrays of shape (1,)."""
         context = grads[0].context
         scale = self.rescale_grad  # AMP and clipping by the global norm make it an array
         if isinstance(scale, mx.nd.NDArray):

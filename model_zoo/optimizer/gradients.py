@@ -58,7 +58,7 @@ def grad_global_norm(parameters):
 def clip_grad_global_norm(parameters, max_norm):
     """Scale the gradients of `parameters` in place, so that their common L2 norm is `max_norm`.
 
-    Gradients whose norm is `max_norm` or less stay as they are.
+    Gradients with a norm of at most `max_norm` stay as they are.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class LAMB(DecoupledAdam):
         self.bias_correction = bias_correction
 
     def _corrections(self, index):
-        """What the first moment, and the square root of the second, are to be divided by."""
+        """The divisors of the first moment and of the second one's square root."""
         if not self.bias_correction:
             return 1.0, 1.0
         count = self._index_update_count[index]

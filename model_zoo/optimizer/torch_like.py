@@ -152,7 +152,7 @@ class TorchLikeOptimizer:
         -------
         dict
             ``'state'``: number of a parameter -> its step and moments; ``'param_groups'``: the
-            options of the groups, with numbers in the place of parameters.
+            options of the groups, with numbers instead of parameters.
         """
         state, groups, start = {}, [], 0
         for group, trainer in zip(self.param_groups, self._trainers):

@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 
 
 def is_archive(name):
-    """Whether a file's name, or an address, is that of an archive that `unpacked` takes."""
+    """Whether a file's name, or an address, names an archive that `unpacked` takes."""
     return os.fspath(name).lower().endswith(_ENDINGS)
 
 
@@ -142,7 +142,7 @@ def _decompressed(path):
 
 
 class _Limited:
-    """A file of which only so much may be read, and little at once."""
+    """A file with a limit on what may be read from it, in small parts."""
 
     def __init__(self, file, limit):
         self._file, self._limit = file, limit

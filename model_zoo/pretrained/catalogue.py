@@ -116,7 +116,7 @@ def list_pretrained(pattern=None):
     Parameters
     ----------
     pattern : str, optional
-        Keeps the models whose names match it, such as ``'bert_*'``.
+        Keeps the models with a matching name, such as ``'bert_*'``.
 
     Returns
     -------

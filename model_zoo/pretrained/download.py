@@ -43,7 +43,7 @@ TIMEOUT = (10, 60)  # seconds to connect, and to wait for the next bytes
 ATTEMPTS = 5  # requests for one file, each going on where the last broke off
 BACKOFF = 1.0  # seconds before the second attempt; doubled before each further one
 BLOCK = 1 << 20  # bytes read from disk at once
-CHUNK = 1 << 16  # bytes read from the network at once: so many are lost when it breaks off
+CHUNK = 1 << 16  # bytes read from the network at once, and lost when the connection breaks
 RETRIED_STATUS = frozenset([408, 425, 429, 500, 502, 503, 504])
 
 
@@ -56,7 +56,7 @@ class _BrokenOff(Exception):
 
 
 class _Damaged(Exception):
-    """A complete download whose content is wrong."""
+    """A complete download with the wrong content."""
 
 
 class Checksum(NamedTuple):

@@ -36,7 +36,7 @@ def find_sources():
 
 
 def names_files(name):
-    """Whether a model's name is that of a folder or a file, here or elsewhere (`is_place`).
+    """Whether a model's name names a folder or a file, here or elsewhere (`is_place`).
 
     A folder without weights may only happen to be called as a model is, such as this project's
     gpt2.
@@ -63,7 +63,7 @@ def find_files(
     path : str or os.PathLike, optional
         A folder, a file of weights, or a file of a vocabulary; or a place from which such are
         fetched, see :func:`is_place`. Nothing else is asked for the weights then. The vocabulary
-        is the one in the same folder, else that of `model` and `dataset`.
+        is the one in the same folder, else the one of `model` and `dataset`.
     weights, vocab : bool
         Whether they are needed.
     format : str, optional

@@ -35,7 +35,7 @@ class HubSource(Source):
 
     The environment variables HF_ENDPOINT, HF_HOME (the folder of that cache), HF_HUB_OFFLINE and
     HF_TOKEN mean what they mean to that library, which downloads the files, locks and resumes.
-    Weights that are in its cache are taken without asking whether there are newer ones.
+    Weights in its cache are used; the hub isn't asked for newer ones.
     """
 
     name = 'Hugging Face hub'
@@ -227,7 +227,7 @@ def _parts(weights):
 
 
 def _verify(weights):
-    """Raise SourceError if the weights aren't those of the hub.
+    """Raise SourceError if the weights aren't the hub's.
 
     The library calls a large file in its cache by the sha256 that the hub gives for it, and does
     not compare. A damaged one is removed, so that it is downloaded anew the next time.

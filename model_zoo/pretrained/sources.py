@@ -64,7 +64,7 @@ class Source(abc.ABC):
         """
 
     def is_local(self, entry, root):
-        """Whether weights and vocabulary of `entry` are here, as far as a look can tell."""
+        """Whether weights and vocabulary of `entry` seem to be here; no content is checked."""
         return False
 
 

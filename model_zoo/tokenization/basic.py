@@ -1,7 +1,7 @@
 """Text to words as BERT's original does it, and what tokenizers over words need.
 
 Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in the form of
-pytorch-pretrained-bert 0.6.2, whose words it gives for every string.
+pytorch-pretrained-bert 0.6.2; the words are the same for every string.
 """
 
 import unicodedata
@@ -81,7 +81,7 @@ class BasicTokenizer:
         self._kinds = _Kinds(self._dropped)
         self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
         self._splitter = pre_tokenizers.BertPreTokenizer()
-        self._same = set()  # characters of which the Rust library makes what we do
+        self._same = set()  # characters that the Rust library treats as we do
         self._other = set()
         self._whole = [word for word in self.never_split if word]
         # Words that something else in the text might be lower-cased to; none by default.

@@ -77,7 +77,7 @@ class ByteLevelTokenizer(BPETokenizer):
         ids : sequence of int
             Those of a part of a text can end within a character; `errors` says what becomes of it.
         skip_special_tokens : bool
-            Whether to leave out those of :meth:`set_special_tokens`.
+            Whether to leave out the tokens of :meth:`set_special_tokens`.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, tokens, id_of, types=None, text_types=None):
-        """A frame of tokens, whose ids `id_of` gives; all types are 0 by default."""
+        """A frame of tokens; `id_of` gives their ids; all types are 0 by default."""
         return cls(
             tokens,
             tuple(tuple(map(id_of, gap)) for gap in tokens),
@@ -104,7 +104,7 @@ class Encoding(list):
     ----------
     input_ids, token_types : np.ndarray
         int32, shape (length,). The ids are a block's `words`. BERT's token types are 0 up to the
-        first [SEP] and 1 after it; those of language models are 0.
+        first [SEP] and 1 after it; 0 for language models.
     valid_length : int
     truncated : int
         Number of pieces that `max_length` cut off; 0 where nothing was.

@@ -198,7 +198,7 @@ def measure_vocab(tokenizer, lines, sample=10000):
     ----------
     tokenizer : Tokenizer
     lines : iterable of str
-        The first `sample` are taken.
+        Only the first `sample` lines are read.
     sample : int
 
     Returns

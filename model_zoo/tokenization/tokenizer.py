@@ -104,7 +104,7 @@ eos_token_id : int or None
         Raises
         ------
         InputError
-            If the files aren't those of such a tokenizer.
+            If the files belong to another kind of tokenizer.
         CheckpointError
             If a pickle is damaged or asks for more than plain data.
         UnknownNameError
@@ -184,7 +184,7 @@ eos_token_id : int or None
         return (self.save_vocabulary(directory),)
 
     def _settings(self):
-        """What tokenizer_config.json keeps, or None if there is to be none."""
+        """The content of tokenizer_config.json, or None not to write it."""
         return {} if self.max_len == UNLIMITED else {'max_len': self.max_len}
 
     def to_library(self):

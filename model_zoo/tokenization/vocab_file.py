@@ -26,7 +26,7 @@ class VocabFile:
     ----------
     path : str
     said_lower_case : bool, optional
-        Whether texts are lowered, as far as anything but the tokens says it.
+        Whether texts are lowered; None if only the tokens can tell.
     special_tokens : dict of str to str
         Keyword arguments of ``BERTVocab.from_sentencepiece``.
     source_name : str

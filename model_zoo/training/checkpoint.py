@@ -36,7 +36,7 @@ def _name(step, epoch, batch):
 
 
 class Checkpoint:
-    """A checkpoint whose files have been found to be whole.
+    """A checkpoint with verified files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A Trainer for models on GPUs whose optimizer's states are in the host's memory."""
+"""A Trainer for models on GPUs that keeps the optimizer's states in the host's memory."""
 
 import mxnet as mx
 

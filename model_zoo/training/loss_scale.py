@@ -9,7 +9,7 @@ _HOPELESS = 100  # overflows in a row that a scale which can't shrink has to bea
 
 @dataclasses.dataclass
 class LossScale:
-    """A factor of the loss. An update whose gradients have overflown is left out.
+    """A factor of the loss. Updates with overflown gradients are skipped.
 
     A dynamic one follows what the gradients can bear. It is halved when a gradient overflows, and
     doubled after `window` updates without one: the rule of Micikevicius et al., "Mixed Precision

@@ -31,7 +31,7 @@ class Plan:
     log_interval : int
         In updates.
     num_epochs : int, optional
-        End after so many epochs, if `num_steps` aren't done before. Then the number of their
+        End after this many epochs, if `num_steps` aren't done before. Then the number of their
         batches needn't be known, and some may have none.
     """
 
@@ -61,10 +61,10 @@ class Evaluation:
         (more is better), and plain JSON for the record. Calling ``guard.check()`` now and then,
         where guard isn't None, lets Ctrl-C interrupt it. Without a function the last is the best.
     interval : int, optional
-        Evaluate after so many updates, and after the last one; default: after each epoch, and after
+        Evaluate every so many updates, and after the last one; default: after each epoch, and after
         the last update.
     early_stop : int, optional
-        Stop after so many evaluations in a row that aren't better than the best before them.
+        Stop after this many evaluations in a row without a new best score.
     """
 
     function: Optional[Callable] = None
@@ -84,7 +84,7 @@ class Checkpoints:
     store : CheckpointStore, optional
         Gets a checkpoint after each evaluation, and after Ctrl-C.
     interval : int, optional
-        Write one after so many updates too.
+        Also write one every so many updates.
     config : dict
         Field -> value: what must be the same when the training is resumed.
     resume_hint : str

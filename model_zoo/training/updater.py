@@ -19,7 +19,7 @@ class Updater:
         given.
     schedule : callable, optional
         Number of the update, from 1 -> learning rate (:mod:`model_zoo.optimizer.schedules`);
-        default: always that of `trainer`.
+        default: the rate of `trainer`.
     max_grad_norm : float, optional
         The norm of all gradients together is scaled down to this; None leaves them.
     loss_scale : LossScale, optional

@@ -21,7 +21,7 @@ class Workers:
     rank, size : int
         Number of this process, and of all. Number 0 writes files and logs.
     local_rank : int
-        Number of this process among those of its machine: that of its GPU.
+        Number of this process on its machine, and of its GPU.
     """
 
     rank, size, local_rank = 0, 1, 0

@@ -36,7 +36,7 @@ def make_writable_dir(path):
 
 
 def file_in(path, name):
-    """`path` as a str; or, where it is a directory, that of the file `name` in it."""
+    """`path` as a str, or the path of the file `name` in it if it is a directory."""
     path = os.fspath(path)
     return os.path.join(path, name) if os.path.isdir(path) else path
 

@@ -13,7 +13,7 @@ def pad_rows(rows, pad_id=0, length=None, round_to=1):
     rows : list of (list of int, or np.ndarray)
     pad_id : int
     length : int, optional
-        Default: that of the longest row, rounded up to a multiple of `round_to`.
+        Default: the longest row's, rounded up to a multiple of `round_to`.
     round_to : int
 
     Returns

@@ -280,7 +280,7 @@ def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
 
 def test_prediction_by_random_parameters_warns(script, data, tmp_path):
     assert run(script, arguments(data, tmp_path, '--only_predict')) == 0
-    assert 'the predictions are those of a random head' in (tmp_path / 'log_squad.txt').read_text()
+    assert 'the predictions come from a random head' in (tmp_path / 'log_squad.txt').read_text()
 
 
 def test_the_originals_command_lines_are_understood(script):

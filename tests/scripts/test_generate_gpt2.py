@@ -284,7 +284,7 @@ def test_ctrl_c(folder, tmp_path):
         (['--num_beams', '0'], '--num_beams must be at least 1'),
         (['--prompt', ''], 'the prompt .* is empty'),
         (['--prompt', 'x' * 50], 'prompt 0 has 50 tokens, and the context of this model is 48'),
-        (['--prompt', 'a', '--length', '99'], '99 are to be added'),
+        (['--prompt', 'a', '--length', '99'], '99 are wanted'),
         (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
         (['--prompt', 'a', '--seed', '-1'], '--seed must be at least 0'),
         (['--input_file', 'missing.txt'], "cannot read 'missing.txt'"),

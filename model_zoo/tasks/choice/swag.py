@@ -166,7 +166,7 @@ class SwagFeatures:
     Parameters
     ----------
     tokenizer : object
-        With ``encode_batch(texts, pairs, max_length=, pad=)`` as that of ``bert.BertTokenizer``.
+        With ``encode_batch(texts, pairs, max_length=, pad=)``, as ``bert.BertTokenizer`` has it.
     max_len : int
         Largest number of tokens, the special ones counted.
 

@@ -115,7 +115,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     its probability; no header. (Of a regression the one column is the number; of another test set
     than ``test`` the name begins with its: ``test_matched_results.tsv``.)
 
-    Parameters, returns and errors as of `write_predictions`.
+    See `write_predictions`.
     """
     names = write_predictions(folder, task, segment, examples, outputs)
     rows = outputs.astype(np.float64) if task.regression else softmax(outputs)

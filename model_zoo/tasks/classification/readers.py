@@ -93,7 +93,7 @@ def read_examples(task, data_dir=None, segment='train'):
 def load_gluonnlp(task, segment='train'):
     """Read one segment of a task by GluonNLP, which downloads it to ``$MXNET_HOME/datasets``.
 
-    Parameters, returns and errors as of :func:`read_examples`; a failed download is an `InputError`
+    See :func:`read_examples`; a failed download is an `InputError`
     that says how to do without.
     """
     _check_segment(task, segment)

@@ -55,7 +55,7 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What is to be known about a task.
+    """A classification or regression task.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def num_labels(self):
-        """Number of the model's outputs: that of the classes, or 1 for regression."""
+        """Number of the model's outputs: the number of classes, or 1 for regression."""
         return 1 if self.regression else len(self.require_labels())
 
     @property
@@ -121,7 +121,7 @@ class Task:
 
     @property
     def segments(self):
-        """All segments: train, those of dev, those of test."""
+        """All segments: train, dev sets, test sets."""
         return tuple(self.files)
 
     @property

@@ -8,7 +8,7 @@ from ...tokenization.text import CHUNK
 
 __all__ = ['SentenceEncoder']
 
-_SENTENCES = 1024  # whose new chunks are tokenized together
+_SENTENCES = 1024  # are read before their new chunks are tokenized together
 _CACHED_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 
 

@@ -74,7 +74,7 @@ class SampleOptions:
         if wanted > self.max_predictions_per_seq:
             logger.warning(
                 'max_predictions_per_seq %d is too small: masked_lm_prob %g makes %d masks in a '
-                'sequence of %d tokens, of which %.0f%% are lost; give %d',
+                'sequence of %d tokens, %.0f%% of them are lost; give %d',
                 self.max_predictions_per_seq,
                 self.masked_lm_prob,
                 wanted,
@@ -174,7 +174,7 @@ class SampleMaker:
         return ids, found
 
     def _with_stranger(self, tokens, start, stop):
-        """Tokens with those of a document of another part behind them, and its places."""
+        """The tokens followed by a document of another part, and the places of that document."""
         for sentences in self.corpus.documents_outside(start, stop):
             others, found = self._tokenize([sentences])
             if found:

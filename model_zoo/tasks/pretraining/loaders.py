@@ -21,7 +21,7 @@ class PretrainingLoader(Loader):
 
     The samples of a few parts of the source are mixed with what the parts before them have left,
     and dealt to batches by their lengths; only the last batches of an epoch aren't full. The order
-    of epoch e depends on ``(seed, e)``. The batches are those of `make_batch`.
+    of epoch e depends on ``(seed, e)``. `make_batch` makes the batches.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class PretrainingLoader(Loader):
     batch_size : int
         Of one worker, and one device.
     num_buckets : int
-        Ranges of lengths, of which a batch has one.
+        Ranges of lengths; a batch's samples are all from one range.
     use_avg_len : bool
         The batch size is one in tokens: a batch has as many samples of the bucket's average length
         and a standard deviation, as GluonNLP has it; of a text, samples are taken for as long as
         the longest of a bucket.
     shuffle : bool
-        Without it, the order is that of the parts, and within them of the buckets.
+        Without it, batches come part by part, and within a part bucket by bucket.
     round_to : int
         Lengths and numbers of masks are padded to multiples of this.
     circle_length : int
@@ -79,7 +79,7 @@ class PretrainingLoader(Loader):
         self._counts = {}
 
     def __len__(self):
-        """Number of batches of an epoch; of a text, whose epochs differ, that of epoch 0."""
+        """Number of batches of an epoch. A text's epochs differ: then that of epoch 0."""
         return self.count_batches(0)
 
     def count_batches(self, epoch):

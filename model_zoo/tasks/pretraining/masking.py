@@ -9,14 +9,14 @@ __all__ = ['draw_positions', 'replace_masked']
 
 
 def draw_positions(candidates, counts, most, rng, begins_word=None):
-    """Draw the positions that are to be predicted.
+    """Draw the positions to predict.
 
     Parameters
     ----------
     candidates : numpy.ndarray, shape (samples, length), bool
         Where a mask may be.
     counts : numpy.ndarray, shape (samples,)
-        How many to draw in each sample; fewer where there aren't so many candidates.
+        How many to draw in each sample, or all candidates if these are fewer.
     most : int
         Not below any of `counts`.
     rng : numpy.random.Generator
@@ -78,7 +78,7 @@ def _draw_words(candidates, counts, begins_word, rng):
 
 
 def replace_masked(input_ids, positions, mask_id, vocab_size, rng):
-    """Hide what is to be predicted: 80 % become [MASK], 10 % stay, 10 % become any token.
+    """Hide the tokens to predict: 80 % become [MASK], 10 % stay, 10 % become any token.
 
     Parameters
     ----------

@@ -142,9 +142,9 @@ class PairLoader:
         return None if first is None or second is None else (follows, first, second)
 
     def _read_tokens(self, file, length, restarts=False):
-        """Sentences with at least so many tokens; None at the end of the text.
+        """Sentences with at least that many tokens; None at the end of the text.
 
-        They end where the document does, or begin anew there.
+        They stop at the end of the document; with `restarts`, they start again after it.
         """
         tokens = []
         while len(tokens) < length:

@@ -1,4 +1,4 @@
-"""One function in several processes, whose results are there before they are asked for."""
+"""A function that runs in several processes, ahead of the use of its results."""
 
 import collections
 import concurrent.futures

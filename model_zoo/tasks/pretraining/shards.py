@@ -181,7 +181,7 @@ class _Archive:
 
 
 def _padded(path, arrays):
-    """Samples of a file's arrays, whose rows may have several lengths."""
+    """Samples in a file's arrays; rows may differ in length."""
     padded = {}
     for name, array in arrays.items():
         dtype = np.float32 if name == WEIGHTS else np.int32

@@ -20,7 +20,7 @@ from .shards import read_lengths, read_shard
 
 __all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
 
-ROW_BITS = 32  # of a sample's number; above them is that of its part
+ROW_BITS = 32  # of a sample's number; the higher bits are the number of its part
 
 
 class Part(abc.ABC):
@@ -255,7 +255,7 @@ class _Joined:
 class TextFiles(Source):
     """Text, from which new samples are made in each epoch, during the training.
 
-    Worker processes make the samples of the next parts of the text while those of these are used.
+    Worker processes make the next parts' samples while these are used.
     Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
     Where several workers train, all make the same samples, each to take its part: where there are
     many of them, files of samples are cheaper.

@@ -1,7 +1,7 @@
 """A model's scores of starts and ends to answers, in the text's own characters.
 
 Source: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert 0.6.2's
-``run_squad.py``, whose answers these are on the same scores.
+``run_squad.py``, which gives the same answers on the same scores.
 """
 
 import os
@@ -31,7 +31,7 @@ class Answers(NamedTuple):
         Question's id -> list of dicts with ``text``, ``probability``, ``start_logit`` and
         ``end_logit``, the best first.
     null_odds : dict
-        Question's id -> score of no answer minus that of the best one; empty without `version_2`.
+        Question's id -> score of no answer minus the best answer's; empty without `version_2`.
     """
 
     predictions: Dict[str, str]
@@ -63,7 +63,7 @@ def find_answers(
     version_2 : bool
         Whether there may be no answer.
     null_score_diff_threshold : float
-        There is none if its score minus that of the best answer is greater than this.
+        There is no answer if that score minus the best answer's is greater than this.
 
     Returns
     -------

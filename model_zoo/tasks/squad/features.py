@@ -28,7 +28,7 @@ class SquadFeatures(collections.abc.Sequence):
     max_seq_length : int
         Most tokens, the special ones counted.
     doc_stride : int
-        Pieces from the start of a window to that of the next one.
+        Pieces from the start of a window to the start of the next one.
     max_query_length : int
         Longer questions are cut.
     """

@@ -78,7 +78,7 @@ def _scores_v2(questions, predictions):
         right = [normalize_answer(answer) for answer in question.answers]
         right = [answer for answer in right if answer] or ['']
         exact[question.id] = int(found in right)
-        # of two texts one of which is empty, the F1 is whether both are
+        # if one text is empty, the F1 is 1 if the other one is, too
         f1[question.id] = max(
             _overlap_f1(found.split(), answer.split()) if found and answer else found == answer
             for answer in right
@@ -129,7 +129,7 @@ def best_thresholds(questions, predictions, null_odds):
     questions, predictions
         See `score_v2`.
     null_odds : dict
-        Question's id -> score of no answer minus that of the best one. Questions over the threshold
+        Question's id -> score of no answer minus the best answer's. Questions over the threshold
         have no answer.
 
     Returns

@@ -1,6 +1,6 @@
 """Tagged words as in the CoNLL shared tasks: a word a line, an empty line between sentences.
 
-Lines have columns, the first of which usually is the word and the last its tag. Lines that begin
+Lines have columns; the first is usually the word and the last its tag. Lines that begin
 with ``-DOCSTART-`` divide documents and are no sentences.
 """
 

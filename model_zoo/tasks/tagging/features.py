@@ -28,7 +28,7 @@ class TaggingFeatures:
     Parameters
     ----------
     tokenizer : object
-        With ``encode_batch`` as that of ``bert.BertTokenizer``.
+        With ``encode_batch``, as ``bert.BertTokenizer`` has it.
     labels : sequence of str
         In the order of their numbers.
     max_len : int

@@ -28,7 +28,7 @@ def labels_of_sentences(sentences):
 
 
 def has_entities(labels):
-    """Whether labels mark entities (as ``B-PER``), and aren't those of single words.
+    """Whether labels mark entities (as ``B-PER`` does), rather than single words.
 
     Parameters
     ----------

@@ -468,7 +468,7 @@ def test_beyond_the_context():
     model = ToyLM(context_length=5)
     with pytest.raises(InputError, match='prompt 2 has 6 tokens, and the context .* is 5: shorten'):
         generate(model, PROMPTS, 1)
-    with pytest.raises(InputError, match='prompt 0 has 3 tokens, 3 are to be added, .*: ask for 2'):
+    with pytest.raises(InputError, match='prompt 0 has 3 tokens, 3 are wanted, .*: ask for 2'):
         generate(model, PROMPTS[:2], 3)
     assert not model.calls, 'nothing is run'
     assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2
