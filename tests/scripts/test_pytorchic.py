@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import string
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from contract import Killed, kill
 from script_runs import SCRIPTS, load_script, run
 
 from bert import BertForPreTraining, BertForSequenceClassification
+from bert.pytorchic import CONFIG_FIELDS
 from model_zoo.app.pytorchic import choose_gpus, linear_rate, name_values
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
@@ -96,10 +98,10 @@ def test_pretrain_trains_as_the_original(pretrain, expected, tmp_path):
 
 def test_pretraining_that_was_killed_goes_on(pretrain, tmp_path):
     def words(name):
-        return pretrain_words(tmp_path / name, '--ckpt_interval', 4)
+        return pretrain_words(tmp_path / name, '--ckpt_interval', 4, '--total_steps', 21)
 
     assert run(pretrain, *words('whole')) == 0
-    undo = kill(23)
+    undo = kill(19)  # in the second epoch, after the checkpoint of step 16
     try:
         with pytest.raises(Killed):
             run(pretrain, *words('broken'))
@@ -124,6 +126,45 @@ def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
     name = 'transformer.blocks.1.pwff.fc1.weight'
     np.testing.assert_array_equal(ours[name], theirs[name])
     assert not np.allclose(ours['fc.weight'], theirs['fc.weight'])  # random, as in the original
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    """A folder in the place of /path/to, with Google's checkpoint of a tiny BERT."""
+    folder = tmp_path_factory.mktemp('world')
+    (folder / 'pretrain').mkdir()
+    for path in (FOLDER.parent / 'checkpoints' / 'bert_tensorflow').iterdir():
+        (folder / 'pretrain' / path.name).write_bytes(path.read_bytes())
+    for name in ('train', 'dev'):
+        path = folder / 'glue' / 'MRPC' / f'{name}.tsv'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((FOLDER / 'mrpc.tsv').read_bytes())
+    (folder / 'corpus').write_bytes((FOLDER / 'corpus.txt').read_bytes())
+    (folder / 'config').mkdir()
+    google = json.loads((folder / 'pretrain' / 'bert_config.json').read_text())
+    small = {name: google[ours] for name, (ours, _) in CONFIG_FIELDS.items() if name != 'n_seg'}
+    (folder / 'config' / 'bert_base.json').write_text(json.dumps(small))
+    short = {'batch_size': 4, 'n_epochs': 1, 'save_steps': 4, 'total_steps': 5}
+    (folder / 'config' / 'pretrain.json').write_text(json.dumps(short))
+    return folder
+
+
+@pytest.mark.parametrize('number', ['01', '02', '03'])
+def test_the_readmes_commands(world, classify, pretrain, monkeypatch, capsys, number):
+    commands = json.loads((HERE.parents[2] / 'tests/scripts/original_commands.json').read_text())
+    command = next(c for c in commands['commands'] if c['id'] == f'pytorchic-{number}')
+    values = {name: str(world / pathlib.Path(path).relative_to('/path/to'))
+              for name, path in command['exports'].items()}  # fmt: skip
+    words = [string.Template(word).substitute(values) for word in command['argv']]
+    words = [word.replace('model_steps_345', 'model_steps_3') for word in words]  # of 12 rows
+    script = {'classify.py': classify, 'pretrain.py': pretrain}[command['script']]
+    monkeypatch.chdir(world)  # train_mrpc.json is beside the script
+    assert run(script, *words, '--max_len', 12) == 0
+    if number == '02':
+        assert float(capsys.readouterr().out.splitlines()[-1].partition('Accuracy: ')[2]) >= 0
+    else:
+        last = 'model_steps_3.pt' if number == '01' else 'model_steps_6.pt'
+        assert (pathlib.Path(values['SAVE_DIR']) / last).stat().st_size > 0
 
 
 def test_the_originals_own_files_and_values_by_position(classify, tmp_path, monkeypatch):
