@@ -27,7 +27,7 @@ def _parse(argv):
     source = arguments.add_mutually_exclusive_group(required=True)
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
     source.add_argument('--file', help='file with one sentence a line, in UTF-8')
-    add('--model', default='bert_12_768_12', help='name of a model, or directory of a saved one')
+    add('--model', default='bert_12_768_12', help='name, folder, hub id owner/name, or address')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
     add('--params_path', help='file of weights to take in place of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
@@ -46,9 +46,12 @@ def _parse(argv):
     )
     add(
         '--pooling',
-        choices=POOLINGS,
-        help="embed sentences, not words: how the pieces' vectors make a sentence's vector",
+        choices=(*POOLINGS, 'model'),
+        help="embed sentences, not words: how the pieces' vectors make a sentence's vector; "
+        'model: as a model of sentence-transformers does it itself',
     )
+    add('--prompt', help='text to put before each sentence, for sentence vectors')
+    add('--prompt_name', help="the model's name of such a text")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help='write to this file, .npz or .jsonl, instead of printing')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
@@ -85,6 +88,18 @@ def _remembered(sentences, memory):
         yield sentence
 
 
+def _sentence_vectors(embedding, sentences, args):
+    pooling = None if args.pooling == 'model' else args.pooling
+    if pooling is None and embedding.sentence_modules is None:
+        raise InputError(
+            f'--pooling model: {args.model!r} has no modules.json that says how; '
+            'give mean, cls or max'
+        )
+    return embedding.iter_sentence_vectors(
+        sentences, pooling, args.normalize, args.prompt, args.prompt_name
+    )
+
+
 def _print_words(embedding, sentences, args):
     for tokens, vectors in embedding.iter_embedding(sentences, args.oov_way):
         print(f'Text: {" ".join(tokens)}')
@@ -94,7 +109,7 @@ def _print_words(embedding, sentences, args):
 def _print_sentences(embedding, sentences, args):
     texts = collections.deque()
     sentences = _remembered(sentences, texts)
-    for vector in embedding.iter_sentence_vectors(sentences, args.pooling, args.normalize):
+    for vector in _sentence_vectors(embedding, sentences, args):
         text = texts.popleft().encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
         print(f'Sentence embedding: {vector!r}')
@@ -102,7 +117,7 @@ def _print_sentences(embedding, sentences, args):
 
 def _write(writer, embedding, sentences, args, total):
     if args.pooling:
-        results = embedding.iter_sentence_vectors(sentences, args.pooling, args.normalize)
+        results = _sentence_vectors(embedding, sentences, args)
     else:
         results = embedding.iter_embedding(sentences, args.oov_way)
     for result in progress(results, 'sentences', total=total, leave=True):
@@ -131,6 +146,8 @@ def main(argv=None):
     setup_logging(verbose=args.verbose)
     if args.normalize and not args.pooling:
         raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
+    if (args.prompt or args.prompt_name) and not args.pooling:
+        raise InputError('--prompt and --prompt_name are for sentence vectors: give --pooling too')
     total = _count(args)
     sentences = args.sentences or _sentences(args.file)
     if args.output:

@@ -21,6 +21,9 @@ from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
+from model_zoo.pretrained import local_path
+
+from .sentence_modules import SentenceModules, normalized, read_sentence_modules
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -37,6 +40,8 @@ POOLINGS = ('mean', 'cls', 'max')
 BATCH_PIECES = 2048
 # Sentences are sorted by length in pools of about this many pieces, with all vectors in memory.
 POOL_PIECES = 32768
+# the catalogue has this repository's weights, which also come without the file that says the rest
+_MINI_LM = 'sentence-transformers/all-MiniLM-L6-v2'
 _ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
 
 
@@ -82,7 +87,9 @@ class BertEmbedding:
         cosine of at least 0.999 with float32 vectors, float16 vectors of 0.99999.
     model : str
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
-        ('bert-base-cased'), or a directory that ``save_pretrained`` wrote.
+        ('bert-base-cased'), a directory that ``save_pretrained`` wrote, or a model of the hub
+        ('owner/name'); may also be the first argument. Of a model of sentence-transformers, its own
+        length cuts sentences, and :meth:`sentence_vectors` gives its vectors.
     dataset_name : str, optional
         What the weights were trained on; by default the model's usual one, which is
         'book_corpus_wiki_en_uncased' for 'bert_12_768_12' and 'all_minilm_l6_v2' for
@@ -137,13 +144,18 @@ class BertEmbedding:
             raise UnknownNameError.of('dtype', self.dtype, PRECISIONS)
         if batch_size < 1:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
+        if isinstance(ctx, (str, os.PathLike)):  # the model alone, as sentence-transformers has it
+            ctx, model = None, ctx
         self.ctx = ctx or mx.cpu()
         self.batch_size = batch_size
         self.bert, self.tokenizer = _load(
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
         )
         self.vocab = self.tokenizer.vocab
+        self.sentence_modules = _sentence_modules(os.fspath(model), root)
         longest = self.bert.context_length
+        if self.sentence_modules is not None and max_seq_length is None:
+            max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
             raise InputError(
                 f'max_seq_length is {max_seq_length}; it must be from 3 ([CLS], a piece and [SEP]) '
@@ -206,8 +218,13 @@ class BertEmbedding:
 
         return self._results(self._iterator(sentences), finish)
 
-    def sentence_vectors(self, sentences, pooling='mean', normalize=False):
+    def sentence_vectors(
+        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
+    ):
         """One vector a sentence.
+
+        A model of sentence-transformers (a folder or repository with ``modules.json``) gives its
+        own vectors: with its pooling, dense layers, normalization, prompts and length.
 
         ``sentence_vectors(sentences, 'mean', normalize=True)`` of 'bert_6_384_12' gives what
         sentence-transformers gives with all-MiniLM-L6-v2, but for sentences over 256 pieces: there
@@ -216,26 +233,36 @@ class BertEmbedding:
         Parameters
         ----------
         sentences : iterable of str
-        pooling : {'mean', 'cls', 'max'}
+        pooling : {'mean', 'cls', 'max'}, optional
             'mean' and 'max' of the vectors of all pieces, [CLS] and [SEP] included; 'cls': that
-            of [CLS]. For sentences over the model's length see `max_seq_length`.
+            of [CLS]. For sentences over the model's length see `max_seq_length`. By default the
+            parts of a model of sentence-transformers, 'mean' for others.
         normalize : bool
-            Whether to scale the vectors to Euclidean length 1.
+            Whether to scale the vectors to Euclidean length 1, if the model doesn't do that itself.
+        prompt : str, optional
+            A text to put before each sentence.
+        prompt_name : str, optional
+            The model's name of such a text; by default its usual one, if it has one.
 
         Returns
         -------
         np.ndarray
-            float32, shape (sentences, units), in the order of the sentences.
+            float32, shape (sentences, units); of a model of sentence-transformers with as many
+            units as its last part has. In the order of the sentences.
         """
-        vectors = list(self.iter_sentence_vectors(sentences, pooling, normalize))
-        return np.array(vectors, dtype=np.float32).reshape(-1, self.units)
+        iterator = self.iter_sentence_vectors(sentences, pooling, normalize, prompt, prompt_name)
+        vectors = list(iterator)
+        units = self._modules(pooling).units(self.units)
+        return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
-    def iter_sentence_vectors(self, sentences, pooling='mean', normalize=False):
+    def iter_sentence_vectors(
+        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
+    ):
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
         Parameters
         ----------
-        sentences, pooling, normalize
+        sentences, pooling, normalize, prompt, prompt_name
             As of :meth:`sentence_vectors`.
 
         Returns
@@ -243,18 +270,28 @@ class BertEmbedding:
         iterator of np.ndarray
             float32, shape (units,).
         """
-        _check_option('pooling', pooling, POOLINGS)
+        if pooling is not None:
+            _check_option('pooling', pooling, POOLINGS)
+        modules = self._modules(pooling)
+        if prompt is None:
+            prompt = modules.prompt(prompt_name)
+        # its ids without the last one, which is [SEP]
+        skip = len(self.tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
+        sentences = (prompt + sentence for sentence in self._iterator(sentences))
+        if modules.lowers:
+            sentences = map(str.lower, sentences)
 
         def finish(encoding, states):
-            if pooling == 'cls':
-                vector = states[0].copy()
-            else:
-                vector = states.mean(axis=0) if pooling == 'mean' else states.max(axis=0)
-            if normalize:
-                vector /= max(np.linalg.norm(vector), 1e-12)
-            return vector
+            vector = modules.vector(states, skip)
+            return normalized(vector) if normalize else vector
 
-        return self._results(self._iterator(sentences), finish)
+        return self._results(sentences, finish)
+
+    def _modules(self, pooling):
+        """The parts that make a sentence's vector."""
+        if pooling is None and self.sentence_modules is not None:
+            return self.sentence_modules
+        return SentenceModules([pooling or 'mean'])
 
     # -- from sentences to the vectors of their pieces ------------------------------------------
 
@@ -419,3 +456,11 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         use_pooler=False,
     )
     return bert, tokenizer
+
+
+def _sentence_modules(model, root):
+    """The parts of a model of sentence-transformers, or None."""
+    if model == _MINI_LM:
+        return SentenceModules(steps=[normalized], max_length=256)
+    path, _ = local_path(model, root=root)
+    return read_sentence_modules(path) if os.path.isdir(path) else None

@@ -2,12 +2,13 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 from typing import Dict, Optional
 
 from ..checkpoint.layouts import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError
+from ..util.files import read_json
+from .modules import transformer_folder
 
 __all__ = [
     'BPE_NAMES',
@@ -83,7 +84,8 @@ def files_in_folder(folder, format=None):
     ----------
     folder : str
         For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
-        Google's or OpenAI's releases.
+        Google's or OpenAI's releases. Of a model of sentence-transformers, the files are those of
+        its transformer.
     format : str, optional
         One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
 
@@ -91,6 +93,8 @@ def files_in_folder(folder, format=None):
     -------
     Files
     """
+
+    folder = transformer_folder(folder)
 
     def first(names):
         paths = [os.path.join(folder, name) for name in names]
@@ -157,11 +161,7 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return {}
-    try:
-        with open(path, encoding='utf-8') as file:
-            config = json.load(file)
-        if not isinstance(config, dict):
-            raise ValueError('not a JSON object')
-    except (OSError, ValueError) as error:
-        raise InputError(f'cannot read {path!r}: {error}') from error
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise InputError(f'cannot read {path!r}: not a JSON object')
     return config

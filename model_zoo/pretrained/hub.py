@@ -13,6 +13,7 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntr
 from ..checkpoint.layouts import CONFIG_NAMES
 from .download import TIMEOUT, Checksum, reason_of
 from .files import BPE_NAMES, TOKENIZER_CONFIG, VOCAB_NAMES, files_in_folder, merges_beside
+from .modules import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder
 from .sources import Source, SourceError
 
 __all__ = ['HubSource', 'Repository']
@@ -72,6 +73,7 @@ class Repository:
         self.name, self.revision = name, revision
         self.address = f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
         self._is_reached = constants.HF_HUB_OFFLINE
+        self._prefix = ''  # folder of the transformer, with a slash
 
     def cached(self, vocab_only=False):
         """The model's files in the library's cache; None if they aren't complete."""
@@ -104,6 +106,7 @@ class Repository:
         SourceError
             If the hub can't be reached, or lacks a file.
         """
+        root = self._fetch_modules(weights)
         config = self._first(CONFIG_NAMES)
         if config is None:
             raise self._lacks('no config.json')
@@ -114,7 +117,29 @@ class Repository:
             self._fetch_vocab()
         if weights:
             _verify(self._fetch_weights())
-        return os.path.dirname(config)
+        return root or os.path.dirname(config)
+
+    def _fetch_modules(self, weights):
+        """The parts behind the transformer of a model of sentence-transformers.
+
+        Returns its folder, or None for other models.
+        """
+        path = self._get(MODULES_NAME)
+        if path is None:
+            return None
+        root = os.path.dirname(path)
+        first, *others = modules_in_folder(root)
+        if weights:
+            self._get('config_sentence_transformers.json')
+            for module in others:
+                self._prefix = f'{module.path}/'
+                self._get('config.json')
+                if module.kind == 'Dense':
+                    _verify(self._fetch_weights())
+        self._prefix = f'{first.path}/' if first.path else ''
+        for name in SENTENCE_CONFIGS if weights else ():
+            self._get(name)
+        return root
 
     def file(self, name):
         """Path of any other of its files, downloaded where the cache lacks it.
@@ -168,17 +193,19 @@ class Repository:
 
     def _get(self, name):
         """Path of a file, downloaded where the cache lacks it; None if the hub doesn't have it."""
-        path = self._in_cache(name)
+        path = self._in_cache(self._prefix + name)
         if path is not None:
             return path if isinstance(path, str) else None
         if not self._is_reached:
             _reach()
             self._is_reached = True
         try:
-            return _library().hf_hub_download(self.name, name, revision=self.revision)
+            return _library().hf_hub_download(
+                self.name, self._prefix + name, revision=self.revision
+            )
         except LocalEntryNotFoundError as error:
             if constants.HF_HUB_OFFLINE:
-                if name != 'config.json' and isinstance(self._in_cache('config.json'), str):
+                if name != 'config.json' or self._prefix:
                     return None  # as far as one can tell
                 raise SourceError(
                     f'HF_HUB_OFFLINE is set, and {name} of {self.name} is not in '

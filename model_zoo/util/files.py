@@ -8,7 +8,14 @@ import tempfile
 
 from ..errors import InputError, ZooError
 
-__all__ = ['atomic_write', 'file_in', 'make_writable_dir', 'put_in_place', 'write_json']
+__all__ = [
+    'atomic_write',
+    'file_in',
+    'make_writable_dir',
+    'put_in_place',
+    'read_json',
+    'write_json',
+]
 
 
 def make_writable_dir(path):
@@ -88,6 +95,21 @@ def atomic_write(path, mode='w', encoding='utf-8'):
         if isinstance(error, OSError) and not isinstance(error, ZooError):
             raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
         raise
+
+
+def read_json(path):
+    """What a JSON file holds.
+
+    Raises
+    ------
+    InputError
+        If it can't be read.
+    """
+    try:
+        with open(path, encoding='utf-8') as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f'cannot read {os.fspath(path)!r}: {error}') from error
 
 
 def write_json(path, value):

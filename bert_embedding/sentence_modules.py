@@ -1,0 +1,226 @@
+"""What a model of sentence-transformers computes from the vectors of a sentence's pieces."""
+
+import os
+
+import numpy as np
+
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.layouts import weights_in_folder
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.pretrained.files import read_tokenizer_config
+from model_zoo.pretrained.modules import SENTENCE_CONFIGS, modules_in_folder, transformer_folder
+
+__all__ = ['SentenceModules', 'normalized', 'pool', 'read_sentence_modules']
+
+#: ways to make one vector of many, in the order in which several are joined
+_MODES = {
+    'cls': 'pooling_mode_cls_token',
+    'max': 'pooling_mode_max_tokens',
+    'mean': 'pooling_mode_mean_tokens',
+    'mean_sqrt_len_tokens': 'pooling_mode_mean_sqrt_len_tokens',
+    'weightedmean': 'pooling_mode_weightedmean_tokens',
+    'lasttoken': 'pooling_mode_lasttoken',
+}
+_ACTIVATIONS = {
+    'Identity': lambda x: x,
+    'Tanh': np.tanh,
+    'ReLU': lambda x: np.maximum(x, 0),
+    'Sigmoid': lambda x: 1 / (1 + np.exp(-x)),
+}
+_TINY = 1e-12
+
+
+def pool(states, mode, skip=0):
+    """One vector of those of a sentence's pieces.
+
+    Parameters
+    ----------
+    states : numpy.ndarray, shape (pieces, units)
+    mode : str
+        'cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean' (by the place from 1 on) or
+        'lasttoken'.
+    skip : int
+        So many pieces at the beginning don't count.
+
+    Returns
+    -------
+    numpy.ndarray, shape (units,)
+    """
+    kept = states[skip:]
+    if mode == 'cls':
+        return kept[0].copy()
+    if mode == 'lasttoken':
+        return kept[-1].copy()
+    if mode == 'max':
+        return kept.max(axis=0)
+    if mode == 'mean_sqrt_len_tokens':
+        return kept.sum(axis=0) / np.sqrt(np.float32(len(kept)))
+    if mode == 'weightedmean':
+        weights = np.arange(skip + 1, len(states) + 1, dtype=np.float32)[:, None]
+        return (kept * weights).sum(axis=0) / weights.sum()
+    return kept.mean(axis=0)
+
+
+class SentenceModules:
+    """The parts behind the transformer, and what a sentence undergoes before it.
+
+    Parameters
+    ----------
+    modes : sequence of str
+        See :func:`pool`; several vectors are joined.
+    steps : sequence of callable
+        ``step(vector) -> vector``, one after the other.
+    max_length : int, optional
+        Most pieces of a sentence, the special tokens included.
+    lowers : bool
+        Whether sentences are lowered.
+    prompts : dict of str to str
+        Name -> what is put before a sentence.
+    default_prompt : str, optional
+        Name of the one that is used if none is named.
+    counts_prompt : bool
+        Whether the pieces of the prompt count in the sentence's vector.
+    """
+
+    def __init__(
+        self, modes=('mean',), steps=(), max_length=None, lowers=False, prompts=None,
+        default_prompt=None, counts_prompt=True,
+    ):  # fmt: skip
+        self.modes, self.steps = tuple(modes), tuple(steps)
+        self.max_length, self.lowers = max_length, lowers
+        self.prompts, self.default_prompt = dict(prompts or {}), default_prompt
+        self.counts_prompt = counts_prompt
+
+    def prompt(self, name=None):
+        """The text of a prompt; by default of the usual one, which may be none.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none of the name.
+        """
+        name = self.default_prompt if name is None else name
+        if name is not None and name not in self.prompts:
+            raise UnknownNameError.of('prompt', name, self.prompts)
+        return self.prompts.get(name) or ''
+
+    def vector(self, states, skip=0):
+        """A sentence's vector.
+
+        Parameters
+        ----------
+        states : numpy.ndarray, shape (pieces, units)
+            Of all pieces, special tokens included.
+        skip : int
+            How many of them are the prompt's.
+
+        Returns
+        -------
+        numpy.ndarray, shape (units of the last part,)
+        """
+        skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
+        vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
+        for step in self.steps:
+            vector = step(vector)
+        return vector
+
+    def units(self, units):
+        """Length of a sentence's vector, from that of a piece's."""
+        return len(self.vector(np.zeros((1, units), np.float32)))
+
+
+def normalized(vector):
+    """A vector scaled to Euclidean length 1."""
+    return vector / max(np.linalg.norm(vector), _TINY)
+
+
+def read_sentence_modules(folder):
+    """The parts of a model of sentence-transformers.
+
+    Parameters
+    ----------
+    folder : str
+        With ``modules.json``.
+
+    Returns
+    -------
+    SentenceModules or None
+        None if it is no such folder.
+
+    Raises
+    ------
+    InputError
+        If a part is of a kind, or has settings, that aren't supported.
+    CheckpointError
+        If a part's weights can't be read.
+    """
+    modules = modules_in_folder(folder)
+    if not modules:
+        return None
+    options, steps = {}, []
+    for module in modules[1:]:
+        path = os.path.join(folder, module.path)
+        if module.kind == 'Pooling' and 'modes' not in options and not steps:
+            options.update(_read_pooling(path))
+        elif module.kind == 'Dense' and 'modes' in options:
+            steps.append(_read_dense(path))
+        elif module.kind == 'Normalize' and 'modes' in options:
+            steps.append(normalized)
+        elif module.kind != 'Dropout':
+            raise InputError(
+                f'{folder!r} has a part {module.kind} that is not supported here; there are one '
+                'Pooling, then Dense, Normalize and Dropout'
+            )
+    settings = _settings(folder)
+    return SentenceModules(steps=steps, **options, **settings)
+
+
+def _read_pooling(folder):
+    fields = read_tokenizer_config(folder, 'config.json')
+    modes = fields.get('pooling_mode')
+    if modes is None:
+        modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    for mode in modes:
+        if mode not in _MODES:
+            raise UnknownNameError.of(f'pooling in {folder!r}', mode, _MODES)
+    return {'modes': modes, 'counts_prompt': fields.get('include_prompt', True)}
+
+
+def _read_dense(folder):
+    fields = read_tokenizer_config(folder, 'config.json')
+    source = fields.get('module_input_name', 'sentence_embedding')
+    target = fields.get('module_output_name') or source
+    name = fields.get('activation_function', 'Tanh').rpartition('.')[2]
+    if name not in _ACTIVATIONS or (source, target) != ('sentence_embedding',) * 2:
+        raise InputError(
+            f'the dense layer in {folder!r} has the activation {name}, from {source} to {target}; '
+            f'supported are {", ".join(_ACTIVATIONS)}, of sentence_embedding'
+        )
+    path = weights_in_folder(folder)
+    if path is None:
+        raise InputError(f'{folder!r} has no weights of the dense layer')
+    tensors, _ = read_tensors(path)
+    if 'linear.weight' not in tensors:
+        raise InputError(f'{path!r} has no linear.weight of a dense layer')
+    weight = tensors['linear.weight'].astype(np.float32)
+    bias = tensors.get('linear.bias', np.zeros(len(weight))).astype(np.float32)
+    activate = _ACTIVATIONS[name]
+    return lambda vector: activate(weight @ vector + bias)
+
+
+def _settings(folder):
+    """What is done with a sentence before the transformer."""
+    inner, fields = transformer_folder(folder), {}
+    for name in SENTENCE_CONFIGS:
+        fields = fields or read_tokenizer_config(inner, name)
+    length = fields.get('max_seq_length')
+    if length is None:
+        length = read_tokenizer_config(inner).get('model_max_length')
+    model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
+    return {
+        'max_length': int(length) if isinstance(length, (int, float)) else None,
+        'lowers': bool(fields.get('do_lower_case')),
+        'prompts': model.get('prompts') or {},
+        'default_prompt': model.get('default_prompt_name'),
+    }

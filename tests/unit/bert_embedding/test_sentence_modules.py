@@ -1,0 +1,166 @@
+"""Models of sentence-transformers give that library's vectors."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from huggingface_hub.utils import reset_sessions
+from local_hub import connect, publish
+from loopback import LoopbackServer
+
+from bert_embedding import BertEmbedding
+from bert_embedding.cli import main
+from bert_embedding.sentence_modules import pool
+from model_zoo.errors import InputError, UnknownNameError
+
+
+@pytest.fixture
+def folder(fixtures, tmp_path):
+    """A copy of one of the models."""
+    source = fixtures / 'sentence_transformers'
+
+    def copy(name):
+        return shutil.copytree(str(source / name), str(tmp_path / name))
+
+    return copy
+
+
+@pytest.fixture
+def expected(fixtures):
+    with np.load(fixtures / 'sentence_transformers' / 'expected.npz') as file:
+        return dict(file)
+
+
+@pytest.fixture
+def sentences(fixtures):
+    return json.loads((fixtures / 'sentence_transformers' / 'sentences.json').read_text())
+
+
+def close(ours, theirs):
+    assert ours.shape == theirs.shape and ours.dtype == np.float32
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['today', 'joined', 'of_2020'])
+def test_same_vectors(folder, expected, sentences, name):
+    """Poolings, dense layers, normalization, the maximal length, prompts; today's files and old."""
+    embedding = BertEmbedding(folder(name))
+    close(embedding.sentence_vectors(sentences), expected[name])
+    if name != 'of_2020':
+        found = embedding.sentence_vectors(sentences, prompt_name='query')
+        close(found, expected[f'{name} query'])
+        found = embedding.sentence_vectors(sentences, prompt='the dog ')
+        close(found, expected[f'{name} prompt'])
+        assert not np.allclose(expected[f'{name} query'], expected[name], atol=1e-2)
+    assert embedding.sentence_vectors([]).shape == (0, expected[name].shape[1])
+
+
+def test_what_is_asked_for_wins(folder, sentences):
+    embedding = BertEmbedding(model=folder('today'))
+    means = embedding.sentence_vectors(sentences, 'mean')
+    assert means.shape == (len(sentences), 8) and embedding.units == 8
+    lengths = np.linalg.norm(embedding.sentence_vectors(sentences, 'cls', normalize=True), axis=1)
+    np.testing.assert_allclose(lengths, 1, rtol=1e-6)
+    with pytest.raises(UnknownNameError, match="prompt 'title'; known: document, passage, query"):
+        embedding.sentence_vectors(sentences, prompt_name='title')
+    assert embedding.max_seq_length == 12
+    assert BertEmbedding(model=folder('joined'), max_seq_length=5).max_seq_length == 5
+
+
+def test_of_the_hub(folder, expected, sentences, tmp_path, monkeypatch):
+    with LoopbackServer() as server:
+        connect(server, tmp_path, monkeypatch)
+        for name in ('today', 'of_2020'):
+            root = folder(name)
+            paths = [os.path.join(at, each) for at, _, names in os.walk(root) for each in names]
+            files = {}
+            for path in paths:
+                with open(path, 'rb') as file:
+                    files[os.path.relpath(path, root)] = file.read()
+            publish(server, f'me/{name}', files)
+            close(BertEmbedding(f'me/{name}').sentence_vectors(sentences), expected[name])
+            count = len(server.requests)
+            BertEmbedding(f'me/{name}')
+            assert len(server.requests) == count
+    reset_sessions()
+
+
+@pytest.mark.weights
+def test_the_library_and_this_one_call_a_model_alike(sentences):
+    """The catalogue has this one; by its name there, its vectors are those of the library."""
+    ours = BertEmbedding('sentence-transformers/all-MiniLM-L6-v2')
+    plain = BertEmbedding(model='bert_6_384_12', max_seq_length=256)
+    close(ours.sentence_vectors(sentences), plain.sentence_vectors(sentences, 'mean', True))
+    assert ours.max_seq_length == 256
+    assert BertEmbedding(model='bert_6_384_12').max_seq_length is None
+
+
+def change(path, **fields):
+    with open(path) as file:
+        content = json.load(file)
+    with open(path, 'w') as file:
+        json.dump({**content, **fields}, file)
+
+
+def test_what_is_not_supported(folder):
+    root = folder('today')
+    dense = os.path.join(root, '2_Dense', 'config.json')
+    change(dense, activation_function='torch.nn.modules.activation.GELU')
+    with pytest.raises(InputError, match='has the activation GELU'):
+        BertEmbedding(root)
+    change(dense, activation_function='torch.nn.modules.activation.Tanh')
+    pooling = os.path.join(root, '1_Pooling', 'config.json')
+    change(pooling, pooling_mode='median')
+    with pytest.raises(UnknownNameError, match="'median'; known: cls, "):
+        BertEmbedding(root)
+    change(pooling, pooling_mode='mean')
+    os.remove(os.path.join(root, '2_Dense', 'model.safetensors'))
+    with pytest.raises(InputError, match='2_Dense.* has no weights'):
+        BertEmbedding(root)
+    path = os.path.join(root, 'modules.json')
+    with open(path) as file:
+        modules = json.load(file)
+    for kind, where, message in [
+        ('models.LSTM', '2_LSTM', 'has a part LSTM that is not supported'),
+        ('models.Dense', '../elsewhere', 'names a folder outside of its own'),
+        ('models.Dense', '/tmp', 'names a folder outside of its own'),
+        ('models.Dense', 3, 'is no list of modules'),
+    ]:
+        modules[2].update(type=f'sentence_transformers.{kind}', path=where)
+        with open(path, 'w') as file:
+            json.dump(modules, file)
+        with pytest.raises(InputError, match=message):
+            BertEmbedding(root)
+    with open(path, 'w') as file:
+        file.write('{')
+    with pytest.raises(InputError, match='cannot read .*modules.json'):
+        BertEmbedding(root)
+
+
+def test_poolings():
+    states = np.arange(12, dtype=np.float32).reshape(4, 3)
+    assert pool(states, 'cls').tolist() == [0, 1, 2] and pool(states, 'cls', 1)[0] == 3
+    assert pool(states, 'lasttoken').tolist() == pool(states, 'max').tolist() == [9, 10, 11]
+    np.testing.assert_allclose(pool(states, 'mean', 2), [7.5, 8.5, 9.5])
+    np.testing.assert_allclose(pool(states, 'mean_sqrt_len_tokens'), states.sum(0) / 2)
+    weights = np.array([[3], [4]])
+    np.testing.assert_allclose(pool(states, 'weightedmean', 2), (states[2:] * weights).sum(0) / 7)
+
+
+def test_command(folder, expected, sentences, tmp_path):
+    output = str(tmp_path / 'vectors.npz')
+    argv = ['--model', folder('today'), '--sentences', *sentences[:2], '--output', output]
+    main([*argv, '--pooling', 'model', '--prompt_name', 'query'])
+    with np.load(output) as file:
+        (vectors,) = (file[name] for name in file if file[name].shape == (2, 5))
+    close(vectors, expected['today query'][:2])
+    with pytest.raises(InputError, match='--prompt and --prompt_name are for sentence vectors'):
+        main([*argv, '--prompt', 'query: '])
+
+
+def test_command_without_modules(fixtures, tmp_path):
+    folder = str(fixtures / 'checkpoints' / 'bert_tensorflow')
+    with pytest.raises(InputError, match='--pooling model: .* has no modules.json'):
+        main(['--model', folder, '--sentences', 'a', '--pooling', 'model'])
