@@ -110,9 +110,11 @@ def test_revisions(server, files, block):
     other = {**CONFIG, 'id2label': {'0': 'no', '1': 'yes', '2': 'maybe'}}
     changed = {**files, 'config.json': json.dumps(other).encode()}
     publish(server, 'me/tiny', changed, revision='v2', commit='2' * 40)
-    assert labels_of_folder('me/tiny@v2') == ['no', 'yes', 'maybe']
     assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
+    server.headers_of_404['X-Repo-Commit'] = '2' * 40  # the hub says it of what isn't there, too
+    assert labels_of_folder('me/tiny@v2') == ['no', 'yes', 'maybe']
     assert same(open_model('me/tiny@v2', 'classification').block, block)
+    assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
     with pytest.raises(PretrainedNotFoundError, match=r'me/tiny \(v3\)'):
         open_model('me/tiny@v3')
 
