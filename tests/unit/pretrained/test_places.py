@@ -115,6 +115,8 @@ def test_revisions(server, files, block):
     assert labels_of_folder('me/tiny@v2') == ['no', 'yes', 'maybe']
     assert same(open_model('me/tiny@v2', 'classification').block, block)
     assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
+    server.headers_of_404.clear()
+    server.headers_of_404['X-Error-Code'] = 'RevisionNotFound'
     with pytest.raises(PretrainedNotFoundError, match=r'me/tiny \(v3\)'):
         open_model('me/tiny@v3')
 
