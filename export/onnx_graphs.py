@@ -26,7 +26,7 @@ INPUTS = {
 }
 #: how the name of a class ends -> transformers' names of its outputs
 OUTPUTS = {
-    'ForPreTraining': ('prediction_logits', 'seq_relationship_logits'),
+    'BertForPreTraining': ('prediction_logits', 'seq_relationship_logits'),
     'ForQuestionAnswering': ('start_logits', 'end_logits'),
     'DoubleHeadsModel': ('logits', 'mc_logits'),
     'SentenceEncoder': ('sentence_embedding',),

@@ -42,11 +42,11 @@ class FillMask(Pipeline):
         return {'top_k': count_of('top_k', top_k), 'targets': ids}
 
     def _rows(self, items, options):
-        # the tokenizer of the original knows special tokens only between spaces
-        mask = self.tokenizer.mask_token
-        spaced = [self._text(item).replace(mask, f' {mask} ') for item in items]
+        mask, texts = self.tokenizer.mask_token, list(map(self._text, items))
+        if not self.tokenizer.finds_marks:
+            texts = [text.replace(mask, f' {mask} ') for text in texts]
         rows = []
-        for (row,) in super()._rows(spaced, options):
+        for (row,) in super()._rows(texts, options):
             places = np.flatnonzero(row.input_ids == self.tokenizer.mask_token_id)
             if not len(places):
                 raise InputError(f'{self.task}: a text has no {mask}: {items[len(rows)]!r:.80}')

@@ -15,6 +15,8 @@ class MarkTokenizer(ChunkTokenizer):
     space before it. A subclass calls `_set_marks` when its vocabulary is there.
     """
 
+    finds_marks = True
+
     def _set_marks(self):
         roles = self._roles()
         self._marks = frozenset(token for token in roles.values() if token)

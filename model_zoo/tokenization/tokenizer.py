@@ -61,6 +61,8 @@ eos_token_id : int or None
 
     template = ((), (), ())
     pair_type = 0
+    #: whether special tokens are found wherever in a text, not only between spaces
+    finds_marks = False
     #: what stands before a word that isn't the first, where the tokens of the two differ
     word_prefix = ''
     #: pads batches where the vocabulary has no token for it; None if it must have one

@@ -1,0 +1,107 @@
+"""The models like BERT in use, beside transformers and ONNX Runtime: pipelines, exports."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+from variant_models import MAKERS
+
+import bert
+import model_zoo
+from export import export_onnx, export_onnx_folder
+from model_zoo.registry import get_family
+
+transformers = pytest.importorskip('transformers')
+tokenizers = pytest.importorskip('tokenizers')
+pytestmark = pytest.mark.peers
+
+CASES = [(family, block) for family in MAKERS for block in get_family(family).blocks]
+TEXTS = ['the cat sat on a red mat.', 'a mat', "it's 10 o'clock, red!"]
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    """A function of a family's name that gives its configuration and its tokenizer."""
+    found = {}
+
+    def make(family):
+        if family not in found:
+            block, tokenizer = MAKERS[family](tmp_path_factory.mktemp(family))
+            found[family] = block.config, tokenizer
+        return found[family]
+
+    return make
+
+
+def new(block_class, config):
+    mx.random.seed(3)
+    block = block_class(config)
+    block.initialize(mx.init.Normal(0.3))
+    return block
+
+
+@pytest.mark.parametrize('family, block_class', CASES)
+def test_onnx(tmp_path, made, family, block_class):
+    """Which ONNX Runtime compares with the block, for masks with holes."""
+    pytest.importorskip('onnxruntime')
+    onnx = pytest.importorskip('onnx')
+    path = export_onnx(new(block_class, made(family)[0]), str(tmp_path), 'model')
+    names = {each.name for each in onnx.load(path).graph.input}
+    types = {'token_type_ids'} if block_class.takes_token_types else set()
+    assert names == {'input_ids', 'attention_mask', *types}
+
+
+@pytest.mark.parametrize('family', ['roberta', 'distilbert', 'electra'])
+def test_onnx_folder(tmp_path, made, family):
+    """Whose tokenizer.json gives the tokenizer's ids."""
+    pytest.importorskip('onnxruntime')
+    config, tokenizer = made(family)
+    block = new(get_family(family).tasks['classification'], config)
+    export_onnx_folder(block, str(tmp_path), tokenizer)
+    library = tokenizers.Tokenizer.from_file(str(tmp_path / 'tokenizer.json'))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in [*TEXTS, f'a {tokenizer.mask_token} b']:
+        assert library.encode(text).ids == tokenizer.encode(text) == theirs(text)['input_ids']
+        pair = tokenizer.encode(text, 'a mat')
+        assert library.encode(text, 'a mat').ids == pair
+
+
+def both(task, folder):
+    theirs = transformers.pipeline(task, str(folder), framework='pt', device='cpu')
+    return model_zoo.pipeline(task, str(folder)), theirs
+
+
+def assert_alike(ours, theirs):
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        assert one.keys() == other.keys()
+        for name, value in other.items():
+            if isinstance(value, (float, np.floating)):
+                assert one[name] == pytest.approx(float(value), abs=1e-5)
+            else:
+                assert one[name] == value, name
+
+
+@pytest.mark.parametrize('family', ['roberta', 'distilbert', 'electra'])
+def test_pipelines(tmp_path, made, family):
+    config, tokenizer = made(family)
+    tasks = get_family(family).tasks
+    for task, name in (('masked_lm', 'fill-mask'), ('classification', 'text-classification'),
+                       ('tagging', 'token-classification')):  # fmt: skip
+        folder = tmp_path / task
+        new(tasks[task], config).save_pretrained(str(folder), tokenizer, format='huggingface')
+        ours, theirs = both(name, folder)
+        texts = [f'the cat {tokenizer.mask_token} on a mat'] if task == 'masked_lm' else TEXTS
+        for text in texts:
+            assert_alike(ours(text), theirs(text))
+
+
+def test_configurations_name_the_classes(tmp_path, made):
+    for family, block_class in CASES:
+        block = new(block_class, made(family)[0])
+        block.save_pretrained(str(tmp_path / family), format='huggingface')
+        fields = json.loads((tmp_path / family / 'config.json').read_text())
+        (name,) = fields['architectures']
+        assert getattr(transformers, name).config_class.model_type == fields['model_type']
+        assert name == block_class.__name__ and name in bert.__all__
