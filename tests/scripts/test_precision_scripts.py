@@ -74,6 +74,12 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
     half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
     assert len(half) == 15
     assert 0 < np.abs(half - full).max() < 0.1 * full.std()
+    if dtype == 'float16':
+        fixed = tmp_path / 'fixed'
+        argv += ['--output_dir', fixed, '--dtype', dtype, '--loss_scale', 128]
+        assert 0 < np.abs(losses(script, argv) - full).max() < 0.1 * full.std()
+        log = json.loads((fixed / 'results.json').read_text())['training']['log']
+        assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
 
 
 @pytest.fixture(scope='module')

@@ -177,6 +177,16 @@ def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_pa
     theirs = json.loads((tmp_path / 'other' / 'evaluation.json').read_text())
     trained = ours['training']['epochs'][-1]['report']['eval']
     assert theirs['eval'] == pytest.approx(trained, rel=1e-5)
+    for folder, metrics, step in (('ckpt', trained, 3), ('other', theirs['eval'], 0)):
+        lines = (tmp_path / folder / 'eval_results.txt').read_text().splitlines()
+        assert lines == [  # as Google's script has them
+            f'global_step = {step}',
+            f'loss = {metrics["mlm_loss"] + metrics["nsp_loss"]}',
+            f'masked_lm_accuracy = {metrics["mlm_acc"]}',
+            f'masked_lm_loss = {metrics["mlm_loss"]}',
+            f'next_sentence_accuracy = {metrics["nsp_acc"]}',
+            f'next_sentence_loss = {metrics["nsp_loss"]}',
+        ]
 
 
 @pytest.mark.parametrize('optimizer', ['bertadam', 'lamb'])
