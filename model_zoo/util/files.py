@@ -31,6 +31,8 @@ def make_writable_dir(path):
         The path.
     """
     path = os.fspath(path)
+    if '://' in path:  # it would become a folder called gs: or the like
+        raise InputError(f'cannot write to {path!r}: name a folder of this machine')
     try:
         os.makedirs(path, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

@@ -1,0 +1,146 @@
+"""Measure the memory that a training step takes, by model, batch and length.
+
+    python memory.py --model bert_12_768_12 --shapes 1x128,2x128,8x128
+    python memory.py --model bert_24_1024_16 --shapes 1x512,2x512 --mirror
+
+Each shape, batch x length, is trained on for two updates in a process of its own: what such a
+process has had at most, minus what it had before the model, is what the step takes. This is the
+CPU's memory; on a GPU the arrays are the same. The model has no head: a classifier's adds little, a
+language model's its scores, batch x length x vocabulary x 4 bytes, and their gradient.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import mxnet as mx
+
+from model_zoo.app import check_at_least_one, check_rates, cli, make_updater
+from model_zoo.blocks.mirror import finish_backward
+from model_zoo.errors import InputError, ZooError
+from model_zoo.opening import find_family
+from model_zoo.pretrained import resolve
+from model_zoo.training.workers import Workers
+from model_zoo.util.files import write_json
+
+STEPS = 2
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('--model', default='bert_12_768_12', help='name; for --config_file one of its family')
+    add('--config_file', help="JSON of a model's configuration, in place of that of --model")
+    add('--vocab_size', type=int, default=30522)
+    add('--shapes', type=shapes, default='1x128,2x128', help='batch x length; several by commas')
+    add('--optimizer', default='bertadam')
+    add('--dtype', default='float32', choices=['float32', 'bfloat16'])
+    add('--mirror', action='store_true', help='less memory: layers are computed twice')
+    add('--output', help='write the figures to this JSON file, too')
+    add('--here', action='store_true', help=argparse.SUPPRESS)  # in this process: one shape
+    args = parser.parse_args(argv)
+    check_at_least_one(args, 'vocab_size')
+    return args
+
+
+def shapes(text):
+    """``'1x128,2x64'`` -> [(1, 128), (2, 64)]"""
+    found = [re.fullmatch(r'([1-9]\d*)x([1-9]\d*)', part) for part in text.split(',')]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f'{text!r}: write batch x length, as 8x128,16x128')
+    return [tuple(map(int, each.groups())) for each in found]
+
+
+def make_model(args):
+    """The family's model without a head, of random parameters."""
+    family = find_family(args.model)
+    if args.config_file:
+        config = family.config_class.from_json_file(args.config_file)
+    else:
+        fields = family.architectures[resolve(args.model)[0]]
+        config = family.config_class.from_dict({**fields, 'vocab_size': args.vocab_size})
+    model = family.base(config)
+    model.initialize()
+    if args.dtype != 'float32':
+        model.cast(args.dtype)
+    model.hybridize(static_alloc=True)
+    if args.mirror:
+        model.mirror()
+    return model
+
+
+def peak():
+    """The most bytes that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == 'darwin' else 1024
+    )
+
+
+def measure(args):
+    """Bytes of the parameters, and of a step, at the only shape."""
+    ((batch, length),) = args.shapes
+    before = peak()
+    model = make_model(args)
+    if length > model.context_length:
+        raise InputError(f'--shapes: the model takes {model.context_length} tokens, not {length}')
+    args.wd, args.epsilon, args.lr, args.warmup_ratio = 0.01, 1e-6, 1e-5, 0.1
+    check_rates(args)
+    args.loss_scale, args.optimize_on_cpu = None, False
+    updater = make_updater(args, model, lambda step: 1e-5)
+    words = mx.nd.random.randint(0, 1000, (batch, length), dtype='int32')
+    for number in range(1, STEPS + 1):
+        with mx.autograd.record():
+            outputs = model(words)
+            loss = (outputs[0] if isinstance(outputs, (list, tuple)) else outputs).mean()
+        loss.backward()
+        finish_backward()
+        updater.update(number, Workers())
+        mx.nd.waitall()
+    size = sum(parameter.data().size for parameter in model.collect_params().values())
+    return {'batch': batch, 'length': length, 'parameters': size, 'bytes': peak() - before}
+
+
+def measure_apart(args, shape):
+    """`measure` in a process of its own."""
+    command = [sys.executable, os.path.abspath(__file__), '--here', '--model', args.model]
+    command += ['--shapes', f'{shape[0]}x{shape[1]}', '--vocab_size', str(args.vocab_size)]
+    command += ['--optimizer', args.optimizer, '--dtype', args.dtype]
+    command += ['--config_file', args.config_file] if args.config_file else []
+    command += ['--mirror'] if args.mirror else []
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        problem = done.stderr.strip().split('\n')[-1]
+        raise ZooError(f'{shape[0]}x{shape[1]}: {problem or "the process was killed"}')
+    return json.loads(done.stdout)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    if args.here:
+        print(json.dumps(measure(args)))
+        return
+    rows = []
+    print(f'{"batch":>6} {"length":>7} {"parameters":>12} {"step":>10} {"a sample":>10}  in MB')
+    for shape in args.shapes:
+        row = measure_apart(args, shape)
+        # weights, gradients, and what the optimizer keeps, are there at any shape
+        earlier = [each for each in rows if each['length'] == shape[1] and each['batch'] < shape[0]]
+        sample = ''
+        if earlier:
+            first = earlier[0]
+            sample = (row['bytes'] - first['bytes']) / (shape[0] - first['batch'])
+            sample = f'{sample / 2**20:.0f}'
+        megabytes = f'{row["parameters"] * 4 / 2**20:12.0f} {row["bytes"] / 2**20:10.0f}'
+        print(f'{shape[0]:6} {shape[1]:7} {megabytes} {sample:>10}', flush=True)
+        rows.append(row)
+    if args.output:
+        write_json(args.output, {'args': vars(args), 'rows': rows})
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))
