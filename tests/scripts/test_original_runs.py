@@ -174,3 +174,33 @@ def assert_left(script, words, here, printed):
         assert (pathlib.Path(folder) / name).exists(), sorted(pathlib.Path(folder).iterdir())
     else:
         assert len(printed) > 20
+
+
+def test_googles_output_folder_is_gone_on_with(world, here, capsys):
+    """As an Estimator does: see the page on Google's BERT."""
+    main = main_of('scripts/originals/google/run_classifier.py', ROOT)
+    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
+    words = [
+        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', f'--vocab_file={model}/vocab.txt',
+        f'--bert_config_file={model}/bert_config.json', '--output_dir=out', '--max_seq_length=12',
+        f'--init_checkpoint={model}/bert_model.ckpt', '--use_tpu=True', '--tpu_name=a',
+    ]  # fmt: skip
+    assert cli.run(main, words) == 1
+    assert 'nothing to do: give --do_train' in capsys.readouterr().err
+    train = [*words, '--do_train=true', '--do_eval', '--do_predict', '--num_train_epochs=1.5',
+             '--train_batch_size=2', '--learning_rate=1e-2']  # fmt: skip
+    assert cli.run(main, train) == 0
+    log = capsys.readouterr().err
+    assert '--use_tpu has no effect: there is no TPU' in log and 'Step 6/6' in log
+    predicted = pathlib.Path('out/test_results.tsv').read_text()
+    assert len(predicted.splitlines()) == 4
+    # again: there is nothing left to train
+    pathlib.Path('out/test_results.tsv').unlink()
+    assert cli.run(main, train) == 0
+    log = capsys.readouterr().err
+    assert 'resuming from' in log and 'Step 6/6' not in log
+    assert pathlib.Path('out/test_results.tsv').read_text() == predicted
+    # the trained model, not that of --init_checkpoint
+    pathlib.Path('out/test_results.tsv').unlink()
+    assert cli.run(main, [*words, '--do_predict=true']) == 0
+    assert pathlib.Path('out/test_results.tsv').read_text() == predicted

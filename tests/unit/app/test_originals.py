@@ -1,0 +1,119 @@
+"""What the originals' flags come to in ours."""
+
+import argparse
+
+import pytest
+
+from model_zoo.app import add_originals, cli, convert_originals
+from model_zoo.app.originals import SCRIPTS, TABLE, Original, conversions
+from model_zoo.errors import InputError
+
+
+def args(**fields):
+    return argparse.Namespace(**fields)
+
+
+@pytest.mark.parametrize(
+    ('train', 'evaluate', 'predict', 'only_inference'),
+    [
+        (None, None, False, False),  # ours train unless a flag says otherwise
+        (True, None, False, False),
+        (True, True, True, False),
+        (None, True, False, True),
+        (None, None, True, True),
+        (False, True, False, True),
+        (False, None, True, True),
+    ],
+)
+def test_what_is_run(train, evaluate, predict, only_inference):
+    given = args(do_train=train, do_eval=evaluate, do_predict=predict, only_inference=False)
+    conversions.choose_run(given)
+    assert given.only_inference is only_inference
+
+
+def test_only_inference_stays():
+    given = args(do_train=None, do_predict=None, only_inference=True)
+    conversions.choose_run(given)
+    assert given.only_inference
+
+
+def test_nothing_to_do_and_contradictions():
+    with pytest.raises(InputError, match='nothing to do: give --do_train'):
+        conversions.choose_run(args(do_train=False, do_predict=None, only_inference=False))
+    with pytest.raises(InputError, match='--do_train and --only_inference contradict'):
+        conversions.choose_run(args(do_train=True, do_predict=None, only_inference=True))
+    with pytest.raises(InputError, match='--local_rank 3: .* horovodrun does'):
+        conversions.check_one_process(args(local_rank=3))
+    with pytest.raises(InputError, match='--no_cuda and --gpu contradict'):
+        conversions.check_gpu_unwanted(args(no_cuda=True, gpu=0))
+    conversions.check_one_process(args(local_rank=-1))
+    conversions.check_gpu_unwanted(args(no_cuda=True, gpu=None))
+
+
+@pytest.mark.parametrize(('given', 'epochs'), [(3.0, 3), (2.5, 2.5), (None, 7)])
+def test_epochs(given, epochs):
+    found = args(num_train_epochs=given, epochs=7)
+    conversions.count_epochs(found)
+    assert found.epochs == epochs and type(found.epochs) is type(epochs)
+
+
+def test_epochs_that_cannot_be():
+    for value in (0.0, -1.0, float('nan'), float('inf')):
+        with pytest.raises(InputError, match='--num_train_epochs .*: give a number above 0'):
+            conversions.count_epochs(args(num_train_epochs=value, epochs=7))
+
+
+@pytest.mark.parametrize('steps', [0, 1, 3, 10, 99])
+@pytest.mark.parametrize('total', [100, 123, 1000000])
+def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):
+    found = args(num_warmup_steps=steps, num_steps=total, warmup_ratio=0.5)
+    conversions.read_warmup_steps(found)
+    assert int(total * found.warmup_ratio) == steps  # as finetune_schedule rounds it
+
+
+def test_more_warmup_than_training():
+    with pytest.raises(InputError, match='--num_warmup_steps 20: .*below --num_train_steps 20'):
+        conversions.read_warmup_steps(args(num_warmup_steps=20, num_steps=20))
+
+
+def test_samples():
+    found = args(input_file='a,b', do_train=True, do_eval=True, data=None, data_eval=None)
+    conversions.name_samples(found)
+    assert (found.data, found.data_eval) == ('a,b', 'a,b')
+    found = args(input_file='a', do_train=None, do_eval=True, data=None, data_eval=None)
+    conversions.name_samples(found)
+    assert (found.data, found.data_eval) == (None, 'a')
+    with pytest.raises(InputError, match='nothing to do: give --do_train, --do_eval or both'):
+        conversions.name_samples(args(input_file='a', do_train=False, do_eval=False))
+
+
+@pytest.mark.parametrize(
+    ('accumulate', 'gpus', 'size'), [(None, None, 24), (2, None, 12), (3, '0,1', 4)]
+)
+def test_examples_of_an_update(accumulate, gpus, size):
+    found = args(train_batch_size=24, accumulate=accumulate, gpus=gpus, batch_size=32)
+    conversions.divide_train_batch_size(found)
+    assert found.batch_size == size
+
+
+def test_flags_name_flags_that_go_along():
+    for flags in TABLE.values():
+        for original in flags.values():
+            if isinstance(original, Original) and original.with_flag:
+                assert flags[original.with_flag].convert is not None
+    assert {script.ours for script in SCRIPTS.values()} - {'generate_gpt2'} <= set(TABLE)
+
+
+def test_the_log_says_once_why_a_flag_has_no_effect(tmp_path, capsys):
+    parser = cli.parser('A test.')
+    parser.add_argument('--gpu', type=int)
+    add_originals(parser, 'extract_features')
+    found = parser.parse_args(['--use_tpu=True', '--tpu-name', 'x', '--no_cuda'])
+    convert_originals(found, 'extract_features')
+    assert vars(found) == {'gpu': None}
+    cli.setup_logging()
+    cli.setup_logging()
+    told = capsys.readouterr().err
+    for flag in ('use_tpu', 'tpu_name'):
+        assert told.count(f'--{flag} has no effect: there is no TPU') == 1
+    assert 'no_cuda' not in told and 'master' not in told
