@@ -1,8 +1,8 @@
 """Where attention heads look, and how much a loss depends on each of them.
 
 Sources: Michel, Levy, Neubig, "Are Sixteen Heads Really Better than One?" (2019), section 4.1;
-``examples/bertology.py`` of pytorch-pretrained-bert after 0.6.2, whose numbers these are with its
-default batch size of 1. There, with larger batches, each sample's loss is divided by their size.
+``examples/bertology.py`` of pytorch-pretrained-bert after 0.6.2, which gives the same numbers with
+its default batch size of 1. With larger batches it divides each sample's loss by the batch size.
 """
 
 import contextlib
@@ -18,13 +18,13 @@ __all__ = ['HeadMeasures', 'attention_of', 'measure_heads', 'normalize_importanc
 
 
 class HeadMeasures(NamedTuple):
-    """What `measure_heads` has found; NaN stands for heads that were pruned before.
+    """The result of `measure_heads`; NaN stands for heads that were pruned before.
 
     Parameters
     ----------
     entropy : numpy.ndarray, shape (layers, heads), float64
         Entropy of the attention probabilities, in nats, averaged over all tokens that attend. 0:
-        the head looks at one token only; the logarithm of the length: at all tokens equally.
+        the head looks at one token; the logarithm of the length: at all tokens equally.
     importance : numpy.ndarray, shape (layers, heads), float64
         How much the loss changes with the head's output, not normalized: the absolute value of the
         product of its output and the loss's gradient, averaged over all tokens.
@@ -49,7 +49,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
         It is left as it was.
     forward : callable
         ``forward(batch, head_mask) -> (loss, attentions, output)``: the sum of the samples' losses,
-        what the block returns as its attentions, and anything to be kept.
+        the block's attentions, and anything to keep.
     loader : iterable
         Yields batches with `valid_length`, an array of shape (batch,).
     head_mask : numpy.ndarray, shape (layers, heads), optional
@@ -113,7 +113,7 @@ def _importances(block):
 
 @contextlib.contextmanager
 def _watched(block):
-    """Have the block return attentions and keep its heads' outputs meanwhile."""
+    """A context in which the block returns attentions and keeps its heads' outputs."""
     before = block.watch_heads()
     try:
         yield
@@ -123,7 +123,7 @@ def _watched(block):
 
 @contextlib.contextmanager
 def _without_gradients(block):
-    """Don't compute the parameters' gradients meanwhile, which takes a third of the time."""
+    """A context without the parameters' gradients, which take a third of the time."""
     before = {parameter: parameter.grad_req for parameter in block.collect_params().values()}
     try:
         for parameter in before:

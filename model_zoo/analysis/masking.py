@@ -124,7 +124,7 @@ def heads_to_prune(mask, config):
     Returns
     -------
     dict of int to list of int
-        Layer -> heads, of those that are there.
+        Layer -> heads; pruned heads aren't listed again.
     """
     off = {
         layer: [head for head in config.kept_heads(layer) if row[head] == 0]

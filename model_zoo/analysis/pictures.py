@@ -29,7 +29,7 @@ MORE_FONTS = (
 
 
 def _characters_of(families):
-    """Numbers of the characters that the first of these fonts has that is installed."""
+    """Numbers of the characters of the first installed one of these fonts."""
     from matplotlib import font_manager
 
     path = font_manager.findfont(font_manager.FontProperties(family=families))
@@ -38,9 +38,7 @@ def _characters_of(families):
 
 @functools.lru_cache(maxsize=None)  # the pictures of all layers have the same tokens
 def font_families(characters):
-    """Names of the fonts for a set of characters, in the order in which they are asked for one.
-
-    Characters that none has are logged.
+    """Names of the fonts for a set of characters, in order of preference; logs missing characters.
     """
     from matplotlib import font_manager, rcParams
 

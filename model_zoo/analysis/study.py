@@ -1,4 +1,4 @@
-"""A study of a model's heads: measured, masked and pruned, with what has been measured kept."""
+"""A study of a model's heads: measure, mask, prune, and keep the measurements."""
 
 import json
 import logging
@@ -33,10 +33,10 @@ def rank_heads(importance):
 
 
 class HeadStudy:
-    """Measures a model's heads again and again.
+    """A series of measurements of a model's heads.
 
-    What was measured is added to `records`. What an earlier run has measured comes from there: it
-    was the same, since what is measured next only depends on what was found.
+    Each is added to `records`. A resumed run takes the earlier ones from there: each measurement
+    depends only on the results before it.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class HeadStudy:
         return scores, importance, found.entropy
 
     def prune(self, scores, importance, threshold, amount):
-        """Mask heads, the least important ones first, and prune those without which it goes.
+        """Mask heads, the least important ones first, and prune those that the model doesn't need.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class HeadStudy:
         Returns
         -------
         dict
-            Plain JSON: the steps, and what the model is before and after.
+            Plain JSON: the steps, and the model's size, speed and scores before and after.
         """
         model, metric = self._subject.model, self._subject.metric
 
@@ -129,10 +129,9 @@ class HeadStudy:
         }
 
     def _sequences_per_second(self):
-        """Speed of prediction over the data.
+        """Speed of prediction over the data: the best of three rounds.
 
-        The best of three rounds: the first builds what is built once, and others may use the
-        machine.
+        The first round includes one-time work, and other programs may use the machine.
         """
         speeds = []
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What a model's heads are looked at on: a task's examples, or a text."""
+"""The data for a study of heads: a task's examples, or a text."""
 
 import mxnet as mx
 import numpy as np
@@ -20,7 +20,7 @@ class ClassifierSubject:
     loader : BucketedLoader
     labels : numpy.ndarray, shape (examples,)
     metric : str, optional
-        Default: that by which the task compares models.
+        Default: the task's primary metric.
     """
 
     def __init__(self, task, model, tokenizer, loader, labels, metric=None):

@@ -106,7 +106,7 @@ def check_at_least_one(args, *names):
 
 
 def from_flags(kind, args):
-    """An object of a dataclass, of those flags that are called as its fields."""
+    """An object of a dataclass, from the flags with the names of its fields."""
     names = [field.name for field in dataclasses.fields(kind) if hasattr(args, field.name)]
     return kind(**{name: getattr(args, name) for name in names})
 
@@ -161,7 +161,7 @@ def segment_files(args, **names):
     Returns
     -------
     dict
-        Segment -> path, of those that there are.
+        Segment -> path, for the existing files.
     """
     check_files(args, *(f'{segment}_file' for segment in names))
     files = {segment: getattr(args, f'{segment}_file') for segment in names}

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Shows the defaults that there are, of flags without a text of help as well."""
+    """Shows the defaults, also for flags without a help text."""
 
     def _format_action(self, action):
         none = any(action.default is value for value in (None, False, argparse.SUPPRESS))
@@ -36,7 +36,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Is remembered, once it has parsed, for `message_of`.
+    """A parser that `message_of` and `setup_logging` can ask later.
 
     Flags may also be written as the originals' parsers take them: with dashes for underscores, with
     one dash, and switched off by ``--noFLAG``.
@@ -61,18 +61,18 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args([self._spelled(word) for word in args], namespace)
 
     def add_alias(self, flag, ours):
-        """Let `flag` be another name of a flag that is there; both without dashes."""
+        """Let `flag` be another name of an existing flag; both without dashes."""
         action = self._option_string_actions[f'--{ours}']
         action.option_strings.append(f'--{flag}')
         self._option_string_actions[f'--{flag}'] = action
         self.rank_last(flag)
 
     def rank_last(self, flag):
-        """Let the beginning of a name mean `flag`, without dashes, only if it means no other."""
+        """Accept an abbreviation of `flag` (without dashes) only if it fits no other flag."""
         self._others.add(f'--{flag}')
 
     def _spelled(self, word):
-        """A word of the command line, with a flag's name as it is written here."""
+        """A word of the command line, with flags spelled our way."""
         name, equals, value = word.partition('=')
         if not re.match('--?[A-Za-z]', name) or name in self._option_string_actions:
             return word
@@ -91,7 +91,7 @@ class _Parser(argparse.ArgumentParser):
         return word
 
     def error(self, message):
-        """End the command; flags that don't exist are told with the one that may be meant."""
+        """End the command; for unknown flags suggest a similar one."""
         if message.startswith('unrecognized arguments'):
             names = [word.split('=')[0] for word in message.split()]
             flags = {_key(flag): flag for flag in self._option_string_actions}
@@ -119,7 +119,7 @@ def note(message):
 
 
 def is_given(args, name):
-    """Whether the value of a flag, without dashes, is another than its default."""
+    """Whether a flag, without dashes, differs from its default."""
     return getattr(args, name) != _Parser.used.get_default(name)
 
 
@@ -150,9 +150,7 @@ def whole_number(text):
 
 
 def message_of(error):
-    """What to tell of an error: its message, with the flags that set the fields that it names.
-
-    Below the commands nobody knows of flags: a message names fields there, in backquotes.
+    """An error's message, with flags instead of the fields that it names in backquotes.
 
     Parameters
     ----------
@@ -170,7 +168,7 @@ def message_of(error):
 
 
 def run(main, argv=None):
-    """Call ``main(argv)`` and turn what goes wrong into one line and an exit status.
+    """Call ``main(argv)`` and turn errors into one line and an exit status.
 
     Parameters
     ----------
@@ -208,14 +206,14 @@ def run(main, argv=None):
 
 
 def _fail(message):
-    """Print what a library has raised; the whole of it is in the log, with `verbose`."""
+    """Print a library's error in one line; with `verbose` the log has all of it."""
     logger.debug('the error in full', exc_info=True)
     print(f'error: {message}', file=sys.stderr)
     return 1
 
 
 def _last_line(error):
-    """The line of an MXNetError that says what is wrong: the last that isn't of its C++ stack."""
+    """The line of an MXNetError that tells what is wrong: the last one before the C++ stack."""
     lines = [line.strip() for line in str(error).splitlines()]
     lines = [line for line in lines if line and not line.startswith(('[bt]', 'Stack trace'))]
     return lines[-1] if lines else type(error).__name__
@@ -234,10 +232,7 @@ def get_ctx(gpu=None):
 
 
 def setup_logging(log_file=None, verbose=False, level=logging.INFO):
-    """Log to standard error, and to `log_file` too where it is given (appended to).
-
-    What `note` was told of is logged first.
-    """
+    """Log to standard error, and append to `log_file` if given; notes of `note` come first."""
     handlers = [logging.StreamHandler()]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))

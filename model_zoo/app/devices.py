@@ -39,7 +39,7 @@ def find_contexts(gpus, workers, gpu=None):
     Parameters
     ----------
     gpus : str or None
-        Value of ``--gpus``; of several workers on a machine each gets one of them.
+        Value of ``--gpus``; several workers on a machine get one each.
     workers : Workers
     gpu : int, optional
         Value of ``--gpu``; each of several workers has its own GPU instead.

@@ -1,4 +1,4 @@
-"""What an installation has, what is amiss in it, and the cure."""
+"""What an installation has, what is wrong with it, and how to fix that."""
 
 import importlib.metadata
 import importlib.util

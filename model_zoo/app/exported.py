@@ -20,10 +20,10 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     prefix : str
         Of the two files.
     max_len : int
-        The longest input that it is to take.
+        The longest input that it must accept.
     ctx : mx.Context
     flag : str
-        That of `max_len`, for the message.
+        The flag that sets `max_len`, for the message.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a run does, apart from where and how: a run can only be resumed with the same job."""
+"""The job of a run: all that must be the same when the run is resumed."""
 
 import itertools
 import zlib
@@ -31,15 +31,15 @@ NOT_OF_THE_JOB = {
 
 
 def job_of(args, free=(), **described):
-    """The job of a run, which training checkpoints and the records of other long runs keep.
+    """The job of a run, for training checkpoints and the records of other long runs.
 
     Parameters
     ----------
     args : argparse.Namespace
     free : iterable of str
-        Flags of the command's own that may differ: where its files are, for instance.
+        Flags that may differ, such as the places of files.
     **described
-        Flag -> what it stands for, such as what `describe` says of a file's content.
+        Flag -> what to record for it, such as `describe` of a file's content.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def job_of(args, free=(), **described):
 
 
 def data_checksum(values):
-    """A checksum of data, by which another run knows them again.
+    """A checksum by which another run recognizes the same data.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def data_checksum(values):
 
 
 def describe(count, unit, values):
-    """Data in a job: how many there are of a unit, and their `data_checksum`."""
+    """Data in a job: their number, unit and `data_checksum`."""
     return f'{count} {unit} with checksum {data_checksum(values)}'
 
 
 def describe_vocab(vocab):
-    """A vocabulary in a job, whatever file it is from."""
+    """A vocabulary in a job, independent of its file."""
     return describe(len(vocab), 'tokens', vocab.idx_to_token)
 
 

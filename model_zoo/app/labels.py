@@ -29,7 +29,7 @@ def config_of_folder(folder):
 
 
 def labels_of_folder(folder):
-    """The classes of a model: of a training script's, or of one that somebody else has named.
+    """The names of a model's classes.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _labels_in(config, folder):
 
 
 def _are_numbers(labels):
-    """Whether an id2label is what transformers writes for classes without names."""
+    """Whether an id2label only has transformers' placeholder names."""
     return isinstance(labels, dict) and all(
         re.fullmatch(r'LABEL_\d+', str(label)) for label in labels.values()
     )
@@ -99,7 +99,7 @@ def check_labels(task, folder):
 
 
 def name_labels(model, task, labels=None):
-    """Let the configuration of `model` name its task, and the classes that it tells apart.
+    """Write the task and the names of its classes into the configuration of `model`.
 
     Parameters
     ----------

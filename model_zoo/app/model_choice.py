@@ -1,4 +1,4 @@
-"""The model that the flags choose, as a training starts from it."""
+"""The model that a command's flags choose."""
 
 import logging
 import os
@@ -21,10 +21,9 @@ class ModelChoice:
 
     With the family 'bert' they are GluonNLP's ``--bert_model``, ``--bert_dataset`` and
     ``--pretrained_bert_parameters``; without one ``--model``, ``--dataset`` and
-    ``--pretrained_parameters``. The others are the same for all: ``--model_parameters``,
-    ``--from_scratch``, ``--vocab_file`` and ``--hparams``. With Google's ``--init_checkpoint`` and
-    ``--bert_config_file`` a checkpoint takes the place of the model, or a configuration that of its
-    size.
+    ``--pretrained_parameters``. All have ``--model_parameters``, ``--from_scratch``,
+    ``--vocab_file`` and ``--hparams``. Google's ``--init_checkpoint`` names a checkpoint instead of
+    a model, and ``--bert_config_file`` its configuration.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ class ModelChoice:
 
     @staticmethod
     def add_checkpoint_arguments(parser):
-        """Add Google's flags for a model that lies in several places."""
+        """Add Google's flags, one for each file of a model."""
         add = parser.add_argument_group("a model in Google's form").add_argument
         add('--init_checkpoint', help="TensorFlow's, or any other file or folder of parameters")
         add('--bert_config_file', help='its configuration; alone: of a model from scratch')
@@ -111,7 +110,7 @@ class ModelChoice:
 
     @property
     def title(self):
-        """The model's name, for a reader."""
+        """The model's name, for titles and messages."""
         return os.path.basename(os.path.normpath(self._config or self.model))
 
     @property
@@ -153,15 +152,15 @@ class ModelChoice:
         do_lower_case : bool, optional
             Whether texts are lowered; by default what the vocabulary is for.
         prepare : callable, optional
-            ``prepare(block, tokenizer)`` changes both, such as by special tokens, before the
-            parameters of ``--model_parameters`` are loaded.
+            ``prepare(block, tokenizer)`` may change both, for example add special tokens, before
+            ``--model_parameters`` is loaded.
         **options
             Of the block or its configuration, such as ``num_labels=2``.
 
         Returns
         -------
         (ZooBlock, tokenizer)
-            What no file has a value for is initialized at random. Hybridized.
+            Hybridized; parameters that no file has are initialized at random.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:

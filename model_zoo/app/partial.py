@@ -1,4 +1,4 @@
-"""What a long run has finished so far, for another run to go on with."""
+"""The finished part of a long run, for another run to continue."""
 
 import contextlib
 import json
@@ -24,10 +24,9 @@ _JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
 class PartialOutput:
     """Records of finished work, in the folder ``OUTPUT.part`` until the output is complete.
 
-    To be used in a ``with`` statement, unless it `is_complete` already. Whatever ends the run, each
-    record is there whole or not at all: the file of their ends is written after that of the
-    records. A folder without a record is removed. Ends the run with `Interrupted` where
-    `StopRequested` was raised.
+    Use it in a ``with`` statement, unless it `is_complete` already. `StopRequested` within it
+    becomes `Interrupted`. However the run ends, each record is there whole or not at all: the file
+    of the records' ends is written after the records. A folder without a record is removed.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class PartialOutput:
 
     @staticmethod
     def target(path):
-        """The file that is written for a path: what a link points to, which stays a link.
+        """The file to write for a path; for a link, its target.
 
         Raises
         ------
@@ -89,7 +88,7 @@ class PartialOutput:
         return target
 
     def is_complete(self):
-        """Whether the run is to go on with one that has done this job to its end; logs that.
+        """Whether the run to resume has done this job to its end; logs that.
 
         Raises
         ------
@@ -179,7 +178,7 @@ class PartialOutput:
         write_json(self._file(_JOB), self._job)
 
     def _take_back(self):
-        """Undo a `publish` behind which the run has ended before its `remove`."""
+        """Undo a `publish` if the run ended before its `remove`."""
         if os.path.exists(self._file(_RECORDS)) or not os.path.isfile(self.path):
             return
         with contextlib.suppress(FileNotFoundError):

@@ -8,11 +8,7 @@ FEW_POINTS = 20
 
 
 def full_intervals(log):
-    """The records that stand for many updates.
-
-    Where an epoch ends, a shorter interval ends with it, and another follows; the mean loss of the
-    few updates in it is noise.
-    """
+    """The records of full intervals; a short one at an epoch's end has a noisy mean loss."""
     steps = [0, *(record['step'] for record in log)]
     sizes = [stop - start for start, stop in zip(steps, steps[1:])]
     return [record for record, size in zip(log, sizes) if 2 * size >= max(sizes)]
@@ -21,7 +17,7 @@ def full_intervals(log):
 def plot_curves(path, state, title='', score_name='score'):
     """Draw the loss by step, and the score by epoch, to a PNG file.
 
-    Log intervals of fewer than half of the usual updates, at the end of an epoch, are left out.
+    Log intervals with fewer than half of the usual updates, at the end of an epoch, are left out.
 
     Parameters
     ----------

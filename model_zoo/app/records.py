@@ -1,4 +1,4 @@
-"""Texts in and records out, of the commands that use a model."""
+"""Input texts and output records of the commands that use a model."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ def add_record_arguments(parser):
 
 
 def read_texts(texts, file=None):
-    """The texts of a command, and the lines of a file, one after the other.
+    """The texts of a command line, followed by the lines of a file.
 
     Parameters
     ----------

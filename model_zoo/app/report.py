@@ -1,4 +1,4 @@
-"""What a training leaves for the record: results.json, and the originals' eval_results.txt."""
+"""Reports of a training: results.json, and the originals' eval_results.txt."""
 
 import os
 import platform
@@ -59,13 +59,12 @@ def write_results(path, args, state=None, **more):
 
 
 def write_eval_results(folder, report, step=0, train_loss=None):
-    """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` a metric.
+    """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` per metric.
 
     The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
     and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
     ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
-    Those of a second dev set are in a folder of their own: of MNLI's mismatched one in
-    ``FOLDER-MM``.
+    A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A training or an inference from its flags, and all the files that it leaves."""
+"""A training or an inference from its flags, with all its output files."""
 
 import dataclasses
 import inspect
@@ -69,7 +69,7 @@ class Training:
 
 @dataclasses.dataclass
 class Score:
-    """By what epochs are compared.
+    """The score that compares epochs.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class Score:
 
 @dataclasses.dataclass
 class Outcome:
-    """What is made of the best epoch.
+    """What to do with the best epoch.
 
     Parameters
     ----------
     save : callable
-        ``save(folder)`` writes the model, once it has the best epoch's parameters.
+        ``save(folder)`` writes the model with the best epoch's parameters.
     predict : callable, optional
         ``predict(folder)`` writes predictions of the best model, and returns the files' names.
     results : dict
@@ -104,7 +104,7 @@ class Outcome:
 class Run:
     """A run of a command with the flags of `add_training_arguments`.
 
-    Making one begins the log ``log_NAME.txt`` in ``--output_dir`` and sets the seed.
+    Creating it starts the log ``log_NAME.txt`` in ``--output_dir`` and sets the seed.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class Run:
     Attributes
     ----------
     contexts : list of mx.Context
-        Those of ``--gpus`` or ``--gpu``; with several workers each has a GPU of its own. An update
-        takes a batch of each.
+        The devices of ``--gpus`` or ``--gpu``; several workers have one GPU each. An update takes a
+        batch for each device.
     ctx : mx.Context
         The first of them.
     folder : RunFolder
@@ -138,8 +138,7 @@ class Run:
         These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
         from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,
         ``curves.png``, ``results.json``, ``eval_results.txt`` (of the best epoch), and
-        ``best_model/``. At the end the model has the best
-        epoch's parameters.
+        ``best_model/``. At the end the model has the best epoch's parameters.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The folder of a run: its log, its checkpoints, and what it has found."""
+"""The folder of a run: its log, checkpoints and results."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunFolder:
-    """The folder of a run. Making one begins the log, with the flags, and sets the seed.
+    """The folder of a run. Creating it starts the log, which lists the flags, and sets the seed.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class RunFolder:
         report : dict
             Dev set -> its metrics.
         record : dict, optional
-            That of the evaluation in the state of a training, if there was one.
+            The evaluation's record in the state of the training, if there was one.
         """
         trained = {} if record is None else {
             'step': record['step'], 'train_loss': record['train_loss']

@@ -1,4 +1,4 @@
-"""The model of a task of BERT, as a script that fine-tunes it needs it."""
+"""BERT for a task, for the scripts that fine-tune it."""
 
 import logging
 
@@ -23,7 +23,7 @@ def make_task_model(
         Such as 'classification', or a subclass of `bert.BertTask`.
     ctx : mxnet.Context
     trains : bool
-        Whether the run trains the model: else a head that begins at random is worth a warning.
+        Whether the run trains the model; if not, a random head gets a warning.
     length_flag : str
         Name, without dashes, of the flag for the most tokens of a text.
     do_lower_case : bool, optional

@@ -29,8 +29,8 @@ class Loader(abc.ABC):
     ctx : mxnet.Context or list of mxnet.Context, optional
         The batches' devices; several take turns.
     workers : object, optional
-        With ``rank`` and ``size``. Of each batch of all workers together, worker r has the samples
-        ``r::size``: together they see what a single one would with their batch sizes added.
+        With ``rank`` and ``size``. Worker r has the samples ``r::size`` of each batch, so that all
+        workers together see what a single one would with the sum of their batch sizes.
     """
 
     def __init__(self, seed=0, ctx=None, workers=None):
@@ -115,8 +115,8 @@ class BucketedLoader(SampleLoader):
 
     When shuffling, samples are drawn from buckets of like length (GluonNLP's `FixedBucketSampler`),
     and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches that an
-    unbroken one sees. As the sampler draws from NumPy's global generator, the generator's state is
-    set while the order is made, and restored after that (other threads shouldn't draw meanwhile).
+    unbroken one sees. The sampler draws from NumPy's global generator, whose state is set meanwhile
+    and restored afterwards (other threads shouldn't draw then).
     Without shuffling, samples are sorted by length, longest first, the same in all epochs;
     ``Batch.indices`` leads back to the input order.
 

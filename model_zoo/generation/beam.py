@@ -14,7 +14,7 @@ __all__ = ['BeamSearch']
 
 
 class _Beams:
-    """The texts of one prompt: those that can go on, and the best that have ended."""
+    """The texts of one prompt: those that continue, and the best finished ones."""
 
     def __init__(self, size, length_penalty):
         self._size = size
@@ -24,7 +24,7 @@ class _Beams:
         self.done = False
 
     def add(self, candidates, stop_tokens, is_last):
-        """Go on with `candidates`, and return the rows that they continue.
+        """Continue with `candidates`, and return the rows that they extend.
 
         Parameters
         ----------
@@ -32,7 +32,7 @@ class _Beams:
             Log-probability, row in the beam and token; the most likely first.
         stop_tokens : set of int
         is_last : bool
-            Whether there are as many tokens as were asked for.
+            Whether the texts have reached their length.
         """
         going, rows = [], []
         for rank, (log_prob, row, token) in enumerate(candidates):

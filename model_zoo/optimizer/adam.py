@@ -33,9 +33,9 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         Added to the denominator.
     max_grad_norm : float or None
         Clip each parameter's gradient separately to this L2 norm. None, or a value that isn't
-        positive, means no clipping. A parameter's attribute `joined`, such as (3, 64), says that
-        its rows are those of so many parameters of the original, in blocks of so many rows; the
-        gradient of each is clipped by itself.
+        positive, means no clipping. A parameter's attribute `joined`, such as (3, 64), says that it
+        joins 3 parameters of the original in alternating blocks of 64 rows; the gradient of each
+        is clipped separately.
     **kwargs
         Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
         clip_gradient, multi_precision, ...
@@ -123,7 +123,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
                 mx.nd.cast(master, dtype=weight.dtype, out=weight)
 
     def _epsilon(self, index):
-        """What is added to the square root of the second moment."""
+        """The term added to the square root of the second moment."""
         return self.epsilon
 
     def _moment_factors(self):
@@ -157,7 +157,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return scales
 
     def _clip_factors(self, arrays, scale):
-        """What clips the norm of each array, of shape (1,)."""
+        """The factors, of shape (1,), that clip each array's norm."""
         if not arrays:
             return []
         norms = mx.nd.concat(*[sum_of_squares(array) for array in arrays], dim=0).sqrt()
@@ -166,10 +166,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return [factors[i : i + 1] for i in range(len(arrays))]
 
     def _clip_parts(self, grad, count, size, scale):
-        """Clip in place the parts of a gradient that are parameters of their own elsewhere.
-
-        Blocks of `size` rows belong to the `count` parts in turn.
-        """
+        """Clip in place each of `count` parts of a gradient, alternating blocks of `size` rows."""
         view = grad.reshape((-1, count, size * (grad.size // grad.shape[0])))
         parts = [view.slice_axis(axis=1, begin=i, end=i + 1) for i in range(count)]
         factors = mx.nd.concat(*self._clip_factors(parts, scale), dim=0)

@@ -21,14 +21,14 @@ def evaluate_segments(measure, segments, primary, guard=None):
     segments : sequence of str
         Names of the dev sets.
     primary : str
-        The metric by which epochs are compared; more is better.
+        The metric that compares epochs; higher is better.
     guard : InterruptGuard, optional
 
     Returns
     -------
     (float, dict)
         The mean of the segments' primary metrics (0 if there are none), and segment -> its metrics
-        and ``samples_per_second``: what `TrainingLoop` wants of its `evaluate`.
+        and ``samples_per_second``, in the form that `Evaluation` needs.
     """
     report = {}
     for segment in segments:

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Callback:
-    """What wants to know of a training's progress; all methods may be left out."""
+    """Base of callbacks; a subclass overrides the methods that it needs."""
 
     def on_start(self, loop):
         """Before the first batch, also of a resumed training."""
@@ -23,7 +23,7 @@ class Callback:
         """After each update; must not wait for the device."""
 
     def on_log(self, loop, record):
-        """At each log interval, with the record that is the newest of ``loop.state.log``."""
+        """At each log interval, with the newest record of ``loop.state.log``."""
 
     def on_epoch(self, loop, record):
         """After an epoch's evaluation, before its checkpoint is written."""
@@ -33,10 +33,9 @@ class Callback:
 
 
 class ProgressLogger(Callback):
-    """Loss, learning rate, samples a second and the time left.
+    """Shows loss, learning rate, samples per second and the time left.
 
-    On a terminal a bar shows them, and the lines go to the log file only; elsewhere the lines are
-    all there is.
+    On a terminal this is a bar, and the log file gets lines. Elsewhere there are only the lines.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class ProgressLogger(Callback):
         logger.info('%s', self.line(loop, record), extra={'progress': True})
 
     def line(self, loop, record):
-        """What the log says of a record."""
+        """The log line for a record."""
         unit = loop.state.unit
         losses = {name: value for name, value in record.items() if name.endswith('_loss')}
         terms = ', '.join(f'{name}={value:.4f}' for name, value in losses.items())
@@ -102,8 +101,7 @@ def _duration(seconds):
 class TensorBoardWriter(Callback):
     """Writes loss, learning rate, gradient norm and throughput, and the scores, for TensorBoard.
 
-    Its files are written by the `tensorboard` package itself, whose usual `SummaryWriter` would
-    need PyTorch.
+    It uses the `tensorboard` package itself, because the usual `SummaryWriter` needs PyTorch.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Checkpoints: all that a training needs to go on as if it had never stopped.
+"""Checkpoints: everything a training needs to continue as if it had never stopped.
 
 A checkpoint is a directory: ``model.params``, ``optimizer.params`` (the optimizer's arrays by the
-names of their parameters; no pickles, which ``gluon.Trainer.save_states`` writes and which run code
-when they are read), ``state.json`` (place, history, configuration) and ``SHA256SUMS``. It is
-written under a name that nobody looks for, and renamed once it is complete.
+names of their parameters), ``state.json`` (place, history, configuration) and ``SHA256SUMS``. There
+are no pickles, which ``gluon.Trainer.save_states`` writes: they run code when they are read. A
+checkpoint is written under a temporary name, and renamed once it is complete.
 """
 
 import contextlib
@@ -86,14 +86,14 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The checkpoints of one training, in a directory of their own.
+    """The checkpoints of one training, in their own directory.
 
     Parameters
     ----------
     folder : str
         Made where it is missing.
     keep : int
-        How many of the newest to keep. With 2 or more, a damaged one doesn't end the training.
+        How many of the newest ones to keep. With 2 or more, a training survives a damaged one.
     """
 
     def __init__(self, folder, keep=2):
@@ -104,16 +104,16 @@ class CheckpointStore:
         self._own = []  # written, or gone on from, by this training; the newest last
 
     def paths(self):
-        """Directories of the checkpoints, the newest first, damaged ones among them."""
+        """Directories of the checkpoints, including damaged ones; the newest first."""
         names = [name for name in os.listdir(self.folder) if _NAME.match(name)]
         names.sort(key=lambda name: tuple(map(int, _NAME.match(name).groups())), reverse=True)
         return [os.path.join(self.folder, name) for name in names]
 
     def save(self, block, trainer, state, config):
-        """Write a checkpoint, whole or not at all, and remove those that aren't to be kept.
+        """Write a checkpoint, whole or not at all, and remove the old ones.
 
-        Those of an earlier training in the same directory are removed too, unless `newest` was
-        called to go on with it.
+        This includes checkpoints of an earlier training in the same directory, unless `newest` was
+        called to continue it.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class CheckpointStore:
         return final
 
     def place(self, checkpoint):
-        """Step, epoch and batch of a checkpoint, by which `load` finds it."""
+        """Step, epoch and batch of a checkpoint, for `load`."""
         return tuple(map(int, _NAME.match(os.path.basename(checkpoint.path)).groups()))
 
     def load(self, step, epoch, batch):
@@ -212,7 +212,7 @@ class CheckpointStore:
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
 
     def _clean(self):
-        """Remove what a killed or failed save has left, and put back what it had set aside."""
+        """Remove the rest of a killed or failed save, and restore what it had set aside."""
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
             if name.startswith(_REPLACED):
@@ -233,7 +233,7 @@ def check_same_config(saved, current, instead='leave `resume` out to start anew'
     saved, current : dict
         Field -> value, plain JSON.
     instead : str
-        What else than giving the same values the user can do.
+        What the user can do other than giving the same values.
     """
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [

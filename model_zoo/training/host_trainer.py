@@ -8,9 +8,8 @@ __all__ = ['HostTrainer']
 class HostTrainer(mx.gluon.Trainer):
     """`mxnet.gluon.Trainer` that updates on the CPU.
 
-    Adam keeps two numbers, in float16 three, for each weight: here they take no memory of the GPU,
-    at the price of moving the gradients and weights to the CPU and the weights back at each
-    update.
+    Adam keeps two numbers per weight, three in float16. Here they take no GPU memory, but each
+    update copies the gradients and weights to the CPU, and the weights back.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish that the training looks at between two steps."""
+"""Ctrl-C and SIGTERM as a request that the training checks between two steps."""
 
 import signal
 import threading
@@ -41,6 +41,6 @@ class InterruptGuard:
         self.requested = True
 
     def check(self):
-        """Raise `StopRequested` if a signal has come: for loops that need not end, as dev's."""
+        """Raise `StopRequested` after a signal; for loops that may be abandoned, as evaluations."""
         if self.requested:
             raise StopRequested

@@ -1,6 +1,6 @@
 """The training loop: batches -> loss -> gradients -> update, with checkpoints and a log.
 
-It knows no task: a script gives it a function that computes a batch's loss, and one that evaluates.
+It knows no tasks: a script passes functions that compute a batch's loss and that evaluate.
 """
 
 import contextlib
@@ -27,27 +27,25 @@ logger = logging.getLogger(__name__)
 class TrainingLoop:
     """Trains a block, and can stop and resume at any update.
 
-    An update takes ``plan.accumulate`` batches of each worker, and its gradient is that of the
-    objective's means over all that these hold, however much each of them has; the last update of
-    an epoch takes what is left. The device is waited for only when something is logged (and for
-    the update before the last one, so that the queue of work, and with it the wait after Ctrl-C,
-    stays short), and with a loss scale.
+    An update takes ``plan.accumulate`` batches from each worker, or what is left of the epoch. Its
+    gradient is the gradient of the objective's means over all of these samples, however they are
+    distributed. The loop waits for the device only to log, with a loss scale, and for the update
+    before the last one, which keeps the queue of work and the wait after Ctrl-C short.
 
-    Several workers run the same loop, each on its part of each batch; all evaluate, and worker 0
-    alone has callbacks and writes checkpoints, which all can read.
+    Several workers run the same loop, each on its part of each batch. All of them evaluate. Only
+    worker 0 has callbacks and writes checkpoints, which all can read.
 
     Parameters
     ----------
     updater : Updater
-        Has the block, whose parameters are what a checkpoint holds. If the block has something of
-        each worker, its method ``gather(workers)`` is called before one is written.
+        A checkpoint holds the parameters of its block. If the block has state of each worker, its
+        method ``gather(workers)`` is called before a checkpoint is written.
     objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
-        same ones at each call (:class:`model_zoo.batches.Loader`). None stands for a
-        batch of which this worker has no part. A loader that can't go to a batch without reading
-        those before it may have ``position()``, plain JSON which checkpoints keep, and
-        ``go_to(position)``.
+        same ones at each call (:class:`model_zoo.batches.Loader`). None is a batch without a part
+        for this worker. A loader that must read all earlier batches to reach one may have
+        ``position()``, plain JSON for checkpoints, and ``go_to(position)``.
     plan : Plan
     evaluation : Evaluation, optional
     checkpoints : Checkpoints, optional
@@ -100,7 +98,7 @@ class TrainingLoop:
         return {**self._checkpoints.config, **({'np': size} if size > 1 else {})}
 
     def resume(self, step=None):
-        """Go back to a checkpoint of the store.
+        """Load a checkpoint of the store.
 
         Parameters
         ----------
@@ -110,8 +108,7 @@ class TrainingLoop:
         Returns
         -------
         str or None
-            Its directory. None if there is no checkpoint yet, as after a training that ended before
-            its first one; the training then starts from the beginning.
+            Its directory. None without a checkpoint; the training then starts from the beginning.
 
         Raises
         ------
@@ -136,7 +133,7 @@ class TrainingLoop:
         return checkpoint.path
 
     def _find(self, step):
-        """The checkpoint of a step, or the newest: in all workers that which worker 0 has found."""
+        """The checkpoint of a step, or the newest one; worker 0 decides for all."""
         checkpoint, place, store = None, (0, 0, 0), self._checkpoints.store
         if self._workers.rank == 0:
             if step is not None:
@@ -200,7 +197,7 @@ class TrainingLoop:
         return self.plan.num_epochs is not None and self.state.epoch >= self.plan.num_epochs
 
     def _worse_evaluations(self):
-        """How many there were since the best one."""
+        """Number of evaluations since the best one."""
         records = self.state.epochs
         return len(records) - 1 - records.index(self.state.best) if records else 0
 

@@ -9,17 +9,16 @@ _HOPELESS = 100  # overflows in a row that a scale which can't shrink has to bea
 
 @dataclasses.dataclass
 class LossScale:
-    """A factor of the loss. Updates with overflown gradients are skipped.
+    """A factor of the loss. Updates with overflowed gradients are skipped.
 
-    A dynamic one follows what the gradients can bear. It is halved when a gradient overflows, and
-    doubled after `window` updates without one: the rule of Micikevicius et al., "Mixed Precision
-    Training", section 3.2, and of MXNet's ``contrib.amp``, whose own scaler can't be saved and
-    restored.
+    A dynamic scale is halved when a gradient overflows, and doubled after `window` updates without
+    an overflow: the rule of Micikevicius et al., "Mixed Precision Training", section 3.2, and of
+    MXNet's ``contrib.amp`` (its scaler can't be saved and restored).
 
     Parameters
     ----------
     value : float
-        A power of 2, by which a division is exact.
+        A power of 2, so that dividing by it is exact.
     good : int
         Updates since the last overflow or doubling.
     skipped : int
@@ -41,7 +40,7 @@ class LossScale:
     overflows: int = 0
 
     def update(self, finite):
-        """Take note of whether an update's gradients were finite."""
+        """Adapt the scale to an update with finite gradients, or without."""
         if not finite:
             self.good, self.skipped, self.overflows = 0, self.skipped + 1, self.overflows + 1
             if self.dynamic:
@@ -53,5 +52,5 @@ class LossScale:
 
     @property
     def exhausted(self):
-        """Whether it can't be the scale that makes gradients overflow."""
+        """Whether gradients overflow for another reason than the scale."""
         return self.value < 1 if self.dynamic else self.overflows >= _HOPELESS

@@ -11,28 +11,28 @@ __all__ = ['Objective', 'mean_over_examples']
 
 
 class Objective(NamedTuple):
-    """A sum of terms, each the mean of a loss over things that are counted before it is computed.
+    """A sum of terms. Each is the mean of a loss over things that are counted in advance.
 
-    An update's gradient is that of the means over all that its batches hold together, in whatever
-    parts they come: one after another (accumulation), or to several workers (Horovod). So each
-    part's mean has to be weighted with its share of the things, which is known only when all parts
-    have been counted; hence the counts come first, and from the host.
+    The batches of an update may come one after another (accumulation) or go to several workers
+    (Horovod). Its gradient is that of the means over all of them together, so each part's mean is
+    weighted with its share of the things. The shares are known only when all parts have been
+    counted: hence the counts come first, and from the host.
 
     Parameters
     ----------
     terms : callable
         ``terms(batch) -> list of NDArray``, each of shape (1,): the mean of each term over this
-        batch, called in ``autograd.record()``. With `accuracies` as many arrays follow: how many
-        of the things that a term is the mean over were predicted right.
+        batch, called in ``autograd.record()``. With `accuracies` as many arrays follow: each term's
+        number of right predictions.
     counts : callable
-        ``counts(batch) -> tuple of numbers``: over how many things each term is the mean.
+        ``counts(batch) -> tuple of numbers``: the number of things of each term.
     names : tuple of str
-        Of the terms. With more than one, records have a loss (and an accuracy) for each.
+        The terms' names. Several terms each get a loss (and an accuracy) in the records.
     accuracies : bool
     tokens : callable, optional
         ``tokens(batch) -> int``, for logs.
     unit : str
-        What the last term is the mean over, for logs and records: ``words_per_second``.
+        The things of the last term, for logs and records: ``words_per_second``.
     """
 
     terms: Callable
@@ -48,25 +48,22 @@ class Objective(NamedTuple):
         return len(self.names) * (2 if self.accuracies else 1)
 
     def count(self, batches):
-        """Over how many things each term is the mean, batch by batch: (batches, terms).
-
-        A batch that is None has none.
-        """
+        """Number of things of each term, batch by batch: (batches, terms); None has none."""
         counts = np.zeros((len(batches), len(self.names)))
         for row, batch in zip(counts, batches):
             row[:] = 0 if batch is None else self.counts(batch)
         return counts
 
     def backward(self, batches, counts, totals, scale=1.0):
-        """Compute the gradients of some batches' part of the objective.
+        """Compute the gradients of some batches' share of the objective.
 
         Parameters
         ----------
         batches : list
         counts : numpy.ndarray, shape (batches, terms)
-            Of these: see `count`.
+            See `count`.
         totals : numpy.ndarray, shape (terms,)
-            Of all parts of the update.
+            Counts of the whole update.
         scale : float
             Factor of the loss.
 

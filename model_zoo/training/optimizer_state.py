@@ -8,7 +8,7 @@ __all__ = ['load_optimizer', 'optimizer_tensors']
 
 
 def _names(block, trainer):
-    """(index in the trainer, structural name, parameter) of the parameters that are trained.
+    """(index in the trainer, structural name, parameter) of the trained parameters.
 
     Structural names, because Gluon's prefixes count the blocks made before in the same process.
     """
@@ -30,7 +30,7 @@ def _leaves(state, path=''):
 
 
 def optimizer_tensors(block, trainer):
-    """The optimizer's state: name of a parameter and place -> array, and counts of its updates."""
+    """The optimizer's state: name of a parameter and place -> array; and its update counts."""
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     updater = trainer._updaters[0]  # all devices have the same
@@ -47,7 +47,7 @@ def optimizer_tensors(block, trainer):
 
 
 def load_optimizer(block, trainer, tensors, updates, source):
-    """Give the optimizer what `optimizer_tensors` has returned; `source` is the file, for errors.
+    """Load the result of `optimizer_tensors`; `source` is the file, for errors.
 
     Raises
     ------

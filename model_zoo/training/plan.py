@@ -1,4 +1,4 @@
-"""What is done when: the numbers of a training, its evaluations and its checkpoints."""
+"""When a training updates, evaluates and saves."""
 
 import dataclasses
 from typing import Callable, Optional
@@ -24,8 +24,7 @@ class Plan:
     num_steps : int
         Updates to do.
     accumulate : int
-        Batches of an update; with several devices, to which the loader deals them out in turn, a
-        multiple of their number.
+        Batches per update. A multiple of the number of devices, which get them in turn.
     seed : int
         See :func:`seed_all`.
     log_interval : int
@@ -52,14 +51,14 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """By what the states of a training are compared, and when.
+    """How a training is evaluated, and when.
 
     Parameters
     ----------
     function : callable, optional
-        ``function(guard) -> (score, report)``: a finite float by which evaluations are compared
-        (more is better), and plain JSON for the record. Calling ``guard.check()`` now and then,
-        where guard isn't None, lets Ctrl-C interrupt it. Without a function the last is the best.
+        ``function(guard) -> (score, report)``: a finite float (higher is better), and plain JSON
+        for the record. It calls ``guard.check()`` now and then, unless guard is None, to let
+        Ctrl-C interrupt it. Without a function the last epoch counts as the best.
     interval : int, optional
         Evaluate every so many updates, and after the last one; default: after each epoch, and after
         the last update.
@@ -88,7 +87,7 @@ class Checkpoints:
     config : dict
         Field -> value: what must be the same when the training is resumed.
     resume_hint : str
-        Ends the message after Ctrl-C.
+        Last words of the message after Ctrl-C.
     """
 
     store: Optional[CheckpointStore] = None

@@ -1,4 +1,4 @@
-"""What an update spends its time on."""
+"""A profile of updates."""
 
 import logging
 import os
@@ -21,8 +21,8 @@ class Profiler(Callback):
     path : str
         Receives the events, for Chrome's ``chrome://tracing``.
     first, last : int
-        Updates to look at, counted from 1 at the start of the program; by then what is done only
-        once, such as the planning of memory, is over.
+        Updates to profile, counted from 1 at the program's start. The first ones also do one-time
+        work, such as planning memory.
     """
 
     def __init__(self, path, first=10, last=13):

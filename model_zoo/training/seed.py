@@ -1,4 +1,4 @@
-"""Random numbers that depend on the seed and the place in the training, and on nothing else."""
+"""Random numbers that depend only on the seed and the place in the training."""
 
 import random
 

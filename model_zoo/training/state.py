@@ -1,4 +1,4 @@
-"""Where a training is, and what it has seen."""
+"""The state of a training."""
 
 import dataclasses
 from typing import Any, List, Optional
@@ -22,9 +22,9 @@ class TrainingState:
     seconds : float
         Spent on training, without evaluation.
     unit : str
-        What the objective's last term is the mean over, here called examples.
+        The things of the objective's last term, here called examples.
     examples, tokens : int
-        Trained on, of all epochs and workers. Tokens are counted only if the objective does.
+        Numbers over all epochs and workers. Tokens are 0 unless the objective counts them.
     epoch_loss, epoch_examples, epoch_seconds : float, int, float
         Sum of the losses of this epoch's examples, their number, and the time spent on them.
     log : list of dict
@@ -39,7 +39,7 @@ class TrainingState:
     loss_scale : LossScale, optional
         In float16.
     position : optional
-        What the loader knows of its place, if it does: see `TrainingLoop`.
+        The loader's ``position()``, if it has one: see `TrainingLoop`.
     """
 
     step: int = 0

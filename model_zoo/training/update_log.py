@@ -24,7 +24,7 @@ class Update(NamedTuple):
     step : int
     lr : float
     totals : numpy.ndarray, shape (terms,)
-        The things that each term is the mean over, of all workers.
+        Number of things of each term, over all workers.
     sums : NDArray
         This worker's sums of the terms' losses, and of right predictions where there are any.
     norm : NDArray, shape (1,)
@@ -54,7 +54,7 @@ class UpdateLog:
     Attributes
     ----------
     pace : float or None
-        Seconds that an update took lately.
+        Seconds per update, lately.
     """
 
     def __init__(self, objective, workers):
@@ -140,7 +140,7 @@ class UpdateLog:
 
 
 def _check_finite(updates, losses, norms, loss_scale):
-    """Raise DivergedError for an update that is beyond help."""
+    """Raise DivergedError for a loss or gradient that isn't finite."""
     exhausted = loss_scale is not None and loss_scale.exhausted
     for update, loss, norm in zip(updates, losses, norms):
         bad = not (math.isfinite(loss) and math.isfinite(norm))

@@ -1,4 +1,4 @@
-"""From gradients to new weights."""
+"""Updates of the weights."""
 
 import contextlib
 import math
@@ -21,14 +21,14 @@ class Updater:
         Number of the update, from 1 -> learning rate (:mod:`model_zoo.optimizer.schedules`);
         default: the rate of `trainer`.
     max_grad_norm : float, optional
-        The norm of all gradients together is scaled down to this; None leaves them.
+        Largest norm of all gradients together; None doesn't clip.
     loss_scale : LossScale, optional
         For float16.
 
     Attributes
     ----------
     parameters : list of mxnet.gluon.Parameter
-        Those that are trained.
+        The trained ones.
     """
 
     def __init__(self, block, trainer, schedule=None, max_grad_norm=1.0, loss_scale=None):
@@ -58,7 +58,7 @@ class Updater:
                 parameter.grad_req = 'write'
 
     def zero_gradients(self):
-        """Begin an update with no gradients."""
+        """Set all gradients to zero."""
         for parameter in self.parameters:
             parameter.zero_grad()
             for data in parameter.list_data():
@@ -79,7 +79,7 @@ class Updater:
         norm : NDArray, shape (1,)
             Of the gradient, before it was clipped.
         skipped : bool
-            Whether the update was left out: its gradients have overflown in float16.
+            Whether the update was skipped, because float16 gradients overflowed.
         """
         if self._schedule is not None:
             self.trainer.set_learning_rate(self._schedule(number))

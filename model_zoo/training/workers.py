@@ -45,7 +45,7 @@ class Workers:
 
     @contextlib.contextmanager
     def first_alone(self):
-        """What is done within this is done by worker 0 first, and then by the others."""
+        """A context that worker 0 runs through first, and then the others."""
         if self.rank > 0:
             self.sum(np.zeros(1))
         yield
@@ -53,7 +53,7 @@ class Workers:
             self.sum(np.zeros(1))
 
     def broadcast(self, block):
-        """Give the parameters of `block` the values that they have in worker 0."""
+        """Copy worker 0's values of the parameters of `block` to all workers."""
 
 
 class HorovodWorkers(Workers):
@@ -119,7 +119,7 @@ def make_workers(comm_backend=None):
     InputError
         If there is no such backend.
     MissingExtraError
-        If it needs what isn't installed.
+        If Horovod isn't installed.
     """
     if comm_backend in (None, 'device'):
         return Workers()

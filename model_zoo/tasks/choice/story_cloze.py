@@ -1,4 +1,4 @@
-"""The Story Cloze Test: which of two sentences ends a story of four.
+"""The Story Cloze Test: which of two sentences ends a story of four sentences.
 
 Mostafazadeh et al., "A Corpus and Cloze Evaluation for Deeper Understanding of Commonsense
 Stories", 2016. The files are read as their authors give them out.

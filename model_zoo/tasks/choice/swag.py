@@ -31,11 +31,11 @@ class SwagExample(NamedTuple):
     Parameters
     ----------
     guid : str
-        The file's ``fold-ind``, or where it has none the example's number, from 0.
+        The file's ``fold-ind``; without one, the example's number, from 0.
     context : str
         The first sentence.
     start : str
-        How the second sentence begins, which all endings share; may be empty.
+        Beginning of the second sentence, shared by all endings; may be empty.
     endings : tuple of str
     label : int or None
         Number of the right ending, from 0; None in files without answers.
@@ -87,7 +87,7 @@ def read_swag(path):
 
 
 def _is_json(path):
-    """Whether the first line with anything in it begins an object."""
+    """Whether the first line that isn't blank begins an object."""
     first = next((line for _, line in read_lines(path) if line.strip()), '')
     return first.lstrip().startswith('{')
 

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClassifierEvaluator:
-    """Scores and predictions of a classifier, or regressor, on the segments of a task.
+    """Scores and predictions of a classifier or regressor on the segments of a task.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ClassifierEvaluator:
         self._write = write or write_predictions
 
     def evaluate(self, guard=None):
-        """See `evaluate_segments`; the metrics are the task's, and the mean loss."""
+        """See `evaluate_segments`; the metrics are the task's and the mean loss."""
         return evaluate_segments(self._measure, self.segments, self._task.primary_metric, guard)
 
     def _outputs(self, segment, guard=None):
@@ -54,7 +54,7 @@ class ClassifierEvaluator:
         return {**metrics, 'loss': _mean_loss(self._task, labels, outputs)}, speed
 
     def predict(self, folder):
-        """Write the predictions on the test sets that there are; returns the files' names."""
+        """Write the predictions on all test sets; returns the files' names."""
         files = []
         for segment in filter(self._sets.has, self._task.test_segments):
             outputs, speed = self._outputs(segment)
@@ -109,11 +109,11 @@ def write_predictions(folder, task, segment, examples, outputs):
 
 
 def write_class_probabilities(folder, task, segment, examples, outputs):
-    """Write what Google's ``run_classifier.py --do_predict`` writes, and `write_predictions` too.
+    """Write the file of Google's ``run_classifier.py --do_predict``, and call `write_predictions`.
 
-    That is ``test_results.tsv``: a line a sample, in the order of the file, a column a class, with
-    its probability; no header. (Of a regression the one column is the number; of another test set
-    than ``test`` the name begins with its: ``test_matched_results.tsv``.)
+    ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
+    class with its probability, or one column with a regression's number. The name begins with
+    the test set: ``test_matched_results.tsv``.
 
     See `write_predictions`.
     """

@@ -21,8 +21,7 @@ class ClassifierFeatures:
     Parameters
     ----------
     tokenizer : object
-        With ``encode_batch(texts, pairs, max_length=, pad=)`` as that of ``bert.BertTokenizer``,
-        which adds the special tokens and says what it cut off.
+        With ``encode_batch(texts, pairs, max_length=, pad=)``, as ``bert.BertTokenizer`` has it.
     task : Task
     max_len : int
         Largest number of tokens, the special ones counted.

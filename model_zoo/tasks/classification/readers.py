@@ -1,8 +1,8 @@
 """TSV files, or GluonNLP's downloads, to examples.
 
-A row is never dropped in silence: what can't be used is an error that names the file, the line, the
-value and what is expected. Only where a task's published files are known to be broken (GLUE's QQP)
-are such rows skipped, counted and logged.
+No row is dropped silently: a bad one is an error that names the file, the line, the value and what
+is expected. Only in published files that are known to be broken (GLUE's QQP), bad rows are skipped,
+counted and logged.
 """
 
 import collections
@@ -44,8 +44,7 @@ class Example(NamedTuple):
     text_b : str or None
         The second text of a pair.
     label : str, float or None
-        Name of the class (aliases resolved), for regression the number. None in test sets, whose
-        labels aren't read.
+        Name of the class (aliases resolved), or a regression's number. None in test sets.
     """
 
     guid: str
@@ -65,9 +64,9 @@ def read_examples(task, data_dir=None, segment='train'):
     ----------
     task : Task
     data_dir : str or os.PathLike, optional
-        The task's own folder, or one that has the task's folder in it (as GLUE's). None: the files
-        that a custom task names; else, where the environment variable that the task lists names a
-        folder with the file, that; else GluonNLP's data set, which is downloaded.
+        The task's folder, or the folder that contains it (as GLUE's). None: the files that a custom
+        task names; else the folder in the task's environment variable, if it has the file; else
+        GluonNLP's data set, which is downloaded.
     segment : str
         One of ``task.segments``: 'train', 'dev', 'test', or for MNLI 'dev_matched' and so on.
 
@@ -186,7 +185,7 @@ def has_segment(task, data_dir, segment):
 def infer_labels(task, data_dir=None):
     """`task` with the labels of its training file: by number where all are integers, else by text.
 
-    A task whose labels are known, and a regression, come back as they are.
+    A task with known labels and a regression are returned unchanged.
     """
     if task.regression or task.labels is not None:
         return task
@@ -233,13 +232,13 @@ def _are_all(kind, values):
 
 
 def _default_dir(task, segment):
-    """The folder that the task's environment variable names, where it has the file."""
+    """The folder in the task's environment variable, if it has the file."""
     data_dir = os.environ.get(task.data_dir_variable or '')
     return data_dir if data_dir and has_segment(task, data_dir, segment) else None
 
 
 def _names_its_files(task):
-    """Whether the task brings the paths of its own files (a custom task)."""
+    """Whether the task names its files (a custom task)."""
     return not task.folders
 
 

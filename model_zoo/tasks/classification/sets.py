@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class TaskSets:
-    """The segments of a task, each read when it is asked for first, and kept.
+    """The segments of a task; each is read when it is first needed.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class TaskSets:
     batch_size, dev_batch_size : int
         Of the training set, and of all others.
     workers : model_zoo.training.workers.Workers, optional
-        Among which the batches of the training set are divided.
+        They share the batches of the training set.
     **loader_options
         For `BucketedLoader`: ``pad_val``, ``seed``, ``round_to``, ``ctx``.
     """

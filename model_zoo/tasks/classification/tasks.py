@@ -1,10 +1,10 @@
 """The classification and regression tasks, as a table: columns, labels, metrics, file names.
 
-A new task is a new entry of the table; the readers, metrics and scripts know none by name.
+A new task is a new entry of the table; readers, metrics and scripts know no task by name.
 
 Sources: the GLUE benchmark (Wang et al. 2018) and the header lines of its TSV files; XNLI (Conneau
-et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp (Tan Songbo). The order of the labels, which
-decides what the units of a trained classifier mean, is that of GluonNLP 0.10's tasks.
+et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp (Tan Songbo). The labels are in the order of
+GluonNLP 0.10's tasks, because it decides the meaning of a trained classifier's outputs.
 """
 
 import dataclasses
@@ -116,7 +116,7 @@ class Task:
 
     @property
     def primary_metric(self):
-        """Name of the metric by which epochs are compared; all metrics grow with quality."""
+        """Name of the metric that compares epochs; higher is better for all metrics."""
         return self.metrics[0]
 
     @property
@@ -144,7 +144,7 @@ class Task:
         return self.labels
 
     def parse_label(self, text):
-        """The label that `text` spells.
+        """The label written as `text`.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class Task:
         return value
 
     def label_id(self, label):
-        """What the loss takes for `label`: the class's id, or for regression the number."""
+        """The class's id of `label` for the loss; for regression the number."""
         return float(label) if self.regression else self.require_labels().index(label)
 
     def submission_file(self, segment):
@@ -184,7 +184,7 @@ class Task:
         return self.submissions[segment]
 
     def format_prediction(self, prediction):
-        """A prediction as GLUE's submission form wants it, below the header ``index, prediction``.
+        """A prediction in GLUE's submission form, below the header ``index, prediction``.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ def get_task(name):
     Raises
     ------
     UnknownNameError
-        If there is none; the message lists those there are.
+        If there is none; the message lists all tasks.
     """
     key = name.lower()
     key = _ALIASES.get(key, key)
@@ -387,7 +387,7 @@ def custom_task(
     files=None,
     name='custom',
 ):
-    """A task of the user's own, in TSV files (UTF-8, fields separated by TABs and never quoted).
+    """A task in the user's TSV files (UTF-8, fields separated by TABs and never quoted).
 
     Parameters
     ----------
@@ -463,7 +463,7 @@ def custom_task(
 
 
 def with_default_metrics(task):
-    """`task` with the metrics that go with its labels, where it has none of its own yet."""
+    """`task` with the default metrics for its labels, if it has none yet."""
     if task.metrics or (task.labels is None and not task.regression):
         return task
     if task.regression:

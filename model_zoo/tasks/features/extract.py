@@ -1,4 +1,4 @@
-"""The vectors that a model's layers give to the tokens of texts."""
+"""Vectors of tokens, from a model's layers."""
 
 import itertools
 
@@ -31,9 +31,9 @@ class FeatureExtractor:
         Returns the outputs of all layers.
     tokenizer : model_zoo.tokenization.base.Tokenizer
     layers : list of int
-        From 0, that above the embedding; negative ones are counted from the last.
+        0 is the first one; negative numbers count from the last one.
     max_length : int
-        Of the tokens, the special ones counted; longer texts are cut.
+        In tokens, special ones included; longer texts are cut.
     batch_size : int
     ctx : mx.Context
     """
@@ -45,8 +45,8 @@ class FeatureExtractor:
     def extract(self, lines, done=0, guard=None):
         """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
 
-        The first lines, those that are `done`, have None for vectors. All are batched as if nothing
-        was done, since the rounding of the vectors depends on the batch.
+        The first `done` lines have None instead of vectors. Batches are the same as without `done`,
+        since the rounding of the vectors depends on the batch.
         """
         lines, first = iter(lines), 0
         for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):

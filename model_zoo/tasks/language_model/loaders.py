@@ -1,4 +1,4 @@
-"""A text's tokens as batches for language models that read each block of it by itself."""
+"""Batches for language models that read each block of a text independently."""
 
 import math
 
@@ -13,11 +13,11 @@ __all__ = ['BlockLoader']
 
 
 class BlockLoader(SampleLoader):
-    """Blocks of a text that are read each by itself.
+    """Blocks of a text that are read independently.
 
-    The last token of a block is the first of the next one too, so that an epoch predicts each token
-    of the text once, but for the first one: ``Batch.count`` are all tokens but the first of each
-    row. With `shuffle` the order of epoch e depends on ``(seed, e)`` only.
+    The last token of a block is also the first of the next one. So an epoch predicts each token but
+    the text's first one once. ``Batch.count`` counts all tokens but the first of each row. With `shuffle`,
+    the order of epoch e depends on ``(seed, e)`` only.
 
     Parameters
     ----------

@@ -21,8 +21,7 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     loader : iterable of Batch
         Such as a `BlockLoader`.
     num_words : int
-        Of the text. The losses of all tokens are shared out among as many words, so that models
-        with different tokens can be compared.
+        Words in the text. The loss per word compares models with different tokens.
     guard : InterruptGuard, optional
         Asked before each batch.
 
@@ -30,7 +29,7 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     -------
     dict
         ``loss`` and ``perplexity`` per token, ``word_perplexity``, and the numbers of ``tokens``
-        and ``words`` that these are means over.
+        and ``words``.
     """
     total, tokens, previous = 0.0, 0, None
     for batch in loader:
@@ -58,8 +57,8 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
     Returns
     -------
     (float, dict)
-        The mean log-likelihood of a token, which is the loss with its sign changed: more is
-        better. And segment -> what was measured, and ``tokens_per_second``.
+        The mean log-likelihood of a token (the negative loss; higher is better), and segment ->
+        what was measured, with ``tokens_per_second``.
     """
     started = time.perf_counter()
     metrics = measure_perplexity(loss_sum, loader, num_words, guard)

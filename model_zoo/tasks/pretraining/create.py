@@ -1,4 +1,4 @@
-"""A corpus to files of samples, part by part."""
+"""From a corpus to files of samples, part by part."""
 
 import math
 import os
@@ -77,8 +77,8 @@ def create_shards(
     """Write the samples of a corpus as ``part-000.npz``, ``part-001.npz``, ...
 
     Each file holds a part of the corpus, in random order. Which samples it holds depends on the
-    corpus, the tokenizer, the options, the seed and the number of parts, not on the workers. The
-    memory is that of one part for each worker.
+    corpus, the tokenizer, the options, the seed and the number of parts, not on the workers. Each
+    worker needs memory for one part.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ def create_shards(
         Made where it is missing. Files of the same names are replaced.
     seed : int
     num_outputs : int
-        Files, if none of them holds more than `part_bytes` of text then; else more. Parts in which
-        no document begins have none.
+        Number of files; more if one would hold more than `part_bytes` of text. A part in which no
+        document begins has no file.
     num_workers : int
-        Processes; no more than there are processors or parts are started.
+        Processes; at most one per processor and part.
     part_bytes : int
     progress : callable, optional
         ``progress(done, parts, facts)`` after each part, with what has been written up to it.

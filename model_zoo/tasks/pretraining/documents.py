@@ -1,4 +1,4 @@
-"""Text files as documents of sentences; any part can be read without reading what is before it."""
+"""Text files as documents of sentences; any part can be read without the parts before it."""
 
 import codecs
 import glob
@@ -39,7 +39,7 @@ def matching_files(patterns):
 
 
 def describe_files(patterns):
-    """How many files there are, and of how many bytes: what a resumed training knows its data by.
+    """Number of files and bytes, by which a resumed training recognizes its data.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def describe_files(patterns):
 class Corpus:
     """Documents in text files: one sentence a line, blank lines between documents.
 
-    The files are thought of as laid end to end; a place in the corpus is a number of bytes. The end
-    of a file ends a document too (in the originals, documents go on in the next file).
+    A place in the corpus is a number of bytes, counted over all files. The end of a file also ends
+    a document (in the originals, documents continue in the next file).
 
     Parameters
     ----------
@@ -92,9 +92,8 @@ class Corpus:
     def documents(self, start, stop):
         """Read the documents that belong to a part of the corpus.
 
-        A document belongs to the part that has the beginning of the blank line before it (of the
-        last one where there are several), or of its file. So each document is in one part,
-        whatever the parts are.
+        A document belongs to the part with the start of the last blank line before it, or of its
+        file. So each document is in exactly one part.
 
         Parameters
         ----------
@@ -150,7 +149,7 @@ def _documents(path, start, stop):
 
 
 def _skip_line(file):
-    """Read on behind the next newline; returns how many bytes that were."""
+    """Read past the next newline; returns the number of bytes."""
     count = 0
     for part in iter(lambda: file.readline(2**20), b''):
         count += len(part)

@@ -15,15 +15,15 @@ _CACHED_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 class SentenceEncoder:
     """The ids of sentences, without special tokens.
 
-    Keeps the ids of each chunk of text between white space as bytes, which are quick to join. So
-    pieces must not depend on what is beyond white space, as those of BERT's tokenizers don't.
+    The ids of each chunk between white space are kept, as bytes, which are quick to join. So pieces
+    must not depend on text beyond white space; with BERT's tokenizers they don't.
 
     Parameters
     ----------
     tokenizer : object
         With ``encode_batch`` and ``ids_of_chunks``, as BERT's.
     is_random : bool
-        Whether it draws a segmentation for each occurrence; then nothing is kept.
+        Whether it draws a segmentation each time; then nothing is kept.
     """
 
     def __init__(self, tokenizer, is_random=False):
@@ -44,9 +44,9 @@ class SentenceEncoder:
         Returns
         -------
         ids : numpy.ndarray, int32
-            Of all sentences, one after the other.
+            All sentences, joined.
         counts : list of int
-            How many are each one's.
+            Number of each sentence's ids.
         """
         encode = self._encode_anew if self._is_random else self._encode_known
         parts = []
