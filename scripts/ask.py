@@ -5,7 +5,7 @@
 
 The model is a folder that finetune_squad.py wrote, or any other model for question answering that
 the zoo reads. A text may be of any length. ``--may_be_empty`` lets a model that was trained on
-SQuAD 2.0 say that the text has no answer.
+SQuAD 2.0 answer that the text has no answer.
 """
 
 import sys

@@ -1,20 +1,25 @@
-"""See what the attention heads of BERT, OpenAI GPT or GPT-2 do, and prune those that do little.
+"""Study the attention heads of BERT, OpenAI GPT or GPT-2, and prune the unimportant ones.
 
     python bertology.py --model output_dir/best_model --task_name MRPC --try_masking \\
         --sentence 'Time flies like an arrow .'
     python bertology.py --model gpt2 --eval_file valid.txt --try_masking
 
-The flags are those of pytorch-pretrained-bert's bertology.py. BERT is looked at on the dev set of a
-task of finetune_classifier.py, with a model that was trained there; OpenAI GPT and GPT-2 on a text,
-as language models. ``--output_dir`` receives the log, and ``results.json`` with the entropy of each
-head's attention, its importance (how much the loss depends on its output), and its rank by that;
-``entropy.png`` and ``importance.png`` show them, and with ``--sentence`` ``attention_LAYER.png``
-where its tokens look. With ``--try_masking`` heads are turned off, the least important ones first,
-until the metric falls below ``--masking_threshold`` of what it was; then they are pruned, metric,
-speed and size before and after are measured, and ``pruned_model/`` is for ``from_pretrained`` and
-for every other script. (A language model's metric is 1 / perplexity.) After any end of the run, the
-same command with ``--resume`` doesn't repeat what was measured, and one without it is refused while
-that waits in ``results.json.part``.
+The flags are the same as in pytorch-pretrained-bert's bertology.py. The data are the dev set of a
+task of finetune_classifier.py, for a BERT that was trained there, or a text, for OpenAI GPT and
+GPT-2.
+
+``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,
+its importance (how much the loss depends on its output) and its rank. ``entropy.png`` and
+``importance.png`` show them. With ``--sentence``, ``attention_LAYER.png`` shows where its tokens
+look.
+
+``--try_masking`` turns heads off, the least important ones first, until the metric falls below
+``--masking_threshold`` of its first value. (A language model's metric is 1 / perplexity.) Then it
+prunes them, measures metric, speed and size before and after, and writes ``pruned_model/`` for
+``from_pretrained`` and for all scripts.
+
+An interrupted run leaves its measurements in ``results.json.part``. The same command with
+``--resume`` continues from there; without it, it is refused.
 """
 
 import logging
@@ -165,7 +170,7 @@ def find_family(args):
 
 
 def build_classifier(args, ctx):
-    """BERT on the dev set of a task, and what describes the data in the job."""
+    """BERT on the dev set of a task, and the data's description for the job."""
     task = get_task(args.task_name)
     choice = ModelChoice(args)
     check_labels(task, args.model)
@@ -185,7 +190,7 @@ def build_classifier(args, ctx):
 
 
 def build_language_model(args, ctx):
-    """OpenAI GPT or GPT-2 on a text, and what describes the data in the job."""
+    """OpenAI GPT or GPT-2 on a text, and the data's description for the job."""
     model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
     if args.block_size is None:
         args.block_size = min(128, model.context_length)
@@ -206,7 +211,7 @@ def build_language_model(args, ctx):
 
 
 def draw_attention(args, folder, task, ctx):
-    """Write a picture for each layer; returns what of it goes to results.json."""
+    """Write a picture for each layer; returns an entry for results.json."""
     inputs, tokens = task.encode(args.sentence, args.max_seq_length, ctx)
     names = []
     for layer, attention in enumerate(attention_of(task.model, *inputs)):
@@ -222,12 +227,12 @@ def draw_attention(args, folder, task, ctx):
 
 
 def nested(values, kind=float):
-    """An array of heads as lists for JSON, with None for those that aren't there."""
+    """An array of heads as lists for JSON, with None for pruned heads."""
     return [[None if np.isnan(value) else kind(value) for value in row] for row in values]
 
 
 def prune(args, folder, task, study, scores, importance):
-    """Mask heads and prune them; returns what of it goes to results.json."""
+    """Mask heads and prune them; returns an entry for results.json."""
     found = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
     path = folder.file('pruned_model')
     task.model.save_pretrained(path, task.tokenizer)
@@ -237,7 +242,7 @@ def prune(args, folder, task, study, scores, importance):
 
 
 def compare_with_baseline(args, task, scores, results):
-    """Add the scores of a guess to the results; warn if the model isn't, or needn't be, better."""
+    """Add the scores of a guess to the results; warn if the model isn't or can't be better."""
     baseline = task.baseline()
     if baseline is None:
         return

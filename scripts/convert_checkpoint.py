@@ -12,10 +12,10 @@ Formats:
 - numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
 - gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
-IN is a directory, or a file of weights beside its configuration. A vocabulary beside the weights
-goes along. OUT is a directory, or a file whose name ends in .bin (pytorch), .safetensors
-(huggingface) or .params (native); then a configuration is written beside it if there is none. What
-has been written is read again and compared with what was read.
+IN is a directory, or a file of weights beside its configuration. A vocabulary beside the weights is
+converted, too. OUT is a directory, or a file with the ending .bin (pytorch), .safetensors
+(huggingface) or .params (native), which gets a configuration beside it if there is none. The output
+is read again and compared with the input.
 """
 
 import logging

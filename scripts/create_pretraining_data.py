@@ -4,11 +4,11 @@
         --vocab book_corpus_wiki_en_uncased --max_seq_length 128 --max_predictions_per_seq 20 \\
         --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 --verbose
 
-The text has one sentence a line, and blank lines between documents. The flags and their defaults
-are those of GluonNLP 0.10's script of this name, as are the keys of the files that are written to
-``--output_dir``. With ``--output_file`` they are TFRecord files, as Google's script writes them. It
-reads the text in parts of ``--part_mb``, so the memory doesn't grow with it; the second segment
-that doesn't follow the first comes from a document of the same part.
+The text has one sentence per line, and blank lines between documents. Flags, defaults and the keys
+of the files in ``--output_dir`` are the same as in GluonNLP 0.10's script of this name. With
+``--output_file`` the output is TFRecord files, as Google's script writes them. The text is read in
+parts of ``--part_mb``, to save memory. A second segment that doesn't follow the first one comes
+from another document of the same part.
 """
 
 import contextlib

@@ -1,11 +1,11 @@
-"""See the whole road on real pretrained weights: embed, fine-tune, export, predict.
+"""The whole way with real pretrained weights: embed, fine-tune, export, predict.
 
     python scripts/demo.py
 
 Embeds a few sentences with all-MiniLM-L6-v2 (bert_6_384_12), fine-tunes the same weights on the
 small sentiment data of scripts/demo_data, exports the best model to symbol.json, and predicts with
-the export in a new process. Fails if the fine-tuned model isn't clearly better than always
-answering the commonest label.
+the export in a new process. It fails if the fine-tuned model isn't clearly better than the most
+frequent label.
 """
 
 import json
@@ -125,7 +125,7 @@ def embed():
 
 
 def run(script, *args):
-    """Run one of the project's scripts with this Python; its output goes where ours goes."""
+    """Run one of the project's scripts with this Python and our output."""
     command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
     status = subprocess.run(command, check=False).returncode
     if status:

@@ -1,9 +1,8 @@
-"""Look at this installation: what there is, what is amiss, and its cure.
+"""Check this installation: what is there, what is wrong, and how to fix it.
 
     python doctor.py
 
-The exit status is 1 if something is wrong. What is merely missing is an extra that only some
-commands need.
+The exit status is 1 if something is wrong. A missing extra isn't: only some commands need it.
 """
 
 import sys

@@ -5,9 +5,9 @@
         --tgt_len 64 --mem_len 640 --clamp_len 400
 
 Flags and defaults are the same as in pytorch-pretrained-bert's run_transfo_xl.py. The text
-is read in order, in ``--batch_size`` streams, and the memory is carried on. ``--work_dir`` receives
-the log and ``results.json``: loss and perplexity per token, which count the ends of lines, and
-perplexity per word, where the loss of these is the words'.
+is read in order, in ``--batch_size`` streams that carry their memory along. ``--work_dir`` receives
+the log and ``results.json``: loss and perplexity per token, ends of lines included, and perplexity
+per word, with the loss at the ends of lines added to the words'.
 """
 
 import os

@@ -5,21 +5,23 @@
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
         --init_checkpoint bert_model.ckpt --bert_config_file bert_config.json --vocab_file vocab.txt
 
-Each line of the input is a text, or a pair with `` ||| `` between its texts. The flags are those of
-Google's extract_features.py and of pytorch-pretrained-bert's, and the output is theirs: a line of
-JSON for each of the input,
+Each line of the input is a text, or a pair with `` ||| `` between its texts. The flags and the
+output are the same as in Google's and pytorch-pretrained-bert's extract_features.py: for each line
+of the input a line of JSON,
 
     {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [...]},
      ...]}, ...]}
 
 (pytorch-pretrained-bert's script leaves out the token types of pairs; here they are as in
-Google's.) With ``--output_file output.npz`` the same becomes arrays, which take half of the space
-and don't round: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
-``bounds`` (lines + 1,): the tokens of line i are numbers ``bounds[i]`` to ``bounds[i + 1]``. Inputs
-may be larger than the memory. ``OUTPUT.results.json`` tells what was done. Until the output is
-complete, the lines that are done wait in the folder ``OUTPUT.part``; after any end of the run, the
-same command with ``--resume`` goes on behind them, and one without it is refused while they are
-there.
+Google's.)
+
+With ``--output_file output.npz`` the output is arrays, which take half of the space and aren't
+rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
+``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
+
+Inputs may be larger than the memory. ``OUTPUT.results.json`` has the facts about the run. An
+interrupted run leaves its finished lines in the folder ``OUTPUT.part``. The same command with
+``--resume`` continues from there; without it, it is refused.
 """
 
 import argparse
@@ -128,7 +130,7 @@ def make_model(args, ctx):
 
 
 def check_model(args, model):
-    """Raise InputError if the model lacks a layer, or takes no texts of the length."""
+    """Raise InputError if the model lacks a layer, or can't take texts of that length."""
     count = model.config.num_layers
     for layer in args.layers:
         if not -count <= layer < count:
@@ -158,7 +160,7 @@ def describe_input(path):
 
 
 def describe_job(args, lines, model, tokenizer):
-    """What must be the same for a run to be resumed."""
+    """The job, which must be the same for a run to be resumed."""
     return job_of(
         args,
         FREE,
@@ -170,7 +172,7 @@ def describe_job(args, lines, model, tokenizer):
 
 
 def keep(results, output, partial, guard):
-    """Add the lines that aren't done yet; returns how many tokens, and cut lines, all have."""
+    """Add the lines that aren't done yet; returns the numbers of tokens and cut lines of all."""
     tokens, cut = 0, 0
     for number, (encoding, vectors) in enumerate(results):
         if vectors is not None:

@@ -12,8 +12,8 @@ the test set in GLUE's form with their probabilities beside them, and checkpoint
     python finetune_classifier.py --task_name MRPC --do_predict --bert_model output_dir/best_model
 
 predicts the test set with a trained model and evaluates nothing; besides the other files it writes
-``test_results.tsv`` as Google's run_classifier.py does, the probabilities of a sample's classes on
-a line.
+``test_results.tsv`` as Google's run_classifier.py does, with the probabilities of the classes, a
+line per sample.
 """
 
 import logging

@@ -3,18 +3,18 @@
     python finetune_lm.py --train_corpus text.txt --bert_model bert-base-uncased --output_dir out
     python finetune_classifier.py --bert_model out/best_model ...
 
-The text has one sentence a line, and blank lines between documents. Samples are made of it on the
-fly, others in each epoch. Or they are made once, for several trainings:
+The text has one sentence per line, and blank lines between documents. Samples are made on the fly,
+new ones in each epoch. Or make them once, for several trainings:
 
     python create_pretraining_data.py --input_file text.txt --output_dir samples \\
         --vocab vocab.txt --max_seq_length 128 --max_predictions_per_seq 20
     python finetune_lm.py --pregenerated_data samples --reduce_memory ...
 
-The flags are those of pytorch-pretrained-bert's simple_lm_finetuning.py and
-finetune_on_pregenerated.py, and the other training scripts'. ``--output_dir`` receives the log,
+The script has the flags of pytorch-pretrained-bert's simple_lm_finetuning.py and
+finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` receives the log,
 ``results.json``, ``curves.png``, the parameters after the last epochs, checkpoints for
-``--resume``, and ``best_model/`` for the other scripts: of the epoch with the least loss on
-``--dev_corpus`` or ``--dev_data``, or of the last one.
+``--resume``, and ``best_model/`` for the other scripts: the epoch with the least loss on
+``--dev_corpus`` or ``--dev_data``, or without these the last one.
 """
 
 import contextlib
@@ -122,7 +122,7 @@ def check_data_files(args):
 
 
 def has_text(args):
-    """Whether samples are made of a text."""
+    """Whether samples are made from a text."""
     return bool(args.train_corpus or args.dev_corpus)
 
 
@@ -136,7 +136,7 @@ def make_model(args, contexts):
 
 
 def make_loaders(run, model, tokenizer, stack):
-    """Of the training set and of the dev set, which is None where there is none.
+    """The loaders of the training set and of the dev set, or None without one.
 
     `stack`, an ExitStack, closes them.
     """
@@ -172,7 +172,7 @@ def make_loaders(run, model, tokenizer, stack):
 
 
 def count_steps(run, loader):
-    """Set the number of updates, where epochs of a text differ in theirs."""
+    """Set the number of updates, if epochs of a text have different numbers."""
     args = run.args
     if args.train_corpus and args.training_steps is None:
         batches = sum(map(loader.count_batches, range(args.epochs)))

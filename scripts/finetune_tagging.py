@@ -3,13 +3,13 @@
     python finetune_tagging.py --train_file train.txt --dev_file valid.txt --test_file test.txt
     python finetune_tagging.py --data_dir conll2003 --label_column 1
 
-The files are CoNLL's: a word a line, with its columns, and an empty line between sentences. The
-flags are those of GluonNLP 0.8's finetune_ner.py, and the other training scripts'. Long sentences
-aren't cut but seen in overlapping windows. ``--output_dir`` receives the log, ``results.json``,
-``curves.png``, the parameters after the last epochs and the best one, ``best_model/`` for
-``BertForTokenClassification.from_pretrained``, checkpoints for ``--resume``, and
-``dev_predictions.txt`` and ``test_predictions.txt``: the files anew, with the label predicted for
-each word as a further column.
+The files have CoNLL's format: a word per line, with its columns, and an empty line between
+sentences. The script has the flags of GluonNLP 0.8's finetune_ner.py and of the other training
+scripts. Long sentences aren't cut; the model reads them in overlapping windows. ``--output_dir``
+receives the log, ``results.json``, ``curves.png``, the parameters after the last epochs and the
+best one, ``best_model/`` for ``BertForTokenClassification.from_pretrained``, checkpoints for
+``--resume``, and ``dev_predictions.txt`` and ``test_predictions.txt``: copies of the files, with
+the predicted labels as another column.
 """
 
 import logging
@@ -116,7 +116,7 @@ def find_files(args):
 
 
 def read_files(args, files):
-    """Segment -> sentences, all read before anything takes time."""
+    """Segment -> sentences; all are read before the training, to fail early."""
     sentences = {}
     for segment, path in files.items():
         unlabelled = segment == 'test' and args.no_test_labels

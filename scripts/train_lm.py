@@ -5,9 +5,9 @@
         --hparams num_layers=4,units=256,num_heads=4,max_length=256
     python train_lm.py --family transfo_xl --from_scratch --train_file ... --tgt_len 64 --mem_len 64
 
-OpenAI GPT and GPT-2 read blocks of the text in random order; Transformer-XL reads it in order, in
-``--batch_size`` streams, and remembers. Perplexity is measured after each epoch; without
-``--train_file`` that is all that is done. ``--output_dir`` receives the log, ``results.json``,
+OpenAI GPT and GPT-2 read blocks of the text in random order. Transformer-XL reads it in order, in
+``--batch_size`` streams with a memory. Perplexity is measured after each epoch; without
+``--train_file`` the script only measures it. ``--output_dir`` receives the log, ``results.json``,
 ``curves.png``, the parameters after the last epochs and the best one, checkpoints for ``--resume``,
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
@@ -51,7 +51,7 @@ from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, Transf
 
 
 class Family(NamedTuple):
-    """What the script needs to know of a family."""
+    """A family in this script."""
 
     head: type
     tokenizer: type
@@ -203,7 +203,7 @@ class BlockModel:
 
 
 class StreamModel:
-    """Transformer-XL: reads the text in order, and remembers."""
+    """Transformer-XL: reads the text in order, with a memory."""
 
     def __init__(self, run, model, tokenizer):
         args = run.args
@@ -247,7 +247,7 @@ def make_model(args, contexts):
 
 
 def build(run):
-    """What the flags ask for: a `BlockModel` or `StreamModel`, and its tokenizer."""
+    """The model of the flags, as a `BlockModel` or `StreamModel`, and its tokenizer."""
     args = run.args
     if args.family == 'transfo_xl' and len(run.contexts) > 1:
         raise InputError(

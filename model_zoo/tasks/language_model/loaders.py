@@ -16,8 +16,8 @@ class BlockLoader(SampleLoader):
     """Blocks of a text that are read independently.
 
     The last token of a block is also the first of the next one. So an epoch predicts each token but
-    the text's first one once. ``Batch.count`` counts all tokens but the first of each row. With `shuffle`,
-    the order of epoch e depends on ``(seed, e)`` only.
+    the text's first one once. ``Batch.count`` counts all tokens but the first of each row. With
+    `shuffle` the order of epoch e depends on ``(seed, e)`` only.
 
     Parameters
     ----------
