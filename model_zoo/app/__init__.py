@@ -26,7 +26,6 @@ from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .originals import (
     add_originals,
     convert_originals,
-    converter_main,
     load_script,
     original_main,
 )
@@ -62,7 +61,6 @@ __all__ = [
     'check_rates',
     'check_training_arguments',
     'convert_originals',
-    'converter_main',
     'data_checksum',
     'describe',
     'describe_model',

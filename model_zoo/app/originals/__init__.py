@@ -7,7 +7,6 @@ from .scripts import (
     SCRIPTS,
     Converter,
     Script,
-    converter_main,
     load_script,
     original_main,
 )
@@ -22,7 +21,6 @@ __all__ = [
     'Script',
     'add_originals',
     'convert_originals',
-    'converter_main',
     'load_script',
     'original_main',
 ]

@@ -13,7 +13,6 @@ __all__ = [
     'SCRIPTS',
     'Converter',
     'Script',
-    'converter_main',
     'load_script',
     'original_main',
 ]
@@ -33,6 +32,10 @@ class Script:
 
     ours: str
     defaults: Tuple[str, ...] = ()
+
+    def arguments(self, argv):
+        """Those of our script."""
+        return [*self.defaults, *argv]
 
 
 _EXAMPLES = '--train_batch_size=32',
@@ -99,6 +102,22 @@ class Converter:
     family: str
     model: str
     names: Tuple[str, ...]
+    ours: str = 'convert_checkpoint'
+
+    def arguments(self, argv):
+        """Those of our script."""
+        parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
+        for number, name in enumerate(self.names):
+            optional = name.endswith('CONFIG') and number == len(self.names) - 1
+            parser.add_argument(name, nargs='?' if optional else None)
+        values = vars(parser.parse_args(argv))
+        source, output = values[self.names[0]], values[_DUMP]
+        config = next(value for name, value in values.items() if name.endswith('CONFIG'))
+        config = ['--config', config] if config else []
+        # a folder, where the name isn't that of a file
+        target = [] if pathlib.Path(output).suffix else ['--to', 'pytorch']
+        options = ['--from', self.source, '--family', self.family, '--model', self.model]
+        return [*options, *config, *target, source, output]
 
 
 _DUMP = 'PYTORCH_DUMP_OUTPUT'
@@ -146,40 +165,6 @@ def load_script(path):
     return module
 
 
-def converter_main(file):
-    """The ``main(argv)`` of a file in ``scripts/originals/`` that has the name of a converter.
-
-    Parameters
-    ----------
-    file : str
-        Its ``__file__``.
-
-    Returns
-    -------
-    callable
-    """
-    path = pathlib.Path(file).resolve()
-    converter = CONVERTERS[path.stem]
-
-    def main(argv=None):
-        parser = cli.parser(f'Convert weights, as {path.stem} of pytorch-pretrained-bert does.')
-        for number, name in enumerate(converter.names):
-            optional = name.endswith('CONFIG') and number == len(converter.names) - 1
-            parser.add_argument(name, nargs='?' if optional else None)
-        values = vars(parser.parse_args(argv))
-        source, output = values[converter.names[0]], values[_DUMP]
-        config = next(value for name, value in values.items() if name.endswith('CONFIG'))
-        config = ['--config', config] if config else []
-        # a folder, where the name isn't that of a file
-        target = [] if pathlib.Path(output).suffix else ['--to', 'pytorch']
-        return load_script(path.parents[2] / 'convert_checkpoint.py').main([
-            '--from', converter.source, '--family', converter.family, '--model', converter.model,
-            *config, *target, source, output,
-        ])  # fmt: skip
-
-    return main
-
-
 def original_main(file):
     """The ``main(argv)`` of a file in ``scripts/originals/``, which has the name of an original's.
 
@@ -193,10 +178,10 @@ def original_main(file):
     callable
     """
     path = pathlib.Path(file).resolve()
-    script = SCRIPTS[f'{path.parent.name}/{path.stem}']
+    script = CONVERTERS.get(path.stem) or SCRIPTS[f'{path.parent.name}/{path.stem}']
 
     def main(argv=None):
-        argv = sys.argv[1:] if argv is None else argv
-        return load_script(path.parents[2] / f'{script.ours}.py').main([*script.defaults, *argv])
+        arguments = script.arguments(sys.argv[1:] if argv is None else argv)
+        return load_script(path.parents[2] / f'{script.ours}.py').main(arguments)
 
     return main

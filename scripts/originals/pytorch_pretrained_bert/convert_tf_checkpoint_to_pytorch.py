@@ -2,9 +2,9 @@
 
 import sys
 
-from model_zoo.app import cli, converter_main
+from model_zoo.app import cli, original_main
 
-main = converter_main(__file__)
+main = original_main(__file__)
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))
