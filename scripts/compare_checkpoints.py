@@ -11,8 +11,9 @@ with ``--converted`` the directory that convert_checkpoint.py wrote.
 
 With BERT this compares all layers, the pooled vector, the predictions of masked words and of next
 sentences, and the start, end and loss of answers (SQuAD). A checkpoint without the last layer for
-answers gets a random one. With GPT, GPT-2 and Transformer-XL it compares all layers and the
-prediction of the next words.
+answers gets a random one. With RoBERTa, XLM-R, DistilBERT and ELECTRA it compares all layers and the
+outputs of the checkpoint's class; with GPT, GPT-2 and Transformer-XL all layers and the prediction
+of the next words.
 
 ``--software tensorflow`` needs TensorFlow and ``--code``, a clone of google-research/bert,
 openai/gpt-2 or kimiyoung/transformer-xl. (google-research/bert approximates gelu since February
@@ -36,8 +37,8 @@ from model_zoo.analysis.comparison import (
 from model_zoo.app import check_at_least_one, cli
 from model_zoo.app.records import read_texts
 from model_zoo.errors import InputError
-from model_zoo.families import FAMILIES
 from model_zoo.opening import open_block, open_tokenizer
+from model_zoo.registry import list_families
 from model_zoo.util.files import make_writable_dir, write_json
 
 logging.getLogger('pytorch_pretrained_bert').setLevel(logging.WARNING)
@@ -48,7 +49,8 @@ def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('checkpoint', help='directory of the checkpoint')
     parser.add_argument('--converted', help='directory that our block reads; default: CHECKPOINT')
-    parser.add_argument('--family', choices=FAMILIES, required=True)
+    families = [family.name for family in list_families()]
+    parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--software', choices=SOFTWARE, required=True)
     parser.add_argument('--code', help="folder of the original's program for TensorFlow")
     parser.add_argument('--input_file', help='a text in each line, for BERT also "first ||| '

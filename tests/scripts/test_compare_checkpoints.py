@@ -7,9 +7,12 @@ import pathlib
 import subprocess
 import sys
 
+import mxnet as mx
 import pytest
+from variant_models import MAKERS
 
 from model_zoo.app import cli
+from model_zoo.registry import get_family
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'compare_checkpoints.py'
 spec = importlib.util.spec_from_file_location('compare_checkpoints', SCRIPT)
@@ -63,6 +66,26 @@ def test_pytorch(fixtures, tmp_path, capsys, software, family, name, expected):
     check(tmp_path, expected)
     lines = capsys.readouterr().out.splitlines()
     assert [line[:24].strip() for line in lines if 'e-' in line] == expected
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize('task', [None, 'classification'])
+@pytest.mark.parametrize('family', MAKERS)
+def test_models_like_bert(tmp_path, family, task):
+    pytest.importorskip('transformers')
+    block, tokenizer = MAKERS[family](tmp_path / 'vocab')
+    block = block if task is None else get_family(family).tasks[task](block.config)
+    block.initialize(mx.init.Normal(0.2))
+    folder = tmp_path / 'model'
+    block.save_pretrained(str(folder), tokenizer, format='huggingface')
+    text = tmp_path / 'text.txt'
+    text.write_text('the cat sat ||| on a mat\na red one\n')
+    argv = ['--family', family, '--software', 'transformers', '--output_dir', str(tmp_path)]
+    for inputs in (SMALL, ['--input_file', str(text)]):
+        assert cli.run(compare_checkpoints.main, [*argv, *inputs, str(folder)]) == 0
+        record = json.loads((tmp_path / 'comparison.json').read_text())
+        assert [row['name'] for row in record['differences']] == ['layer 1', 'output 1']
+        assert all(row['max'] < 1e-5 for row in record['differences'])
 
 
 @pytest.mark.peers

@@ -58,13 +58,14 @@ def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=
     Inputs
     """
     random = np.random.RandomState(seed)
-    limit = getattr(config, 'max_position_embeddings', getattr(config, 'n_positions', 1 << 30))
+    limit = getattr(config, 'position_rows', getattr(config, 'n_positions', 1 << 30))
     length = min(max_length, limit)
     if texts is None:
         shape = (num_examples, length)
         valid = random.randint(min(4, length), length + 1, num_examples)
         valid[0] = length
-        words = random.randint(0, config.vocab_size, shape)
+        # RoBERTa's counts positions by the ids that aren't padding's
+        words = random.randint(getattr(config, 'first_position', 0), config.vocab_size, shape)
         types = random.randint(0, getattr(config, 'type_vocab_size', 1), shape)
     else:
         words, types, valid = _encode(config, texts[:num_examples], tokenizer, length, seed)
@@ -76,7 +77,7 @@ def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=
 
 
 def _encode(config, texts, tokenizer, length, seed):
-    if config.model_type == 'bert':
+    if hasattr(config, 'position_rows'):  # BERT, or a model like it
         firsts, seconds = zip(*((text.split(' ||| ') + [''])[:2] for text in texts))
         batch = tokenizer.encode_batch(list(firsts), list(seconds), max_length=length)
         special = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]

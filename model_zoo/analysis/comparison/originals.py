@@ -1,13 +1,14 @@
 """The software that checkpoints come from."""
 
 from ...errors import InputError
+from .ours import is_variant
 
 __all__ = ['SOFTWARE', 'check_software', 'run_theirs']
 
 #: software -> the families whose models it has
 SOFTWARE = {
     'tensorflow': ('bert', 'gpt2', 'transfo_xl'),
-    'transformers': ('bert', 'gpt', 'gpt2'),
+    'transformers': ('bert', 'roberta', 'xlmr', 'distilbert', 'electra', 'gpt', 'gpt2'),
     'pytorch-pretrained-bert': ('bert', 'gpt', 'gpt2'),
 }
 
@@ -58,7 +59,10 @@ def run_theirs(software, family, checkpoint, block, inputs, code=None):
         from .tensorflow_originals import run_tensorflow
 
         return run_tensorflow(family, checkpoint, code, block.config, inputs)
-    from .pytorch_originals import run_pytorch
+    from .pytorch_originals import run_pytorch, run_variant
+
+    if is_variant(block):
+        return run_variant(checkpoint, block, inputs)
 
     has_span = hasattr(block, 'span_classifier')
     return run_pytorch(software, family, checkpoint, block.config, inputs, has_span)

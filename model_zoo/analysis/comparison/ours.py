@@ -2,9 +2,14 @@
 
 import mxnet as mx
 
-from ...registry import get_family
+from ...registry import family_of_class, get_family
 
-__all__ = ['run_ours']
+__all__ = ['is_variant', 'run_ours']
+
+
+def is_variant(block):
+    """Whether a block is of a family like BERT."""
+    return family_of_class(type(block)).variant_of == 'bert'
 
 
 def run_ours(block, inputs):
@@ -25,6 +30,8 @@ def run_ours(block, inputs):
         mx.nd.array(each, dtype='int32')
         for each in (inputs.words, inputs.token_types, inputs.valid_length)
     )
+    if is_variant(block):
+        return _run_variant(block, inputs, words, types)
     if block.config.model_type == 'bert':
         return _run_bert(block, inputs, words, types, valid)
     if block.config.model_type == 'transfo-xl':
@@ -42,6 +49,22 @@ def run_ours(block, inputs):
     named = {f'layer {i}': state.asnumpy() for i, state in enumerate(states[1:], 1)}
     scores = mx.nd.dot(states[-1], base.word_embed.weight.data(), transpose_b=True)
     return {**named, 'next word': mx.nd.log_softmax(scores).asnumpy()}
+
+
+def _run_variant(block, inputs, words, types):
+    base, mask = block.base, mx.nd.array(inputs.mask, dtype='int32')
+    base.output_all_encodings = True
+    outputs = base(words, token_types=types, valid_length=mask)
+    states, *others = outputs if len(base.output_names) > 1 else [outputs]
+    base.output_all_encodings = False
+    if block is not base:
+        others = block(words, types, mask)
+        others = others if isinstance(others, list) else [others]
+    elif base.has_decoder:
+        others = others[-1:]  # of what transformers has in one class
+    named = {f'layer {i}': state for i, state in enumerate(states, 1)}
+    named.update((f'output {i}', each) for i, each in enumerate(others, 1))
+    return {name: each.asnumpy() for name, each in named.items()}
 
 
 def _run_bert(block, inputs, words, types, valid):

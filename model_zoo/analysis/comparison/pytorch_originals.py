@@ -7,7 +7,7 @@ from ...checkpoint import read_tensors
 from ...errors import InputError, MissingExtraError
 from ...pretrained import files_in_folder
 
-__all__ = ['run_pytorch']
+__all__ = ['run_pytorch', 'run_variant']
 
 
 def run_pytorch(software, family, checkpoint, config, inputs, has_span):
@@ -83,6 +83,31 @@ def run_pytorch(software, family, checkpoint, config, inputs, has_span):
         loss = _first_of(span(words[:, :shortest], **text, **answers))
     return {**result, 'answer start': start.numpy(), 'answer end': end.numpy(),
             'answer loss': loss.reshape(1).numpy()}  # fmt: skip
+
+
+def run_variant(checkpoint, block, inputs):
+    """The outputs of transformers for a model like BERT; see `run_theirs`."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError(f'transformers is not installed ({error})') from error
+    name = block.huggingface_name or type(block).__name__
+    _, fields = block.config.to_format('huggingface', name)
+    model_class = getattr(transformers, name)
+    config = model_class.config_class.from_dict(fields)
+    model = model_class.from_pretrained(checkpoint, config=config).eval()
+    arrays = {'input_ids': inputs.words, 'attention_mask': inputs.mask}
+    if block.takes_token_types:
+        arrays['token_type_ids'] = inputs.token_types
+    with torch.no_grad():
+        tensors = {key: torch.tensor(array).long() for key, array in arrays.items()}
+        outputs = dict(model(**tensors, output_hidden_states=True))
+    layers = outputs.pop('hidden_states')[1:]
+    outputs.pop('last_hidden_state', None)
+    named = {f'layer {i}': layer for i, layer in enumerate(layers, 1)}
+    named.update((f'output {i}', each) for i, each in enumerate(outputs.values(), 1))
+    return {key: each.numpy() for key, each in named.items()}
 
 
 def _list_of(outputs):
