@@ -11,7 +11,7 @@ __all__ = ['ZooBlock']
 
 
 class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
-    """What all models of the zoo and the task blocks on top of them can do.
+    """Base of all models of the zoo and of the task blocks on top of them.
 
     A block keeps one graph for each combination of inputs (`BlockGraphs`), trains with less memory
     (`BlockMirror`), is cast to other precisions (`BlockPrecision`), reads and writes files
@@ -68,7 +68,7 @@ class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
             check_range('valid_length', valid_length, 0, length + 1)
 
     def example_makers(self, batch_size, length, random):
-        """Makers of the inputs that an exported graph can have, to check one with.
+        """Makers of example inputs, to check an exported graph with.
 
         Parameters
         ----------

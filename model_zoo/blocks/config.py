@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ConfigType(type):
-    """Configurations are called as pytorch-pretrained-bert's are, too: with a file's path first."""
+    """Lets configurations also take a file's path first, as pytorch-pretrained-bert's do."""
 
     def __call__(cls, *args, vocab_size_or_config_json_file=None, **kwargs):
         if vocab_size_or_config_json_file is not None:
@@ -34,8 +34,7 @@ class Config(metaclass=_ConfigType):
 
     A subclass is a dataclass: it lists the fields with their defaults. Fields of a file that the
     subclass doesn't know (``"transformers_version"`` and the like) are kept in `extras` and
-    written back, so that a file that passes through here loses nothing. A warning tells of those
-    that look like a misspelt one.
+    written back, so that no field of a file is lost. A warning names those that look misspelt.
 
     As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
     may be called ``vocab_size_or_config_json_file``.
@@ -51,7 +50,7 @@ class Config(metaclass=_ConfigType):
 
     @classmethod
     def field_value(cls, field, value):
-        """What a field holds for the value of GluonNLP's hyper-parameter; usually the same."""
+        """The field's value for a GluonNLP hyper-parameter; usually the same."""
         return value
 
     @classmethod
@@ -112,15 +111,15 @@ class Config(metaclass=_ConfigType):
 
     @property
     def embedding_rows(self):
-        """How many tokens the model knows."""
+        """Rows of the embedding: the number of tokens that the model knows."""
         return self.vocab_size
 
     def copy(self):
-        """A configuration of its own with the same values."""
+        """A copy of the configuration."""
         return type(self).from_dict(self.to_dict())
 
     def to_dict(self):
-        """The fields, and what `from_dict` did not know, as a dict of their own."""
+        """A new dict with the fields, and the unknown ones of `from_dict`."""
         return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
 
     def to_format(self, format, architecture):
@@ -154,7 +153,7 @@ class Config(metaclass=_ConfigType):
         ----------
         path : str
         architecture : str, optional
-            Name of the class of block that it is of.
+            Name of the block's class.
         """
         fields = self.to_dict()
         if self.model_type is not None:
@@ -203,7 +202,7 @@ class AttentionConfig(Config):
         return super().to_format(format, architecture)
 
     def _check_pruned(self):
-        """Bring the field `pruned_heads` into its form."""
+        """Check and normalize the field `pruned_heads`."""
         given, self.pruned_heads = self.pruned_heads, {}
         if given is not None:
             try:
@@ -217,7 +216,7 @@ class AttentionConfig(Config):
         return self.units // self.num_heads
 
     def kept_heads(self, layer):
-        """The heads that `layer` still has, by their first numbers."""
+        """The heads that `layer` still has, by their original numbers."""
         pruned = self.pruned_heads.get(layer, ())
         return [head for head in range(self.num_heads) if head not in pruned]
 
@@ -227,7 +226,7 @@ class AttentionConfig(Config):
         Parameters
         ----------
         heads_to_prune : dict of int to list of int
-            Layer -> heads, by their first numbers.
+            Layer -> heads, by their original numbers.
 
         Returns
         -------

@@ -114,7 +114,7 @@ class BlockFiles:
 
     @classmethod
     def _conversion(cls, name):
-        """How a native file's tensor becomes the parameter `name`; None if they are the same."""
+        """The conversion of a native file's tensor to the parameter `name`; None for no change."""
         conversions = (
             convert for expression, convert in cls.stored_as if re.match(expression, name)
         )
@@ -206,7 +206,7 @@ class BlockFiles:
         return missing, [*unknown, *(name for name in found if name not in own)]
 
     def compare(self, weights):
-        """The names of parameters that `weights` lack, and of those that the block lacks.
+        """The names of parameters that `weights` lack, and of tensors that the block lacks.
 
         Parameters
         ----------
@@ -274,9 +274,8 @@ class BlockFiles:
         directory : str
             Made where it is missing.
         tokenizer : object, optional
-            Anything with ``save_pretrained(directory)``. By default the one that belongs to the
-            pretrained weights that the block began with; of a block that began without any, the
-            vocabulary isn't known, and none is written.
+            Anything with ``save_pretrained(directory)``. Default: the tokenizer of the pretrained
+            weights that the block was opened with; none for a new block.
         format : str
             ``'native'``: ``config.json`` and ``model.params``. ``'huggingface'``: ``config.json``
             and ``model.safetensors``, for transformers; ``'pytorch'``: the same with
@@ -367,14 +366,13 @@ class BlockFiles:
         root : str, optional
             The cache of weights, by default ``$MXNET_HOME/models``.
         from_tf : bool
-            Whether the TensorFlow checkpoint of a directory is meant, even if it has other
-            weights as well.
+            Whether to read a directory's TensorFlow checkpoint, even if it has other weights.
         dtype : str, type or numpy.dtype
             See `cast`; whatever the weights are.
         cache_dir : str, optional
             The same as `root`.
         state_dict : dict of str to array, optional
-            Weights to take in the place of those that are found, as `load_state_dict` has them.
+            Weights to load instead of the file's, see `load_state_dict`.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 
@@ -398,7 +396,7 @@ class BlockFiles:
         )[0]  # fmt: skip
 
     def own_tokenizer(self):
-        """The tokenizer of the pretrained weights that the block began with, or None."""
+        """The tokenizer of the pretrained weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
         kinds = ('tokenizers', *(family.vocab_kinds if family else ()))
         if file is None or family is None or file.kind not in kinds:
@@ -415,13 +413,13 @@ class BlockFiles:
         weights : model_zoo.opening.Weights
         ctx : mx.Context or list of mx.Context, optional
         may_lack : tuple of str
-            How the names of parameters begin that are initialized at random, with a warning, if
-            the weights lack them; ``^`` stands for a task's head.
+            Prefixes of parameters that may be missing; they are initialized at random, with a
+            warning. ``^`` stands for a task's head.
 
         Raises
         ------
         CheckpointError
-            If they lack others, or don't fit.
+            If they lack other parameters, or don't fit.
         """
         missing, unused = self._assign(
             weights.tensors, weights.unknown, weights.path, ctx,

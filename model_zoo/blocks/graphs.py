@@ -14,7 +14,7 @@ _NO_GRAPH = ((), None, (), None, None)
 
 
 def _pattern(inputs):
-    """Which inputs are there: None or 0 for each, and tuples of them for lists."""
+    """The pattern of given inputs: None or 0 for each, and tuples for lists."""
     return tuple(
         None if each is None else _pattern(each) if isinstance(each, (list, tuple)) else 0
         for each in inputs
@@ -24,8 +24,7 @@ def _pattern(inputs):
 class BlockGraphs(HybridBlock):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
-    Gluon's own has a single graph, and refuses a call in which other inputs are None than in the
-    first.
+    Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
     """
 
     #: names of the inputs that are the text; others are labels and the like
@@ -48,7 +47,7 @@ class BlockGraphs(HybridBlock):
         return [getattr(self, name) for name in self.graph_options]
 
     def _use_graph(self, inputs):
-        """Make the graph for such inputs Gluon's own; it is built at the first call."""
+        """Let Gluon use the graph for these inputs; it is built at the first call."""
         key = _pattern(inputs), *self._chosen()
         if key == self._graph_key:
             return
@@ -71,7 +70,7 @@ class BlockGraphs(HybridBlock):
             Start of the files' names.
         epoch : int
         remove_amp_cast : bool
-            Whether to leave out what makes a graph compute in bfloat16.
+            Whether to leave out the casts to bfloat16.
 
         Raises
         ------

@@ -56,14 +56,14 @@ class AttentionBlock(ZooBlock):
         self._watched = None
 
     def _follow_changes(self):
-        """Drop graphs with parameters that the backbone no longer has; others may share it."""
+        """Drop graphs with old parameters; another owner may have changed the backbone."""
         changes = self.base._changes
         if self._changes_seen != changes:
             self._clear_cached_op()
             self._changes_seen = changes
 
     def _changed(self):
-        """Make new graphs, of the backbone here and of its owners at their next call."""
+        """Make new graphs: the backbone's now, its owners' at their next call."""
         self._changes += 1
         self._clear_cached_op()
         if self._active:  # the new blocks, too
@@ -72,7 +72,7 @@ class AttentionBlock(ZooBlock):
     def full_head_mask(self, head_mask):
         """A head mask of (heads,) or (layers, heads) as (layers, heads).
 
-        None, and what is given in a graph, is left as it is.
+        None, and a mask within a graph, stays as it is.
         """
         if head_mask is None or isinstance(head_mask, mx.sym.Symbol):
             return head_mask
@@ -99,17 +99,17 @@ class AttentionBlock(ZooBlock):
     # -- the heads' outputs ---------------------------------------------------------------------
 
     def watch_heads(self, attentions=True, outputs=True):
-        """Return attentions from the next call on, and keep the heads' outputs; or no longer.
+        """From the next call on, return attentions and keep the heads' outputs, or stop doing so.
 
         Parameters
         ----------
         attentions, outputs : bool
-            For the backbone's `output_attentions` and `keep_multihead_output`.
+            The backbone's `output_attentions` and `keep_multihead_output`.
 
         Returns
         -------
         (bool, bool)
-            What they were.
+            The old values.
         """
         base = self.base
         before = base.output_attentions, base.keep_multihead_output
@@ -119,9 +119,9 @@ class AttentionBlock(ZooBlock):
         return before
 
     def make_probes(self, words):
-        """Zeros to be added to the heads' outputs, whose gradients will be those of the outputs.
+        """Zeros to add to the heads' outputs; they get the outputs' gradients.
 
-        Autograd itself doesn't keep the gradients of what lies within a graph.
+        Autograd itself doesn't keep gradients of values within a graph.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class AttentionBlock(ZooBlock):
 
     @contextlib.contextmanager
     def _watching(self, probes):
-        """Add `probes` to the heads' outputs meanwhile; yields the list that gets the outputs."""
+        """A context that adds `probes` to the heads' outputs; yields the list of these outputs."""
         outputs = []
 
         def watch(heads):  # called by one layer after the other
@@ -236,7 +236,7 @@ class AttentionBlock(ZooBlock):
         Parameters
         ----------
         heads_to_prune : dict of int to list of int
-            Layer -> heads, by their first numbers. Heads that are pruned already are passed over.
+            Layer -> heads, by their original numbers. Pruned ones are skipped.
         """
         self.base._prune(heads_to_prune)
 

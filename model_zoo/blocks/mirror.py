@@ -1,14 +1,14 @@
-"""Gradient checkpointing: a training pass that keeps little of what the layers compute.
+"""Gradient checkpointing: a training pass that keeps few intermediate results.
 
-MXNet calls it mirroring: nodes of a graph that are marked so are computed again in the backward
-pass, when they are needed (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
-https://arxiv.org/abs/1604.06174). The transformer cells mark all within them, so that of each only
-its output is kept, and what a dropout drew.
+MXNet calls it mirroring: marked nodes of a graph are computed again in the backward pass (Chen et
+al., "Training Deep Nets with Sublinear Memory Cost", https://arxiv.org/abs/1604.06174). The
+transformer cells mark all of their nodes, so that only a cell's output and its dropout masks are
+kept.
 
-In MXNet 1.9 just the executor of the symbolic API does this; the graphs of hybridized Gluon blocks
-heed neither marks nor ``MXNET_BACKWARD_DO_MIRROR``. So a block that mirrors runs its graph in an
-executor while autograd records. The executor isn't part of what autograd records: the block's
-outputs are variables to it, and `finish_backward` brings their gradients through the block.
+In MXNet 1.9 only the executor of the symbolic API does this; the graphs of hybridized Gluon blocks
+ignore both the marks and ``MXNET_BACKWARD_DO_MIRROR``. So a block that mirrors runs its graph in an
+executor while autograd records. Autograd doesn't see the executor: the block's outputs are
+variables to it, and `finish_backward` passes their gradients on through the block.
 """
 
 import contextlib
@@ -39,11 +39,10 @@ class BlockMirror(BlockGraphs):
         self._mirrored = {}
 
     def mirror(self, active=True):
-        """Train with less memory: what the layers compute is computed again when it's needed.
+        """Train with less memory: recompute the layers' intermediate results in the backward pass.
 
-        It takes effect where the block is hybridized. Call
-        `model_zoo.blocks.mirror.finish_backward`
-        after each ``backward()``, and read or update gradients after that.
+        Works for hybridized blocks. Call `model_zoo.blocks.mirror.finish_backward` after each
+        ``backward()``, before gradients are read or used.
 
         Parameters
         ----------
@@ -52,7 +51,7 @@ class BlockMirror(BlockGraphs):
         Raises
         ------
         InputError
-            If the family's layers can't do without what they compute.
+            If the family's layers don't support it.
         """
         cells = []
         self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
@@ -118,7 +117,7 @@ class MirroredGraph:
         Raises
         ------
         InputError
-            If the pass before this one hasn't been finished.
+            If the previous pass isn't finished.
         """
         ctx = arrays[0].context
         if any(executor._ctx == ctx for executor, *_ in _pending):
@@ -175,7 +174,7 @@ class MirroredGraph:
 
 @contextlib.contextmanager
 def without_subgraphs():
-    """Let an executor be made that fuses no operators, as it does unasked on the CPU."""
+    """A context in which executors fuse no operators, as they do on the CPU by default."""
     name = 'MXNET_SUBGRAPH_BACKEND'
     before = os.environ.get(name)
     os.environ[name] = 'NONE'
@@ -189,9 +188,9 @@ def without_subgraphs():
 
 
 def finish_backward():
-    """Bring the gradients of mirrored blocks' outputs through the blocks, to their parameters.
+    """Pass the gradients of mirrored blocks' outputs on to the blocks' parameters.
 
-    To be called after each ``backward()``; does nothing if there is nothing to do.
+    Call it after each ``backward()``; without mirrored blocks it does nothing.
     """
     while _pending:
         executor, outputs, trained = _pending.pop()

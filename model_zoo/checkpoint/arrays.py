@@ -1,4 +1,4 @@
-"""Number types of weights that NumPy, or the computation, doesn't have."""
+"""Conversion of weights' number types."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def from_bfloat16(bits):
 
 
 def as_weights(tensors):
-    """`tensors` with those of float16 as float32, with which weights are computed."""
+    """`tensors`, with float16 converted to float32, the type that blocks compute with."""
     return {
         name: array.astype(np.float32) if array.dtype == np.float16 else array
         for name, array in tensors.items()

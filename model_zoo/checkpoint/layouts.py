@@ -1,4 +1,4 @@
-"""How programs lay out a directory of weights: the files' names, formats, and tables of names."""
+"""Other programs' directories of weights: names of files, formats, and tables of names."""
 
 import dataclasses
 import os
@@ -36,7 +36,7 @@ CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A layout of another program that can be written.
+    """Another program's layout that can be written.
 
     Parameters
     ----------

@@ -101,8 +101,7 @@ class Padded:
 class Transposed:
     """A dense layer's weight (inputs, outputs) <-> ours (outputs, inputs).
 
-    So it is in TensorFlow's ``kernel``, and in the ``Conv1D`` of the PyTorch files of GPT and
-    GPT-2.
+    TensorFlow's ``kernel`` is like this, and ``Conv1D`` in the PyTorch files of GPT and GPT-2.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ class Transposed:
 class OneWide:
     """A convolution's weight (1, inputs, outputs) <-> what `then` makes of (inputs, outputs).
 
-    OpenAI's own checkpoints have their dense layers so.
+    The dense layers of OpenAI's own checkpoints are like this.
     """
 
     then: object = _Same()
@@ -305,7 +304,7 @@ class Mapping:
             ) from error
 
     def save(self, tensors, config, with_prefix):
-        """Our tensors -> theirs; the way back of `load`.
+        """Our tensors -> theirs; the inverse of `load`.
 
         Parameters
         ----------
@@ -367,7 +366,7 @@ class Mapping:
         return None, ''
 
     def _full(self, name, layer, with_prefix):
-        """A rule's name of theirs, as it is in a file."""
+        """Their name in a rule, as it is in a file."""
         name = name.replace('{i}', layer)
         if name.startswith('^'):
             return name[1:]

@@ -1,8 +1,8 @@
-"""Pretrained weights: which there are (`catalogue`) and how their files are found (`find`).
+"""Pretrained weights: the `catalogue`, and how their files are found (`find`).
 
 A file is looked for in this order: an explicit path; the cache; an installed Python package that
 carries it; GluonNLP's repository; the Hugging Face hub. Each place but the first is a class in
-`sources` or `hub`. What is in the files is no matter here.
+`sources` or `hub`. This package doesn't read the files.
 """
 
 from .catalogue import (

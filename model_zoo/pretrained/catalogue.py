@@ -1,4 +1,4 @@
-"""The catalogue: what pretrained weights there are, as data.
+"""The catalogue of pretrained weights, as data.
 
 Each family registers its entries from its ``zoo.py``.
 """
@@ -62,7 +62,7 @@ class PretrainedEntry:
     do_lower_case : bool
         Whether its tokenizer lowers the text.
     default : bool
-        Whether it is meant where the model is named without a data set.
+        Whether it is used when the model is named without a data set.
     dataset_aliases : tuple of str
         Other names of the data set.
     names : tuple of str
@@ -199,7 +199,7 @@ def is_alias(name):
 
 
 def resolve(name, dataset=None):
-    """Split a name as `resolve_alias` does, where the data set may be named separately.
+    """Split a name as `resolve_alias` does; the data set may also be given separately.
 
     Parameters
     ----------

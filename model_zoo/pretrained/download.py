@@ -1,4 +1,4 @@
-"""Downloads that are locked, resumed, verified, and put in place whole or not at all.
+"""Downloads that are locked, resumed, verified, and written whole or not at all.
 
 For GluonNLP's repository; the Hugging Face hub's own library downloads from there. No library does
 this for any address: pooch 1.9 neither resumes nor locks, and verifies an archive, not its member;
@@ -52,7 +52,7 @@ class DownloadError(ZooError):
 
 
 class _BrokenOff(Exception):
-    """An attempt that failed in a way that another may not."""
+    """An attempt that failed, although another one may succeed."""
 
 
 class _Damaged(Exception):
@@ -89,9 +89,9 @@ def sha256(path):
 def download(url, path, checksum=None, member=None):
     """Download `url` to file `path`, unless a file with the right checksum is there already.
 
-    Of several processes that ask for the same file, one downloads it while the others wait. The
-    part that an interrupted download has left beside `path` (``*.part``) is completed. A file
-    that arrives damaged is thrown away and downloaded once more.
+    If several processes ask for the same file, one downloads it and the others wait. An
+    interrupted download (``*.part`` beside `path`) is completed. A damaged file is deleted and
+    downloaded once more.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def download(url, path, checksum=None, member=None):
     path : str or os.PathLike
         Its directory is created where it is missing.
     checksum : Checksum, optional
-        Of the file that ends at `path`.
+        Checksum of the file at `path`.
     member : str, optional
-        Says that the URL is a zip archive, and which of its members goes to `path`.
+        The member to write to `path`, if the URL is a zip archive.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def download(url, path, checksum=None, member=None):
 
 @contextlib.contextmanager
 def locked(lock_path, name):
-    """Hold the lock file `lock_path`; wait for it as long as another process lives that does."""
+    """Hold the lock file `lock_path`; wait while another living process holds it."""
     lock = filelock.FileLock(lock_path)
     try:
         lock.acquire(timeout=0)
@@ -192,7 +192,7 @@ def _fetch(url, part):
 
 
 def _fetch_rest(url, part):
-    """Ask once for what `part` lacks of `url`."""
+    """Ask once for the rest of `url` that `part` lacks."""
     done, validator = _state(url, part)
     headers = {'Accept-Encoding': 'identity'}  # a range counts the bytes of the file itself
     if done:
@@ -261,7 +261,7 @@ def _note(part):
 
 
 def _range_start(response):
-    """The first byte that a partial answer brings, or None."""
+    """The first byte of a partial answer, or None."""
     unit, _, numbers = response.headers.get('Content-Range', '').partition(' ')
     start = numbers.partition('-')[0]
     return int(start) if unit == 'bytes' and start.isdigit() else None
@@ -289,7 +289,7 @@ def _extract(part, member, unpacked):
 
 
 def check_space(path, size):
-    """Fail before `size` bytes are written to `path` where they don't fit."""
+    """Fail early if `size` bytes don't fit at `path`."""
     if size > shutil.disk_usage(os.path.dirname(path)).free:
         raise OSError(errno.ENOSPC, f'{size / 1e6:.0f} MB do not fit on the disk')
 
@@ -324,7 +324,7 @@ def _progress(name, total, done):
 
 
 def _is_final(error):
-    """Whether another attempt in a few seconds would fail alike."""
+    """Whether another attempt in a few seconds would fail, too."""
     passing = (
         requests.ConnectionError,
         requests.ReadTimeout,

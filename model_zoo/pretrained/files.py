@@ -1,4 +1,4 @@
-"""The files of one model: weights, configuration and vocabulary, by the names that they have."""
+"""The files of one model, recognized by name: weights, configuration and vocabulary."""
 
 import contextlib
 import dataclasses
@@ -53,11 +53,11 @@ class Files:
     Parameters
     ----------
     weights, config, vocab : str or None
-        Paths; None for what isn't there.
+        Paths; None for missing files.
     do_lower_case : bool or None
         Whether the tokenizer lowers the text; None if only the tokens can tell.
     special_tokens : dict of str to str
-        Role -> token, where a SentencePiece model doesn't say it itself.
+        Role -> token, if a SentencePiece model itself doesn't tell.
     source : str
         Where they come from: ``'path'``, or the name of a `Source`.
     """
@@ -83,8 +83,8 @@ def files_in_folder(folder, format=None):
     Parameters
     ----------
     folder : str
-        For instance one that ``save_pretrained`` or the Hugging Face hub has filled, or of
-        Google's or OpenAI's releases. Of a model of sentence-transformers, the files are those of
+        Such as a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or OpenAI's
+        releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     format : str, optional
         One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
@@ -122,7 +122,7 @@ def files_at(path, format=None):
     path : str or os.PathLike
         A TensorFlow checkpoint may be named without ``.index``.
     format : str, optional
-        As of :func:`files_in_folder`; for a folder.
+        See :func:`files_in_folder`; for a folder.
 
     Returns
     -------

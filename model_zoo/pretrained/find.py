@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def find_sources():
-    """The sources, in the order in which they are asked.
+    """The sources, in the order of the search.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def names_files(name):
 def find_files(
     model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None
 ):
-    """Find the files of a model: at `path`, else in the sources, one after the other.
+    """Find the files of a model: at `path`, or in the first source that has them.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def find_files(
     weights, vocab : bool
         Whether they are needed.
     format : str, optional
-        As of :func:`files_in_folder`, for a path.
+        See :func:`files_in_folder`, for a path.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def find_files(
 
 
 def _wanted(format):
-    """What a folder without weights should have."""
+    """The files that a folder without weights should have."""
     tensorflow = 'TensorFlow checkpoint (*.index)'
     if format is None:
         return f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {tensorflow}'

@@ -23,7 +23,7 @@ _BESIDE_VOCAB = (TOKENIZER_CONFIG, 'special_tokens_map.json')
 
 
 def _library():
-    """huggingface_hub with its downloads, which are loaded here: few starts need them."""
+    """huggingface_hub, imported here because few programs need it."""
     with warnings.catch_warnings():
         # that progress bars are plain ones in a notebook without ipywidgets
         warnings.filterwarnings('ignore', 'IProgress not found')
@@ -35,7 +35,7 @@ class HubSource(Source):
     """The Hugging Face hub, or what huggingface_hub has cached of it.
 
     The environment variables HF_ENDPOINT, HF_HOME (the folder of that cache), HF_HUB_OFFLINE and
-    HF_TOKEN mean what they mean to that library, which downloads the files, locks and resumes.
+    HF_TOKEN work as that library documents; it downloads the files, locks and resumes.
     Weights in its cache are used; the hub isn't asked for newer ones.
     """
 
@@ -188,7 +188,7 @@ class Repository:
         return next((path for path in found if path is not None), None)
 
     def _in_cache(self, name):
-        """Path of a file in the cache, None if it isn't there, or a mark that there is none."""
+        """Path of a file in the cache, None if it isn't there, or a mark that the hub has none."""
         return _library().try_to_load_from_cache(self.name, name, revision=self.revision)
 
     def _get(self, name):
@@ -223,7 +223,7 @@ def _is_bpe(vocab):
 
 
 def _reach():
-    """Raise SourceError if the hub can't be reached, for which the library would try for 20 s."""
+    """Raise SourceError if the hub can't be reached; the library alone would try for 20 s."""
     try:
         requests.head(constants.ENDPOINT, timeout=TIMEOUT)
     except requests.RequestException as error:
@@ -242,7 +242,7 @@ def _reason(error):
 
 
 def _parts(weights):
-    """Paths of the files that an index of weights names; of other files, themselves."""
+    """Paths of the files that an index of weights names, or the path of another file itself."""
     if not weights.endswith(_INDEX):
         return [weights]
     try:

@@ -1,4 +1,4 @@
-"""The places where files of pretrained weights come from, each behind the same interface."""
+"""The places that have files of pretrained weights, behind one interface."""
 
 import abc
 import dataclasses
@@ -35,15 +35,15 @@ class SourceError(ZooError):
 class Source(abc.ABC):
     """A place where pretrained weights may be.
 
-    A source gives weights and vocabulary together: the same model has its tokens in another order
-    in another place.
+    A source gives weights and vocabulary together: the order of a model's tokens differs between
+    sources.
     """
 
     name = None  # as the error that lists the places calls it
 
     @abc.abstractmethod
     def find(self, entry, root, vocab_only=False):
-        """Bring the files of `entry` onto this machine where they aren't there yet.
+        """Find the files of `entry`, and download missing ones.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class _GluonFile(NamedTuple):
         return Checksum('sha1', self.sha1)
 
     def fetch(self, root):
-        """Path of the file in the cache `root`, downloaded where it isn't there sound."""
+        """Path of the file in the cache `root`; a missing or damaged one is downloaded."""
         url = f'{_repo_url()}gluon/{self.kind}/{self.stem}.zip'
         return download(url, os.path.join(root, self.name), self.checksum, self.name)
 
@@ -125,7 +125,7 @@ def _repo_url():
 
 
 class CacheSource(Source):
-    """What is in `root` already, under GluonNLP's names or in a folder of the entry's name."""
+    """Files in the cache `root`, under GluonNLP's names or in a folder with the entry's name."""
 
     name = 'cache'
 

@@ -12,14 +12,14 @@ __all__ = ['DecoderConfig']
 
 @dataclasses.dataclass
 class DecoderConfig(AttentionConfig):
-    """What the configurations of OpenAI's decoders have in common.
+    """Base of the configurations of OpenAI's decoders.
 
     Parameters
     ----------
     vocab_size : int
         Number of tokens, without the special ones.
     n_special : int
-        Number of special tokens, whose embeddings lie behind the vocabulary's.
+        Number of special tokens; their embeddings follow the vocabulary's.
     n_positions : int
         Length of the position table: the longest sequence that the model takes.
     n_ctx : int

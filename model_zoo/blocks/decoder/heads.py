@@ -80,8 +80,8 @@ class DecoderLM(DecoderTask):
     words, token_types, valid_length, position_ids, past, head_mask
         See `DecoderModel`.
     lm_labels : (..., length), optional
-        Token ids, mostly `words` themselves: the score of place i is compared with the label of
-        place i + 1. -1 is left out, and so is what is behind the valid length.
+        Token ids, usually `words`: the score at place i is compared with the label at place i + 1.
+        -1 and labels behind the valid length are ignored.
 
     Outputs
     -------
@@ -96,7 +96,7 @@ class DecoderLM(DecoderTask):
         self._steps = None  # made of the layers as they were
 
     def start(self, words, valid_length, capacity):
-        """Run the prompts and make room for what follows them.
+        """Run the prompts, and allocate memory for their continuations.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class DecoderLM(DecoderTask):
         valid_length : (batch,)
             Of the prompts, at least 1.
         capacity : int
-            The most tokens of a row, prompt and continuation, that the state can hold.
+            Most tokens of a row in the state, prompt and continuation together.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class DecoderLM(DecoderTask):
         return self._get_steps().start(words, valid_length, capacity)
 
     def step(self, tokens, state):
-        """One more token a row.
+        """Add one token to each row.
 
         Parameters
         ----------
@@ -203,12 +203,12 @@ class DecoderDoubleHeads(DecoderTask):
     ------
     words : (batch, choices, length)
     mc_token_ids : (batch, choices)
-        Place of the token of each choice that the multiple choice head looks at, mostly that of a
-        special token at the end.
+        Place of the token in each choice that the multiple choice head reads, usually a special
+        token at the end.
     token_types, valid_length, position_ids, lm_labels, past, head_mask
         See `DecoderLM`.
     mc_labels : (batch,), optional
-        The right choices; -1 is left out.
+        The right choices; -1 is ignored.
 
     Outputs
     -------

@@ -1,4 +1,4 @@
-"""The decoders' model: a stack of layers that look back only."""
+"""The decoders' model: a stack of layers with causal attention."""
 
 import math
 
@@ -22,7 +22,7 @@ __all__ = ['DecoderBlock', 'DecoderModel']
 
 
 class DecoderBlock(AttentionBlock):
-    """What a decoder's model and its task blocks share: inputs and checks."""
+    """Base of the decoders' models and task blocks: inputs and checks."""
 
     #: the padding of `FeedForward` doesn't belong into files
     stored_as = (
@@ -69,8 +69,8 @@ class DecoderBlock(AttentionBlock):
     def set_num_special_tokens(self, num_special_tokens):
         """Change the number of embeddings behind the vocabulary's.
 
-        The vocabulary's embeddings are kept, and those of special tokens that there were before;
-        new ones are initialized at random. Make a new Trainer afterwards.
+        Existing embeddings are kept; new ones are initialized at random. Make a new Trainer
+        afterwards.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class DecoderBlock(AttentionBlock):
             check_range('valid_length', valid_length, 0, length + 1)
 
     def _check_past(self, past, batch):
-        """The length of the past, after a look at its shapes."""
+        """Check the shapes of the past, and return its length."""
         config = self.config
         if not self.base.has_past:
             raise InputError(f'{type(self.base).__name__} takes no past')
@@ -134,7 +134,7 @@ class DecoderBlock(AttentionBlock):
 
 
 class DecoderModel(DecoderBlock):
-    """A stack of layers that look back only.
+    """A stack of layers with causal attention.
 
     A family says with `pre_norm` where its layers normalize, and with `has_past` whether the
     model takes and returns keys and values of earlier positions.
@@ -152,9 +152,9 @@ class DecoderModel(DecoderBlock):
     words : (..., length)
         Token ids; any number of leading axes.
     token_types : (..., length), optional
-        Ids of further tokens, whose embeddings are added: they are rows of the same matrix.
+        Ids of tokens of the same embedding; their vectors are added.
     valid_length : (...), optional
-        The padding behind it has no influence on what is before it; None means that there is none.
+        Padding has no influence on the tokens before it; None: there is no padding.
     position_ids : (..., length), optional
         By default 0, 1, ..., or what follows the past.
     past : list of (2, batch, heads, past_length, head_size), optional
@@ -163,7 +163,7 @@ class DecoderModel(DecoderBlock):
 
     Outputs
     -------
-    A list of those that were asked for, in this order; a single one isn't wrapped.
+    A list of the requested ones, in this order; a single one isn't wrapped.
 
     hidden : (..., length, units), or with `output_all_encodings` a list of them
         The embedding's, and one a layer; zero behind the valid length.
@@ -295,7 +295,7 @@ class DecoderModel(DecoderBlock):
         self, F, words, token_types=None, valid_length=None, position_ids=None, past=None,
         head_mask=None, *, position_weight,
     ):  # fmt: skip
-        """`hybrid_forward` with all that it can return: states, presents, attentions."""
+        """`hybrid_forward` with all possible outputs: states, presents, attentions."""
         if uses_standard_operators():
             return standard.encode(
                 F, self, words, valid_length, position_ids, past, position_weight

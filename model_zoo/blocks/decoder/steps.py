@@ -52,7 +52,7 @@ class _Step(_Graph):
 
 
 class DecoderState:
-    """Where a batch of generations stands.
+    """The state of a batch of generations.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class DecoderState:
     mask : (batch, capacity)
         0 at the places in use, -10000 at the others.
     positions : (batch,)
-        Of the next tokens.
+        The next tokens' positions.
     place : int
         Where the next token's keys and values go, the same in all rows: between a short prompt
         and its continuation there is a gap, which the mask hides.
@@ -163,7 +163,7 @@ class DecoderSteps:
 
 
 def widen(array, axis, size):
-    """`array` with zeros behind, up to `size` on `axis`."""
+    """`array`, padded with zeros to `size` along `axis`."""
     shape = list(array.shape)
     shape[axis] = size
     result = mx.nd.zeros(tuple(shape), ctx=array.context, dtype=array.dtype)
@@ -174,7 +174,7 @@ def widen(array, axis, size):
 
 
 def write_place(array, part, axis, place):
-    """Put `part`, one wide on `axis`, at `place` of `array`, in place."""
+    """Write `part`, of size 1 along `axis`, to `place` of `array`."""
     begin, end = [None] * array.ndim, [None] * array.ndim
     begin[axis], end[axis] = place, place + 1
     mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)

@@ -1,4 +1,4 @@
-"""What the zoo functions of OpenAI's decoders share."""
+"""The common part of the zoo functions of OpenAI's decoders."""
 
 __all__ = ['HPARAMS']
 
