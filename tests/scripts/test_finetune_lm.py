@@ -11,6 +11,7 @@ import time
 import mxnet as mx
 import numpy as np
 import pytest
+from contract import Killed, kill
 from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run, start
 
 from bert import BertConfig, BertForPreTraining, BertModel, BertTokenizer
@@ -215,6 +216,27 @@ def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
     process.wait(60)
     assert process.returncode in (130, 0)  # 0: it was done before
     assert not list((tmp_path / 'out').glob('mapped*'))
+    assert run(script, *argv, '--resume') == 0
+    assert_same_model(tmp_path / 'out', whole)
+
+
+@pytest.mark.parametrize('kind', ['text', 'samples'])
+def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path, kind):
+    source = {
+        'text': ['--train_corpus', data / 'text.txt'],
+        'samples': ['--pregenerated_data', data / 'samples'],
+    }[kind]
+    argv = arguments(*source, '--epochs', 2, '--ckpt_interval', 1)
+    whole = tmp_path / 'whole'
+    assert run(script, *argv, '--output_dir', whole) == 0
+    undo = kill(3)
+    try:
+        with pytest.raises(Killed):
+            run(script, *argv)
+    finally:
+        undo()
+    names = [path.name for path in (tmp_path / 'out' / 'checkpoints').glob('step-*')]
+    assert max(names) == 'step-00000002-epoch-0-batch-2'
     assert run(script, *argv, '--resume') == 0
     assert_same_model(tmp_path / 'out', whole)
 
