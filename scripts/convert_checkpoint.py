@@ -6,16 +6,18 @@ Formats:
 
 - native: this project's, config.json and model.params;
 - huggingface: config.json and model.safetensors, in one or several files;
-- pytorch: config.json and pytorch_model.bin, in one or several files; needs torch;
+- pytorch: config.json and pytorch_model.bin, in one or several files; needs torch
+  to write;
 - tensorflow: a checkpoint (.index and .data-* files) with bert_config.json, hparams.json (GPT-2) or
-  config.json (Transformer-XL); needs TensorFlow;
+  config.json (Transformer-XL); needs TensorFlow to write;
 - numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
 - gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
-IN is a directory, or a file of weights beside its configuration. A vocabulary beside the weights is
-converted, too. OUT is a directory, or a file with the ending .bin (pytorch), .safetensors
-(huggingface) or .params (native), which gets a configuration beside it if there is none. The output
-is read again and compared with the input.
+IN is a directory, or a file of weights beside its configuration; also in an archive, at an address,
+or owner/name of the Hugging Face hub. A vocabulary beside the weights is converted, too. OUT is a
+directory, or a file with the ending .bin (pytorch), .safetensors (huggingface) or .params (native),
+which gets a configuration beside it if there is none. The output is read again and compared with
+the input.
 """
 
 import logging
@@ -29,7 +31,7 @@ from model_zoo.app import cli
 from model_zoo.checkpoint.layouts import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import open_block, read_weights
-from model_zoo.pretrained import files_at
+from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
 from model_zoo.util.files import make_writable_dir
 
@@ -69,6 +71,7 @@ def read(args):
     """The block with all parameters of IN, and a place for each."""
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
+    args.input, _ = local_path(args.input)
     files_at(args.input)  # a folder or a file, not a name of the zoo's
     block, files = open_block(
         args.input,

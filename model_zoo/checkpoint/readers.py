@@ -33,8 +33,6 @@ def read_tensors(path):
     ------
     CheckpointError
         If the file is missing, damaged, refused, or of an unknown format.
-    MissingExtraError
-        If the format needs a library that isn't installed.
     """
     path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):

@@ -356,3 +356,11 @@ def test_scripts_take_a_repository(server, files, tmp_path, capsys):
             '--only_inference', '--max_len', 6, '--output_dir', tmp_path / 'out']  # fmt: skip
     assert run(load_script('finetune_classifier'), *argv) == 0
     assert 'dev: accuracy' in capsys.readouterr().err
+
+
+def test_converting_a_repository(server, files, block, tmp_path):
+    publish(server, 'me/tiny', files)
+    argv = ['--family', 'bert', '--to', 'native', 'me/tiny', tmp_path / 'out']
+    assert run(load_script('convert_checkpoint'), *argv) == 0
+    assert same(open_model(str(tmp_path / 'out')).block, block)
+    assert (tmp_path / 'out' / 'vocab.txt').read_text().split() == TOKENS

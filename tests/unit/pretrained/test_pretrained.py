@@ -398,7 +398,7 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
     """Their names, sums and vocabularies come from GluonNLP's tables at run time."""
     listed = {name for name in model_store._model_sha1 if name.startswith('bert_')}
     ours = {entry.full_name for entry in PRETRAINED if sources.in_repository(entry)}
-    assert ours == listed
+    assert {name for name in ours if name.startswith('bert_')} == listed  # variants have others
     assert len(listed) == 18
     assert {e.full_name for e in PRETRAINED} - ours == {
         'bert_12_768_12_german_cased',
