@@ -9,7 +9,7 @@ from model_zoo.errors import InputError
 from model_zoo.layers.activations import Activation
 from model_zoo.layers.cells import EncoderStack
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
-from model_zoo.layers.sequences import Mask, as_float, batch_major
+from model_zoo.layers.sequences import Mask, batch_major, bounded
 from model_zoo.layers.standard import uses_standard_operators
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
@@ -380,7 +380,7 @@ class BertModel(BertBlock):
         word_weight=None,
     ):
         if not uses_standard_operators():
-            valid_length = as_float(F, valid_length)  # it may be integers, as the ids
+            valid_length = bounded(F, valid_length, words)
         embedding = self._embed(F, words, token_types)  # (B, L, C)
         places = self._places(F, words, valid_length)
         states, attentions = self.encoder(embedding, valid_length, head_mask, places)

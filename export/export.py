@@ -34,10 +34,11 @@ from export.comparison import (  # noqa: E402
     plain_calls,
 )
 from export.onnx_folder import export_onnx_folder  # noqa: E402
+from export.steps import export_steps  # noqa: E402
+from export.symbol_files import parameters_of, write_symbol  # noqa: E402
 from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.params import write_params  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
@@ -114,7 +115,7 @@ def export_block(block, directory, name, example_inputs=None):
     files = [f'{name}-symbol.json', f'{name}-0000.params']
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
-        _write(symbol, block, *new)
+        write_symbol(symbol, parameters_of(block), *new)
         for batch in batches:
             _compare(block, names, batch, *new)
         final = [os.path.join(directory, file) for file in files]
@@ -171,22 +172,6 @@ def _trace(block, batch):
         name: map_arrays(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
     }
     return mx.sym.Group(flatten(block(**variables))), names
-
-
-def _write(symbol, block, symbol_path, params_path):
-    try:
-        symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
-    except mx.MXNetError as error:
-        raise InputError(
-            f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
-        ) from error
-    used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
-    tensors = {
-        f'arg:{parameter.name}': parameter.data(parameter.list_ctx()[0]).asnumpy()
-        for parameter in block.collect_params().values()
-        if parameter.name in used
-    }
-    write_params(params_path, tensors)
 
 
 def _compare(block, names, batch, symbol_path, params_path):
@@ -252,6 +237,8 @@ def _parse(argv):
         'those of the parameters, or 2')  # fmt: skip
     add('--vocab_size', type=int, help="size of the vocabulary; by default that of the parameters, "
         "or of the model's vocabulary")  # fmt: skip
+    add('--capacity', type=int, help='with --task language_model: export one step of generation, '
+        'with keys and values of at most so many tokens, in place of the whole text')  # fmt: skip
     add('--dtype', default='float32', choices=PRECISIONS, help='type that the exported symbol '
         'computes in')  # fmt: skip
     add('--precision', default='float32', choices=ONNX_PRECISIONS, help='type that model.onnx '
@@ -277,7 +264,10 @@ def _check(args):
             f'--dtype {args.dtype} is for --format symbol: ONNX has --precision '
             f'({", ".join(ONNX_PRECISIONS)})'
         )
+    if args.format == 'onnx' and args.capacity is not None:
+        raise InputError('--capacity is for --format symbol: in ONNX keys and values grow')
     for task, flag, value in (
+        ('language_model', '--capacity', args.capacity is not None),
         ('model', '--all_layers', args.all_layers),
         ('sentence_embedding', '--normalize', args.normalize),
         ('sentence_embedding', f'--pooling {args.pooling}', args.pooling != 'mean'),
@@ -297,7 +287,9 @@ def main(argv=None):
     if not 1 <= args.seq_length <= limit:
         raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
     paths = []
-    if args.format != 'onnx':
+    if args.format != 'onnx' and args.capacity is not None:
+        paths += export_steps(block, args.output_dir, args.task, args.capacity)
+    elif args.format != 'onnx':
         random = np.random.RandomState(0)
         batch = make_batch(block, block.export_inputs, 1, args.seq_length, 'float32', random)
         examples = [batch.get(name) for name in _input_names(block)]

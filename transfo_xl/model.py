@@ -7,7 +7,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
-from model_zoo.layers.sequences import batch_major
+from model_zoo.layers.sequences import batch_major, bounded, without_nan
 from model_zoo.util.checks import check_range, check_shape
 
 from .adaptive import AdaptiveEmbedding
@@ -229,9 +229,8 @@ class TransfoXLModel(TransfoXLBlock):
         return super().__call__(words, mems, valid_length)
 
     def hybrid_forward(self, F, words, mems, valid_length=None):
+        valid_length = bounded(F, valid_length, words)
         x, mems, _, _ = self.encode(F, words, mems, valid_length)
-        if valid_length is not None:
-            valid_length = F.cast(valid_length, 'float32')
         return batch_major(F, x, valid_length), mems
 
     def encode(self, F, words, mems, valid_length):
@@ -252,6 +251,8 @@ class TransfoXLModel(TransfoXLBlock):
         """
         x = self.dropout(self.word_embed(F.transpose(words)))  # (L, B, C)
         *memories, counts = mems or [None]
+        if counts is not None:
+            counts = F.clip(without_nan(F, counts), 0, self.mem_len)
         memory = memories[0] if memories else None
         mask, distances = self._relations(F, x, memory, counts)
         frame = F.broadcast_add(

@@ -1,6 +1,9 @@
 """Arrays of sequences: their positions, and from the layers' order of axes to the user's."""
 
-__all__ = ['Mask', 'as_float', 'batch_major', 'is_mask', 'padding_of', 'positions_of', 'vectors_at']
+__all__ = [
+    'Mask', 'batch_major', 'bounded', 'is_mask', 'padding_of', 'positions_of', 'vectors_at',
+    'without_nan',
+]  # fmt: skip
 
 
 class Mask(list):
@@ -35,13 +38,35 @@ def is_mask(valid):
     return isinstance(valid, (list, tuple))
 
 
-def as_float(F, valid):
-    """A valid length, or a list of an attention mask, in float32; None stays None."""
+def without_nan(F, x):
+    """`x` in float32, with 0 in the place of NaN."""
+    x = F.cast(x, 'float32')
+    return F.where(F.broadcast_equal(x, x), x, F.zeros_like(x))
+
+
+def bounded(F, valid, words):
+    """What tells of padding, in float32 and within its bounds.
+
+    A block refuses other values, but a caller of an exported graph may give any, and MXNet's
+    ``SequenceMask`` writes where a negative length points to.
+
+    Parameters
+    ----------
+    F : module
+    valid : (...), list of one (..., length), or None
+        Valid length or attention mask. None stays None.
+    words : (..., length)
+
+    Returns
+    -------
+    Like `valid`; a length from 0 to the words' length, a mask from 0 to 1, and 0 for NaN.
+    """
     if valid is None:
         return None
     if is_mask(valid):
-        return Mask([F.cast(valid[0], 'float32')])
-    return F.cast(valid, 'float32')
+        return Mask([F.clip(without_nan(F, valid[0]), 0, 1)])
+    length = F.sum(F.ones_like(F.cast(words, 'float32')), axis=-1)
+    return F.broadcast_minimum(F.maximum(without_nan(F, valid), 0), length)
 
 
 def padding_of(F, positions, valid):

@@ -109,11 +109,16 @@ def _cast(writer, node):
     return writer.cast(node.inputs[0], 'int64' if dtype.startswith('int') else dtype)
 
 
-@_translates('zeros_like', 'ones_like')
-def _filled_like(writer, node):
-    tensor = node.inputs[0]
-    value = writer.constant(0, tensor.dtype)
-    return writer.add('Mul', [tensor, value])  # of a tensor without NaN, as they all are
+def _filled_like(value):
+    def translate(writer, node):
+        tensor = node.inputs[0]
+        filling = writer.constant(value, tensor.dtype)
+        return writer.add('Expand', [filling, writer.shape(tensor)], rank=tensor.rank)
+
+    return translate
+
+
+OPERATORS['zeros_like'], OPERATORS['ones_like'] = _filled_like(0), _filled_like(1)
 
 
 @_translates('Activation')
@@ -304,6 +309,14 @@ def _take(writer, node):
     axis = node.attrs.get('axis', 0)
     ids = _within(writer, ids, writer.shape(weight, axis, axis + 1))
     return writer.add('Gather', [weight, ids], rank=node.ranks[0], axis=axis)
+
+
+@_translates('where')
+def _where(writer, node):
+    condition, one, two = node.inputs
+    one, two = writer.same_type(one, two)
+    condition = writer.cast(condition, 'bool')
+    return writer.add('Where', [condition, one, two], one.dtype, max(one.rank, two.rank))
 
 
 @_translates('gather_nd')

@@ -257,3 +257,41 @@ def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
         export_onnx(other, str(tmp_path), 'model')
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
     assert Runner(path).outputs == ['logits']
+
+
+@pytest.mark.parametrize('optimize', [False, True])
+def test_an_attention_mask_of_other_numbers(optimize, tmp_path):
+    run = exported(BLOCKS['bert'](), tmp_path, optimize=optimize)
+    mask = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]])
+    feed = {'input_ids': mask + 3, 'token_type_ids': 0 * mask}
+    wanted = run(attention_mask=mask, **feed)['logits']
+    got = run(attention_mask=mask * 2**40 - (1 - mask), **feed)['logits']
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_lengths_out_of_bounds(tmp_path):
+    run = exported(BLOCKS['transfo_xl'](), tmp_path)
+    feed = {name: np.ones((8, 2, 32), 'float32') for name in ('mems.0', 'mems.1')}
+    feed['input_ids'] = np.arange(10).reshape(2, 5)
+
+    def made(lengths, counts):
+        results = run(valid_length=np.array(lengths), mems_length=np.array(counts), **feed)
+        return [results[name] for name in run.outputs if name != 'new_mems_length']
+
+    for one, two in zip(made([-3, 2**40], [-1, 99]), made([0, 5], [0, 8])):
+        np.testing.assert_allclose(one, two, atol=1e-6)
+
+
+@pytest.mark.parametrize('name', ['gpt2', 'transfo_xl'])
+@pytest.mark.parametrize('token', [SIZE, -SIZE - 1, 2**40])
+def test_ids_out_of_range(name, token, tmp_path):
+    run = exported(BLOCKS[name](), tmp_path)
+    if name == 'transfo_xl':
+        feed = {f'mems.{i}': np.zeros((8, 1, 32), 'float32') for i in (0, 1)}
+        feed.update(mems_length=np.array([8]), valid_length=np.array([2]))
+        made = run(input_ids=np.array([[1, token]]), **feed)  # brought into the vocabulary
+        assert np.isfinite(made['logits']).all()
+        return
+    feed = {'attention_mask': np.ones((1, 2), 'int64'), 'position_ids': np.array([[0, 1]])}
+    with pytest.raises(Exception, match='out of data bounds|indices element out of'):
+        run(input_ids=np.array([[1, token]]), **feed, **empty_past(DECODERS[gpt2], 1))

@@ -12,7 +12,7 @@ from ...layers.attention import layer_head_mask
 from ...layers.causal_attention import causal_mask
 from ...layers.cells import DecoderCell
 from ...layers.precision import LayerNorm
-from ...layers.sequences import batch_major, positions_of
+from ...layers.sequences import batch_major, bounded, positions_of
 from ...layers.standard import uses_standard_operators
 from ...util.checks import check_ids, check_range, check_shape
 from ..heads import AttentionBlock
@@ -302,7 +302,7 @@ class DecoderModel(DecoderBlock):
             )
         x = self._embed(F, words, token_types, position_ids, past, position_weight)  # (L, N, C)
         if valid_length is not None:
-            valid_length = F.reshape(F.cast(valid_length, 'float32'), shape=(-1,))
+            valid_length = F.reshape(bounded(F, valid_length, words), shape=(-1,))
         states, presents, attentions = [], [], []
         dtype = np.dtype(self.position_weight.dtype).name
         if past is not None and self.precision == 'float16':

@@ -13,7 +13,7 @@ import pytest
 
 import bert
 import export
-import export.export as module
+from export import symbol_files
 from model_zoo.errors import InputError
 
 CONFIG = {
@@ -202,13 +202,13 @@ def test_plain_mxnet_in_a_new_process(tmp_path):
 
 def test_difference_is_found_and_nothing_is_left(tmp_path, monkeypatch):
     block = make('BertForSequenceClassification')
-    write = module.write_params
+    write = symbol_files.write_params
 
     def write_wrong(path, tensors):
         name = next(name for name in tensors if name.endswith('classifier_bias'))
         write(path, {**tensors, name: tensors[name] + np.float32(3e-5)})
 
-    monkeypatch.setattr(module, 'write_params', write_wrong)
+    monkeypatch.setattr(symbol_files, 'write_params', write_wrong)
     with pytest.raises(export.ExportError, match='differs from the block'):
         export.export_block(block, str(tmp_path), 'block')
     assert os.listdir(tmp_path) == []

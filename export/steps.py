@@ -1,0 +1,264 @@
+"""Export one step of generation to symbol.json, with keys and values in arrays of a fixed size."""
+
+import os
+import tempfile
+import warnings
+
+import mxnet as mx
+import numpy as np
+
+from model_zoo.blocks.decoder.heads import DecoderLM
+from model_zoo.errors import InputError
+from model_zoo.layers.attention import BLOCKED
+from model_zoo.layers.sequences import without_nan
+from model_zoo.util.files import make_writable_dir, put_in_place
+from transfo_xl.heads import TransfoXLLMHeadModel
+
+from .comparison import ExportError, check_exportable, flatten, make_batch, plain_calls
+from .symbol_files import parameters_of, write_symbol
+
+__all__ = ['export_steps']
+
+TOLERANCE = 1e-4  # of the scores, relative to the largest
+
+
+def export_steps(block, directory, name, capacity):
+    """Write ``<name>-symbol.json`` and ``<name>-0000.params``: one step of generation.
+
+    A prompt is read token by token, and its continuation is written so. All rows of a batch stand
+    at the same place; shorter prompts begin later, with any token before.
+
+    ======================  ========================================================================
+    input                   what it is
+    ======================  ========================================================================
+    ``data0``               tokens, (batch,)
+    ``data1``               place, (1,): how many steps there were before
+    ``data2``               begins, (batch,): each row's first place
+    ``data3``, ``data4``    keys (batch, heads, capacity, head size) and values (batch, heads, head
+                            size, capacity) of the first layer, zeros in the first step
+    ``data5``, ...          those of the further layers
+    ======================  ========================================================================
+
+    The outputs are the scores of the next tokens, (batch, vocabulary), and the keys and values for
+    the next step, in the inputs' order and shapes. Don't hybridize the loaded graph with
+    ``static_alloc``: its outputs, which are the next inputs, would then be overwritten.
+
+    Parameters
+    ----------
+    block : DecoderLM or TransfoXLLMHeadModel
+        In float32, with its parameters. Transformer-XL generates after the memory of `init_mems`.
+    directory : str
+        Made where it is missing.
+    name : str
+        The files' prefix.
+    capacity : int
+        The most tokens of a row.
+
+    Returns
+    -------
+    (str, str)
+        Paths of the symbol and of the parameters.
+
+    Raises
+    ------
+    InputError
+        If the block is no language model in float32, or doesn't take so many tokens.
+    ExportError
+        If the files, loaded again, don't give the block's scores.
+    """
+    check_exportable(block)
+    if not isinstance(block, (DecoderLM, TransfoXLLMHeadModel)):
+        raise InputError(f'{type(block).__name__} is no language model: only these generate')
+    if block.precision != 'float32':
+        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
+    if not 1 <= capacity <= (block.context_length or capacity):
+        raise InputError(f'capacity is {capacity}: the model takes 1 to {block.context_length}')
+    if not name or os.path.basename(name) != name:
+        raise InputError(f'name must be the start of a file name, but is {name!r}')
+    directory = make_writable_dir(directory)
+    step = step_of(block, capacity)
+    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
+        new = [os.path.join(temporary, file) for file in files]
+        write_symbol(step.symbol(), step.parameters(), *new)
+        _compare(step, *new)
+        final = [os.path.join(directory, file) for file in files]
+        put_in_place(new, final, temporary)
+    return tuple(final)
+
+
+def step_of(block, capacity):
+    """The step of a language model."""
+    kind = _TransfoXLStep if isinstance(block, TransfoXLLMHeadModel) else _DecoderStep
+    return kind(block, capacity)
+
+
+class _Step:
+    """One step of a block: its graph, the parameters, and shapes of the caches."""
+
+    first = 0  # places of the mask before those of the caches
+
+    def __init__(self, block, capacity):
+        self.block, self.capacity = block, capacity
+
+    def caches(self, rows):
+        """Empty keys and values of all layers, in the graph's order."""
+        shapes = [
+            shape
+            for heads, size in self.heads()
+            for shape in ((rows, heads, self.capacity, size), (rows, heads, size, self.capacity))
+        ]
+        return [mx.nd.zeros(shape) for shape in shapes]
+
+    def symbol(self):
+        layers = self.heads()
+        names = [f'data{number}' for number in range(3 + 2 * len(layers))]
+        tokens, place, begins, *caches = map(mx.sym.var, names)
+        place = mx.sym.clip(without_nan(mx.sym, place), 0, self.capacity - 1)
+        begins = mx.sym.clip(without_nan(mx.sym, begins), 0, self.capacity)
+        places = mx.sym.arange(self.first + self.capacity)  # of memory and caches
+        seen = mx.sym.broadcast_lesser(places, place + self.first)
+        seen = mx.sym.broadcast_mul(
+            mx.sym.expand_dims(seen * self.near(places, place), 0),
+            mx.sym.broadcast_greater_equal(
+                mx.sym.expand_dims(places, 0), mx.sym.expand_dims(begins, 1)
+            ),
+        )  # (B, first + capacity)
+        flat = [mx.sym.reshape(each, shape=(-3, 0, 0)) for each in caches]
+        scores, keys, values = self.run(
+            tokens, place, begins, places, BLOCKED * (1 - seen), flat[::2], flat[1::2]
+        )
+        here = mx.sym.broadcast_equal(mx.sym.arange(self.capacity), place)  # (capacity,)
+        made = []
+        for layer, pair in enumerate(zip(keys, values)):
+            for part, (new, shape) in enumerate(zip(pair, ((1, 1, -1, 1), (1, 1, 1, -1)))):
+                cache = caches[2 * layer + part]
+                change = mx.sym.broadcast_sub(new, cache)
+                change = mx.sym.broadcast_mul(change, mx.sym.reshape(here, shape=shape))
+                made.append(cache + change)
+        return mx.sym.Group([scores, *made])
+
+    def near(self, places, place):
+        """1 where the model doesn't look too far back."""
+        return mx.sym.ones_like(places)
+
+    def parameters(self):
+        return parameters_of(self.block)
+
+
+class _DecoderStep(_Step):
+    def heads(self):
+        config = self.block.config
+        return [(len(config.kept_heads(i)), config.head_size) for i in range(config.num_layers)]
+
+    def run(self, tokens, place, begins, places, mask, keys, values):
+        base = self.block.transformer
+        positions = mx.sym.maximum(mx.sym.broadcast_sub(place, begins), 0)
+        hidden, keys, values = base.step(
+            mx.sym, tokens, positions, mask, keys, values, base.position_weight.var()
+        )
+        return self.block.token_scores(mx.sym, hidden), keys, values
+
+
+class _TransfoXLStep(_Step):
+    def __init__(self, block, capacity):
+        super().__init__(block, capacity)
+        self.first = block.transformer.mem_len
+        clamp = block.config.clamp_len
+        places = self.first + capacity
+        self.furthest = min(places, clamp) if clamp > 0 else places
+        words = mx.nd.zeros((1, 1))
+        with plain_calls(block):
+            # a state that holds what is the same in each step
+            _, state = block.start(words, mx.nd.ones((1,)), 1)
+            like = mx.nd.zeros((1, block.config.d_model))
+            keys = block.transformer.distance_keys(mx.nd, mx.nd.arange(self.furthest + 1), like)
+        self.constants = [
+            {'distance_key': key, **dict(zip(('first_key', 'first_value'), own))}
+            for key, (_, *own) in zip(keys, state.layers)
+        ]
+
+    def heads(self):
+        config = self.block.config
+        return [(config.n_head, config.d_head)] * config.n_layer
+
+    def near(self, places, place):
+        if not self.block.config.same_length:
+            return super().near(places, place)
+        return mx.sym.broadcast_greater(places, place)
+
+    def run(self, tokens, place, begins, places, mask, keys, values):
+        own = [
+            [mx.sym.var(f'step_{name}_{layer}') for name in of_layer]
+            for layer, of_layer in enumerate(self.constants)
+        ]
+        index = mx.sym.clip(
+            mx.sym.broadcast_sub(place + self.first, places), 0, self.furthest
+        )
+        layers = [
+            [distance, key, value, *first]
+            for (distance, *first), key, value in zip(own, keys, values)
+        ]
+        hidden, keys, values = self.block.transformer.step(mx.sym, tokens, mask, index, layers)
+        if self.first:  # before a row begins, its places are those of the memory
+            began = mx.sym.broadcast_lesser_equal(begins, place)  # (B,)
+            began = mx.sym.reshape(began, shape=(-1, 1, 1, 1))
+            firsts = zip(*(first for _, *first in own))
+            shapes = (1, 0, 1, -1), (1, 0, -1, 1)
+            keys, values = (
+                [
+                    mx.sym.broadcast_add(
+                        mx.sym.broadcast_mul(new, began),
+                        mx.sym.broadcast_mul(
+                            mx.sym.expand_dims(
+                                mx.sym.expand_dims(each, 1 if shape[-1] == -1 else 2), 0
+                            ),
+                            1 - began,
+                        ),
+                    )
+                    for new, each in zip(arrays, of_part)
+                ]
+                for arrays, of_part, shape in zip((keys, values), firsts, shapes)
+            )
+        return self.block.softmax(hidden), keys, values
+
+    def parameters(self):
+        constants = {
+            f'step_{name}_{layer}': array.asnumpy()
+            for layer, of_layer in enumerate(self.constants)
+            for name, array in of_layer.items()
+        }
+        return {**super().parameters(), **constants}
+
+
+def _compare(step, symbol_path, params_path):
+    """Raise ExportError unless the files give the scores that the block gives for whole texts."""
+    block, random = step.block, np.random.RandomState(0)
+    rows, length = 3, min(step.capacity, 6)
+    words = make_batch(block, ['words'], rows, length, 'float32', random)['words']
+    begins = np.minimum([0, 2, 1], length - 1)
+    wanted = []
+    with plain_calls(block):
+        for row, begin in enumerate(begins):
+            text = words[row : row + 1, int(begin):]
+            wanted.append(flatten(block(text))[0].asnumpy()[0])
+    caches = step.caches(rows)
+    names = [f'data{number}' for number in range(3 + len(caches))]
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
+        loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path)
+        for place in range(length):
+            scores, *caches = loaded(
+                words[:, place], mx.nd.array([place]), mx.nd.array(begins), *caches
+            )
+            scores = scores.asnumpy()
+            for row, begin in enumerate(begins):
+                if place < begin:
+                    continue
+                expected = wanted[row][place - begin]
+                difference = np.abs(scores[row] - expected).max()
+                if not difference <= TOLERANCE * max(1, np.abs(expected).max()):  # NaN is not
+                    raise ExportError(
+                        f'the exported step differs from the block by {difference:.2g} at place '
+                        f'{place}; nothing was written'
+                    )

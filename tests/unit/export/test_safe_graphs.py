@@ -1,0 +1,99 @@
+"""Exported graphs don't read or write beyond memory, whatever a caller gives them."""
+
+import json
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import bert
+import gpt2
+import transfo_xl
+from export import export_block
+
+BERT = bert.BertConfig(
+    40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+    max_position_embeddings=24,
+)  # fmt: skip
+DECODER = gpt2.GPT2Config(40, n_embd=16, n_layer=2, n_head=2, n_positions=24, n_ctx=24)
+TRANSFO_XL = {
+    'cutoffs': [10], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
+    'n_layer': 2, 'tgt_len': 8, 'mem_len': 8,
+}  # fmt: skip
+WORDS = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], 'float32')
+LENGTHS = np.array([5, 3], 'float32')
+MEMS = [np.ones((8, 2, 16), 'float32')] * 2 + [np.array([8, 3], 'float32')]
+#: block, the graph's inputs, and the places of ids, lengths, and counts of a memory among them
+CASES = {
+    'bert': (lambda: bert.BertForSequenceClassification(BERT), [WORDS, 0 * WORDS, LENGTHS],
+             [0, 1], {2: 5}),
+    'choices': (lambda: bert.BertForMultipleChoice(BERT),
+                [WORDS[:, None], 0 * WORDS[:, None], LENGTHS[:, None]], [0, 1], {2: 5}),
+    'gpt2': (lambda: gpt2.GPT2LMHeadModel(DECODER), [WORDS, LENGTHS], [0], {1: 5}),
+    'transfo_xl': (lambda: transfo_xl.TransfoXLLMHeadModel(
+        transfo_xl.TransfoXLConfig(40, ext_len=0, **TRANSFO_XL)
+    ), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
+    'extended': (lambda: transfo_xl.TransfoXLLMHeadModel(
+        transfo_xl.TransfoXLConfig(40, ext_len=3, **TRANSFO_XL)
+    ), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
+}  # fmt: skip
+BAD = [-1, -1e6, float('nan'), 1e9, float('inf'), -float('inf')]
+
+#: a crash of MXNet would end the tests
+PROGRAM = '''
+import json, sys
+import mxnet as mx
+import numpy as np
+count, ids, lengths, bad = json.loads(sys.argv[1])
+arrays = [np.load(f'input{i}.npy') for i in range(count)]
+net = mx.gluon.SymbolBlock.imports(
+    'net-symbol.json', [f'data{i}' for i in range(count)], 'net-0000.params'
+)
+
+def run(place, value):
+    given = [array.copy() for array in arrays]
+    given[place].flat[0] = value
+    made = net(*map(mx.nd.array, given))
+    made = made if isinstance(made, (list, tuple)) else [made]
+    return [each.asnumpy() for each in made]
+
+for value in bad:
+    for place in ids:
+        run(place, value)
+    for place, most in lengths.items():
+        inside = 0 if np.isnan(value) else min(max(value, 0), most)
+        for one, two in zip(run(int(place), value), run(int(place), inside)):
+            np.testing.assert_array_equal(one, two)
+print('done')
+'''
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
+    make, arrays, ids, lengths = CASES[name]
+    block = make()
+    block.initialize(mx.init.Normal(0.1))
+    export_block(block, str(tmp_path), 'net')
+    for number, array in enumerate(arrays):
+        np.save(tmp_path / f'input{number}.npy', array)
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', PROGRAM,
+         json.dumps([len(arrays), ids, lengths, BAD])],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
+
+
+def test_an_attention_mask_of_other_numbers(tmp_path):
+    block = bert.BertForSequenceClassification(BERT)
+    block.initialize(mx.init.Normal(0.1))
+    mask = mx.nd.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]])
+    words, types = mx.nd.array(WORDS), mx.nd.zeros((2, 5))
+    symbol, params = export_block(block, str(tmp_path), 'net', [words, types, mask])
+    net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], params)
+    wanted = block(words, types, mask).asnumpy()
+    other = mask * 7 - 5 * (1 - mask)
+    other[0, 2] = float('nan')
+    np.testing.assert_allclose(net(words, types, other).asnumpy(), wanted, atol=1e-6)

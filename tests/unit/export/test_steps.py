@@ -1,0 +1,136 @@
+"""One step of generation as a graph of MXNet."""
+
+import json
+import os
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import gpt
+import gpt2
+import transfo_xl
+from export import ExportError, export_steps, steps
+from export.export import main
+from model_zoo.errors import InputError
+
+DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24, 'n_ctx': 24}
+TRANSFO_XL = {
+    'cutoffs': [10], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
+    'n_layer': 2, 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0, 'init_std': 0.3, 'proj_init_std': 0.3,
+}  # fmt: skip
+
+
+def transformer_xl(**options):
+    config = transfo_xl.TransfoXLConfig(40, **{**TRANSFO_XL, **options})
+    return transfo_xl.TransfoXLLMHeadModel(config)
+
+
+BLOCKS = {
+    'gpt': lambda: gpt.OpenAIGPTLMHeadModel(gpt.OpenAIGPTConfig(40, **DECODER)),
+    'gpt2': lambda: gpt2.GPT2LMHeadModel(gpt2.GPT2Config(40, **DECODER)),
+    'same length': lambda: transformer_xl(same_length=True),
+    'any length': lambda: transformer_xl(same_length=False, pre_lnorm=True),
+    'without memory': lambda: transformer_xl(same_length=False, mem_len=0),
+    'clamped': lambda: transformer_xl(clamp_len=5),
+}
+
+#: what a user of the files writes; only MXNet is needed
+PROGRAM = '''
+import json, sys
+import mxnet as mx
+prompts, shapes, new = json.loads(sys.argv[1])
+names = [f'data{number}' for number in range(3 + len(shapes))]
+net = mx.gluon.SymbolBlock.imports('step-symbol.json', names, 'step-0000.params')
+longest = max(map(len, prompts))
+begins = mx.nd.array([longest - len(prompt) for prompt in prompts])
+rows = [[0] * (longest - len(prompt)) + prompt for prompt in prompts]
+caches = [mx.nd.zeros(shape) for shape in shapes]
+for place in range(longest + new - 1):
+    tokens = mx.nd.array([row[place] for row in rows])
+    scores, *caches = net(tokens, mx.nd.array([place]), begins, *caches)
+    if place >= longest - 1:
+        for row, token in zip(rows, scores.argmax(axis=1).astype('int32').asnumpy().tolist()):
+            row.append(token)
+ours = {'model_zoo', 'gpt', 'gpt2', 'transfo_xl', 'export', 'gluonnlp'}.intersection(sys.modules)
+print(json.dumps([[row[longest:] for row in rows], sorted(ours)]))
+'''
+
+
+@pytest.fixture(params=sorted(BLOCKS))
+def block(request):
+    mx.random.seed(3)
+    made = BLOCKS[request.param]()
+    made.initialize(mx.init.Normal(0.3))
+    return made
+
+
+def shapes_of(block, rows, capacity):
+    return [list(each.shape) for each in steps.step_of(block, capacity).caches(rows)]
+
+
+def test_the_same_greedy_tokens(block, tmp_path):
+    paths = export_steps(block, str(tmp_path), 'step', 20)
+    assert sorted(map(os.path.basename, paths)) == ['step-0000.params', 'step-symbol.json']
+    assert sorted(os.listdir(tmp_path)) == ['step-0000.params', 'step-symbol.json']
+    prompts = [[5, 17, 33, 3], [8], [1, 2]]
+    wanted = [each[0].tokens for each in block.generate(prompts, 12)]
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', PROGRAM,
+         json.dumps([prompts, shapes_of(block, 3, 20), 12])],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
+    )  # fmt: skip
+    assert json.loads(done.stdout) == [wanted, []]
+
+
+def test_places_out_of_bounds(tmp_path):
+    block = BLOCKS['gpt2']()
+    block.initialize(mx.init.Normal(0.3))
+    paths = export_steps(block, str(tmp_path), 'step', 4)
+    shapes = shapes_of(block, 2, 4)
+    names = [f'data{number}' for number in range(3 + len(shapes))]
+    net = mx.gluon.SymbolBlock.imports(paths[0], names, paths[1])
+    caches = [mx.nd.zeros(shape) for shape in shapes]
+    for place, begins in ((-1, [0, 0]), (99, [0, 77]), (float('nan'), [-5, float('nan')])):
+        made = net(mx.nd.array([3, 50]), mx.nd.array([place]), mx.nd.array(begins), *caches)
+        assert all(np.isfinite(each.asnumpy()).all() for each in made)
+
+
+def test_pruned_heads(tmp_path):
+    block = BLOCKS['gpt2']()
+    block.initialize(mx.init.Normal(0.3))
+    block.prune_heads({1: [0]})
+    export_steps(block, str(tmp_path), 'step', 6)
+    assert [shape[1] for shape in shapes_of(block, 1, 6)] == [2, 2, 1, 1]
+
+
+def test_what_cannot_be_exported(tmp_path, monkeypatch):
+    block = BLOCKS['gpt2']()
+    block.initialize()
+    with pytest.raises(InputError, match='GPT2Model is no language model'):
+        export_steps(block.transformer, str(tmp_path), 'step', 6)
+    with pytest.raises(InputError, match='capacity is 25: the model takes 1 to 24'):
+        export_steps(block, str(tmp_path), 'step', 25)
+    with pytest.raises(InputError, match='name must be'):
+        export_steps(block, str(tmp_path), 'a/b', 6)
+    monkeypatch.setattr(steps, 'TOLERANCE', -1)
+    with pytest.raises(ExportError, match='the exported step differs'):
+        export_steps(block, str(tmp_path), 'step', 6)
+    assert not os.listdir(tmp_path)
+
+
+def test_command(tmp_path):
+    block = BLOCKS['gpt2']()
+    block.initialize()
+    block.save_pretrained(str(tmp_path / 'model'))
+    common = ['--model_name', str(tmp_path / 'model'), '--output_dir', str(tmp_path / 'out')]
+    main(['--task', 'language_model', '--capacity', '12', '--seq_length', '8', *common])
+    arguments = mx.sym.load(str(tmp_path / 'out' / 'language_model-symbol.json')).list_arguments()
+    assert sum(name.startswith('data') for name in arguments) == 7
+    with pytest.raises(InputError, match='--capacity is for --task language_model'):
+        main(['--task', 'model', '--capacity', '12', *common])
+    with pytest.raises(InputError, match='--capacity is for --format symbol'):
+        main(['--task', 'language_model', '--format', 'onnx', '--capacity', '12', *common])
