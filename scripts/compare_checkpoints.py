@@ -11,9 +11,9 @@ with ``--converted`` the directory that convert_checkpoint.py wrote.
 
 With BERT this compares all layers, the pooled vector, the predictions of masked words and of next
 sentences, and the start, end and loss of answers (SQuAD). A checkpoint without the last layer for
-answers gets a random one. With RoBERTa, XLM-R, DistilBERT and ELECTRA it compares all layers and the
-outputs of the checkpoint's class; with GPT, GPT-2 and Transformer-XL all layers and the prediction
-of the next words.
+answers gets a random one. With RoBERTa, XLM-R, DistilBERT and ELECTRA it compares all layers and
+the outputs of the checkpoint's class; with GPT, GPT-2 and Transformer-XL all layers and the
+prediction of the next words.
 
 ``--software tensorflow`` needs TensorFlow and ``--code``, a clone of google-research/bert,
 openai/gpt-2 or kimiyoung/transformer-xl. (google-research/bert approximates gelu since February

@@ -15,8 +15,8 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     """Word embedding with fewer units for rarer words (Baevski and Auli 2019, section 3).
 
     Each cluster of words has a table, and a projection to the common number of units. All words
-    are looked up in all tables, and what is found in the wrong ones is multiplied by zero: the
-    projections cost little, and the shapes don't depend on the words.
+    are looked up in all tables, and results of wrong tables are multiplied by zero: projections
+    cost little, and the shapes don't depend on the words.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     units : int
         Units of the output.
     projections : int
-        How many there are: one for each cluster; or 1, a common one; or 0, where the tables have
-        `units` units.
+        Number of projections: one for each cluster; 1 in common; or 0 if the tables have `units`
+        units.
     initializer, projection_initializer : mx.init.Initializer
 
     Attributes
@@ -93,9 +93,9 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
 class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     """Softmax over clusters of words (Grave et al. 2017, "Efficient softmax approximation").
 
-    The head has the scores of the first cluster's words, and one for each further cluster; within
-    that a softmax of its own follows. With targets (see `loss`), a further cluster is computed
-    only for the positions whose target is in it, and nothing as large as the whole vocabulary is.
+    The head scores the first cluster's words and each further cluster, which has another softmax
+    over its words. With targets (see `loss`), a further cluster is computed only for the positions
+    with a target in it, and no array is as large as the vocabulary.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         Units of the input.
     initializer, projection_initializer : mx.init.Initializer
     tables : list of Parameter, optional
-        Those of an embedding, to be shared; by default new ones.
+        An embedding's tables, to share; default: new ones.
     projections : list of (Parameter or None), optional
         For each cluster the embedding's, to be shared, or None for a new one. By default there
         are no projections.
@@ -205,14 +205,14 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     def loss(self, x, labels):
         """Negative log-likelihood of each label.
 
-        The positions of each cluster are sorted out here, before the graph, so that it can be a
-        static one. Their numbers are rounded up, so that it is rarely planned anew.
+        Positions are assigned to clusters here, before the graph, so that it can be static. Their
+        numbers are rounded up, so that it is rarely planned again.
 
         Parameters
         ----------
         x : (positions, units), NDArray
         labels : (positions,), NDArray
-            Ids; -1 is left out, and its loss 0.
+            Ids; -1 has the loss 0.
 
         Returns
         -------

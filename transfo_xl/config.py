@@ -18,7 +18,7 @@ class TransfoXLConfig(Config):
     vocab_size : int
         Number of words ("n_token" in files of pytorch-pretrained-bert).
     cutoffs : list of int
-        Where the vocabulary, sorted by frequency, is cut into clusters; ascending. Empty: it is
+        Ids at which the vocabulary, sorted by frequency, is cut into clusters; ascending. Empty:
         one cluster.
     d_model : int
         Units of the layers; even.
@@ -40,17 +40,17 @@ class TransfoXLConfig(Config):
     mem_len : int
         Length of the memory.
     clamp_len : int
-        Distances beyond it count as this one; 0 or less: none does.
+        Larger distances count as this one; 0 or less: no limit.
     same_length : bool
         Whether each position looks at `mem_len` positions, itself included, instead of all.
     proj_share_all_but_first : bool
         Whether the softmax shares the embedding's projections, but the first.
     attn_type : {0}
-        Of the originals' kinds of attention, Transformer-XL's own is supported.
+        Only Transformer-XL's own kind of attention is supported.
     sample_softmax : int
         Below 1: the softmax isn't sampled; nothing else is supported.
     adaptive : bool
-        Kept for the originals' sake, which don't look at it either.
+        Without effect, as in the originals.
     tie_weight : bool
         Whether the softmax shares the embedding's tables.
     dropout, dropatt : float
@@ -65,8 +65,8 @@ class TransfoXLConfig(Config):
     layer_norm_epsilon : float
         1e-12 in pytorch-pretrained-bert, 1e-5 in transformers' files.
     tie_projs : list of bool, optional
-        For each cluster, whether the softmax shares the embedding's projection; by default as
-        `proj_share_all_but_first` says.
+        For each cluster, whether the softmax shares the embedding's projection. Default: see
+        `proj_share_all_but_first`.
 
     References
     ----------

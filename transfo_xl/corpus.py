@@ -1,4 +1,4 @@
-"""The ids of a data set's texts, with the vocabulary that was counted in it.
+"""The ids of a data set's texts, with its vocabulary.
 
 Source: ``data_utils.py`` of kimiyoung/transformer-xl (Dai et al., 2019), in the form of
 pytorch-pretrained-bert 0.6.2.
@@ -90,7 +90,7 @@ class TransfoXLCorpus:
 
     @property
     def cutoffs(self):
-        """The originals' cutoffs for the data set, as far as the vocabulary reaches."""
+        """The originals' cutoffs for the data set, up to the size of the vocabulary."""
         cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
         return [place for place in cutoffs if place < len(self.vocab)]
 
@@ -100,8 +100,8 @@ class TransfoXLCorpus:
         Parameters
         ----------
         path : str or os.PathLike
-            Folder of ``train.txt``, ``valid.txt`` and ``test.txt``; of 'lm1b', with the
-            benchmark's folder in place of ``train.txt``.
+            Folder of ``train.txt``, ``valid.txt`` and ``test.txt``; for 'lm1b' with the benchmark's
+            folder instead of ``train.txt``.
         dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
             Says which texts are counted, and how lines end.
         """
@@ -235,7 +235,7 @@ def get_lm_corpus(datadir, dataset):
     Returns
     -------
     TransfoXLCorpus
-        To be kept by its ``save_pretrained``, where counting and encoding takes long.
+        Keep it with ``save_pretrained`` if counting and encoding take long.
     """
     options = dict(_DATASETS[_checked_dataset(dataset)].tokenizer)
     if dataset == 'lm1b':

@@ -26,20 +26,19 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     Inputs
     ------
     words, mems, valid_length
-        See `TransfoXLModel`. In the original's order, ``(words, labels, mems)``, they are taken,
-        too: labels are an array, and a memory is a list.
+        See `TransfoXLModel`. The original's order, ``(words, labels, mems)``, works too: labels
+        are an array, and a memory is a list.
     labels : (batch, length), optional
-        The words to predict at each place, mostly those that follow. -1 is left out, and so is
-        what is behind the valid length.
+        The words to predict at each place, usually the following ones. -1 and places behind the
+        valid length are ignored.
 
     Outputs
     -------
     scores : (batch, length, vocab_size)
         Without labels: log-probabilities of the next word.
     losses : (batch, length)
-        With labels: negative log-likelihood of each, 0 where it is left out. (The original gives
-        the losses in the order of the clusters, each for a place where it doesn't belong; the mean
-        is the same.)
+        With labels: negative log-likelihood of each, 0 for ignored ones. (The original returns the
+        losses in the order of the clusters, not of the places; the mean is the same.)
     mems : list
         See `TransfoXLModel`.
 
@@ -117,9 +116,9 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         self._steps = None  # for the lengths as they were
 
     def start(self, words, valid_length, capacity):
-        """Run the prompts, after the memory of `init_mems`, and make room for what follows them.
+        """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.
 
-        Generation gives what the whole text would give in one segment. With `same_length` each
+        Scores are the same as for the whole text in one segment. With `same_length` each
         position sees the memory's length of text before it; without, the whole text.
 
         Parameters
@@ -129,7 +128,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         valid_length : (batch,)
             Of the prompts, at least 1.
         capacity : int
-            The most tokens of a row, prompt and continuation, that the state can hold.
+            Most tokens of a row in the state, prompt and continuation together.
 
         Returns
         -------
@@ -147,7 +146,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         return self._get_steps().start(words, mems, valid_length, capacity)
 
     def step(self, tokens, state):
-        """One more token a row.
+        """Add one token to each row.
 
         Parameters
         ----------

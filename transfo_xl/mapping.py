@@ -1,8 +1,8 @@
 """Transformer-XL's parameter names in other programs, as reversible tables.
 
-They depend on the configuration: on which parameters are shared, and on how the vocabulary is cut.
-Ours are one table and one bias for each cluster of words; the others have a common one if all
-clusters have the same units.
+They depend on the configuration: on shared parameters and on the clusters of the vocabulary. We
+have one table and one bias for each cluster of words; the others have a common one if all clusters
+have the same units.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Language models that remember what they have read, from one batch to the next."""
+"""Language models with a memory that lasts from one batch to the next."""
 
 import mxnet as mx
 import numpy as np
@@ -8,10 +8,10 @@ __all__ = ['CarriedMemory']
 
 
 class CarriedMemory(Block):
-    """A language model and its memories, which are parameters that aren't trained.
+    """A language model and its memories.
 
-    So a checkpoint within an epoch has them too, and a training that is resumed goes on with what
-    it remembered.
+    The memories are parameters that aren't trained. So a checkpoint within an epoch has them, and a
+    resumed training continues with them.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class CarriedMemory(Block):
     batch_size : int
         Of all batches; with several workers, of each one's part.
     workers : Workers, optional
-        Each remembers its own streams. A checkpoint has the memories of all.
+        Each has the memory of its own streams. A checkpoint has all memories.
 
     Inputs
     ------
@@ -52,7 +52,7 @@ class CarriedMemory(Block):
             self._memories.append(parameter)
 
     def mirror(self, active=True):
-        """As of the model."""
+        """See `ZooBlock.mirror`."""
         self.model.mirror(active)
 
     def forward(self, batch):
@@ -67,14 +67,14 @@ class CarriedMemory(Block):
         return losses
 
     def _place(self, memory):
-        """Where the streams of this worker are in a memory of all."""
+        """The slice of this worker's streams in the memory of all workers."""
         return (slice(None),) * _batch_axis(memory) + (self._own,)
 
     def _read(self, parameter):
         return parameter.data()[self._place(parameter)]
 
     def gather(self, workers):
-        """Let this worker know what all remember: all of them have to call it.
+        """Collect the memories of all workers; all of them have to call it.
 
         Parameters
         ----------

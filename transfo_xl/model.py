@@ -40,7 +40,7 @@ def initializers(config):
 
 
 class TransfoXLBlock(ZooBlock):
-    """What `TransfoXLModel` and `TransfoXLLMHeadModel` share: lengths, memories, checks."""
+    """Base of `TransfoXLModel` and `TransfoXLLMHeadModel`: lengths, memories, checks."""
 
     config_class = TransfoXLConfig
     architectures = ARCHITECTURES
@@ -55,7 +55,7 @@ class TransfoXLBlock(ZooBlock):
 
     @property
     def export_inputs(self):
-        """Of the block's inputs those that an exported graph has by default."""
+        """The inputs that an exported graph has by default."""
         mems = ['mems'] if self.base.mem_len else []
         return ('words', *mems, 'valid_length')
 
@@ -77,7 +77,7 @@ class TransfoXLBlock(ZooBlock):
     def reset_length(self, tgt_len, ext_len, mem_len):
         """Change the lengths, for instance to evaluate with a longer memory than in training.
 
-        Memories from before don't fit any more. `config` keeps the lengths that it had.
+        Earlier memories don't fit any more. `config` doesn't change.
 
         Parameters
         ----------
@@ -97,9 +97,9 @@ class TransfoXLBlock(ZooBlock):
         ctx : mx.Context, optional
             Default: where the parameters are.
         empty : bool
-            Whether it holds nothing. By default it holds zeros at all places, as in
-            pytorch-pretrained-bert, transformers and the original in TensorFlow: they count in
-            the attention. The original in PyTorch begins with an empty memory.
+            Whether all places are unused, as in the original for PyTorch. By default they hold
+            zeros, which take part in the attention, as in pytorch-pretrained-bert, transformers
+            and the original for TensorFlow.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Text to ids and back: one interface, and the parts that families' tokenizers are made of."""
+"""Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
 from .basic import BasicTokenizer
 from .encoding import BatchEncoding, Encoding, Frame, Pieces

@@ -1,4 +1,4 @@
-"""Text to words as BERT's original does it, and what tokenizers over words need.
+"""BERT's basic tokenization, from text to words.
 
 Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in the form of
 pytorch-pretrained-bert 0.6.2; the words are the same for every string.
@@ -34,7 +34,7 @@ def _is_punctuation(char):
 
 
 class _Kinds(dict):
-    """What cleaning makes of a character, worked out when it is first looked up.
+    """The result of cleaning a character, computed at the first look-up.
 
     The values are '' (dropped), ' ' (white space), 'cjk' (a word of its own) and 'text'.
     """
@@ -68,8 +68,8 @@ class BasicTokenizer:
     ----------
     do_lower_case : bool
     never_split : iterable of str
-        Words left as they are where white space (or an ideograph) stands on both sides. As in the
-        original, a word that becomes one of them only by lower-casing isn't split either.
+        Words that aren't split if white space (or an ideograph) is on both sides. As in the
+        original, this includes words that become one of them by lower-casing.
     """
 
     _dropped = 'C'
@@ -101,13 +101,12 @@ class BasicTokenizer:
         return [word for word, _ in self.align(text)]
 
     def tokenize_with_offsets(self, text):
-        """Words of `text` with the places that they come from.
+        """Words of `text` with their places.
 
         Returns
         -------
         list of (str, (int, int))
-            The word and its start and end: ``text[start:end]`` holds all it was made of, stripped
-            accents included.
+            The word, and start and end of its source in `text`, stripped accents included.
         """
         aligned = self.align(checked(text))
         return [(word, cover(spans, 0, len(spans))) for word, spans in aligned]
@@ -133,13 +132,11 @@ class BasicTokenizer:
         return True
 
     def _agrees(self, char):
-        """Whether the Rust library treats `char` as we do, whatever stands beside it.
+        """Whether the Rust library treats `char` as we do in any context.
 
-        It does if it treats the character alone as we do and if nothing depends on the context:
-        dropped characters are left out since they could join a special token; the capital sigma
-        because Python lower-cases it differently at the end of a word; stripped accents because
-        their place belongs to the letter before them; marks with a combining class because
-        normalization sorts them.
+        Not the case for dropped characters, which could join a special token; the capital sigma,
+        which Python lower-cases differently at the end of a word; stripped accents, whose place
+        belongs to the letter before; and marks with a combining class, which are sorted.
         """
         if not self._kinds[char]:
             return False
@@ -164,7 +161,7 @@ class BasicTokenizer:
         Returns
         -------
         list of (str, list of (int, int))
-            As many spans as the word has characters.
+            The word, and a span for each of its characters.
         """
         words = []
         for chars, spans in self._clean(text):

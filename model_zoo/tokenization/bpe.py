@@ -1,13 +1,12 @@
-"""Byte pair encoding: the merging, and what the tokenizers over it share.
+"""Byte pair encoding: merging, and the base of its tokenizers.
 
 Source: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), as
 OpenAI's releases of GPT and GPT-2 and pytorch-pretrained-bert 0.6.2 do it.
 
-A word's symbols are merged pair by pair, always the pair that stands first in the merges file,
-and all its places in the word at once. The Rust library `tokenizers` merges place by place, which
-is the same as long as each pair stands in the file after all pairs that make its two symbols. That
-is so in the releases. Where it isn't, and for words with symbols that the vocabulary doesn't have,
-:func:`merge_symbols` is taken.
+A word's symbols are merged pair by pair: always the pair that comes first in the merges file, at
+all its places in the word at once. The Rust library `tokenizers` merges place by place. The result
+is the same if each pair follows all pairs that make its two symbols, as in the released files. For
+other files, and for words with symbols outside the vocabulary, :func:`merge_symbols` is used.
 """
 
 import collections
@@ -78,9 +77,9 @@ def merge_symbols(symbols, ranks):
 
 
 class BPETokenizer(ChunkTokenizer):
-    """What tokenizers over byte pairs share: files, merging, special tokens.
+    """Base of tokenizers over byte pairs: files, merging, special tokens.
 
-    A subclass gives ``_words(chunk)``, the words of a chunk, each a str of symbols to be merged,
+    A subclass has ``_words(chunk)``, the words of a chunk, each a str of symbols to merge,
     ``_align_chunk`` and `decode`.
 
     Parameters
@@ -151,7 +150,7 @@ class BPETokenizer(ChunkTokenizer):
             )
 
     def _is_plain(self, token):
-        """Whether `token` is a symbol to begin with, or looks like a special token."""
+        """Whether `token` is a single symbol, or looks like a special token."""
         if self.suffix and token.endswith(self.suffix):
             token = token[: -len(self.suffix)]
         return len(token) < 2 or (token[0] + token[-1]) in ('<>', '[]', '__')
@@ -209,17 +208,16 @@ class BPETokenizer(ChunkTokenizer):
         return self._vocab
 
     def _first_special(self):
-        """The id behind the vocabulary's."""
+        """The first id after the vocabulary's."""
         return max(self.decoder) + 1
 
     def _find_roles(self):
         return find_roles({**self.encoder, **self.special_tokens})
 
     def set_special_tokens(self, special_tokens):
-        """Set the tokens that come after the vocabulary; those set before are dropped.
+        """Replace the tokens that come after the vocabulary.
 
-        They aren't looked for in texts: a text's ids never hold them, as in the original. Use
-        :meth:`convert_tokens_to_ids`.
+        As in the original, texts never produce their ids. Use :meth:`convert_tokens_to_ids`.
 
         Parameters
         ----------
@@ -333,5 +331,5 @@ class BPETokenizer(ChunkTokenizer):
         return merged
 
     def _finish(self, pieces):
-        """What the original makes of the pieces of a word."""
+        """The original's form of the pieces of a word."""
         return pieces

@@ -1,4 +1,4 @@
-"""The two files of a byte pair encoding: tokens with their ids, and pairs to be merged."""
+"""The two files of a byte pair encoding: tokens with their ids, and pairs to merge."""
 
 import json
 import logging
@@ -50,10 +50,10 @@ def read_bpe_vocab(path):
 
 
 def read_merges(path):
-    """Read pairs of symbols, one pair a line, the first to be merged at the top.
+    """Read pairs of symbols, one per line, in the order of merging.
 
-    A first line that begins with ``#version`` is passed over. (The original passes over the first
-    line whatever it is, and over what follows the last line break.)
+    A first line that begins with ``#version`` is skipped. (The original skips any first line, and
+    the text after the last line break.)
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 Source: ``encoder.py`` of openai/gpt-2, whose ids this gives. (pytorch-pretrained-bert 0.6.2 takes a
 text's characters for its bytes, so that it agrees on ASCII only.)
 
-The words are found by `regex`, as in the original: the Rust library's ``ByteLevel`` would cut at
-other places beside 17 thousand characters that its Unicode tables lack.
+The module `regex` finds the words, as in the original: the Rust library's ``ByteLevel`` would cut
+differently beside 17 thousand characters that its Unicode tables lack.
 """
 
 import regex
@@ -22,7 +22,7 @@ _PATTERN = regex.compile(
 
 
 def bytes_to_unicode():
-    """A printable character for each byte, by which the vocabulary's tokens are written.
+    """A printable character for each byte, as in the vocabulary's tokens.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def bytes_to_unicode():
 
 
 class ByteLevelTokenizer(BPETokenizer):
-    """Byte pair encoding of a text's UTF-8 bytes: every text has ids, and comes back from them.
+    """Byte pair encoding of a text's UTF-8 bytes: every text has ids, and can be decoded.
 
     A lone surrogate, which no encoding can carry, is replaced by U+FFFD.
 
@@ -75,7 +75,7 @@ class ByteLevelTokenizer(BPETokenizer):
         Parameters
         ----------
         ids : sequence of int
-            Those of a part of a text can end within a character; `errors` says what becomes of it.
+            Ids of a part of a text may end within a character; see `errors`.
         skip_special_tokens : bool
             Whether to leave out the tokens of :meth:`set_special_tokens`.
 

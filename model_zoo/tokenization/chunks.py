@@ -1,6 +1,6 @@
-"""Tokenizers that cut a text into chunks, and keep what was made of each.
+"""Tokenizers that cut a text into independent chunks, and cache each chunk's pieces.
 
-The chunks can't influence one another, and most of a text's chunks were seen before.
+Most of a text's chunks occur again and again.
 """
 
 import abc
@@ -17,14 +17,14 @@ _CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
 
 
 class Chunk(NamedTuple):
-    """What a chunk of text became.
+    """A chunk of text as pieces.
 
     Parameters
     ----------
     ids : tuple of int
     tokens : tuple of str
     spans : tuple of (int, int), optional
-        Where the pieces are in the chunk.
+        The pieces' places in the chunk.
     numbers : tuple of int, optional
         Of the pieces' words in the chunk.
     words : tuple of str, optional
@@ -109,7 +109,7 @@ class ChunkTokenizer(Tokenizer):
         return [match.start() for match in self._pattern.finditer(text)]
 
     def _look_up(self, found):
-        """What has become of each chunk in lists of chunks."""
+        """The `Chunk` of each chunk in lists of chunks."""
         if self._cached_chars > _CACHED_CHARS:
             self._forget()
         cache = self._cache

@@ -1,4 +1,4 @@
-"""What tokenizers return: ids of a text or of a batch, with the way back to the text."""
+"""Results of tokenizers: ids of a text or a batch, with their places in the text."""
 
 from typing import NamedTuple
 
@@ -95,10 +95,10 @@ class Pieces:
 
 
 class Encoding(list):
-    """Ids of one text or pair, with the way back to the text.
+    """Ids of one text or pair, with their places in the text.
 
-    It is the list of the ids, special tokens included. What else is known of them are attributes,
-    which can be read as items too (``encoding['token_types']``). Lists have one entry an id.
+    It is the list of ids, special tokens included. The attributes can also be read as items
+    (``encoding['token_types']``). Lists have one entry per id.
 
     Attributes
     ----------
@@ -107,15 +107,13 @@ class Encoding(list):
         first [SEP] and 1 after it; 0 for language models.
     valid_length : int
     truncated : int
-        Number of pieces that `max_length` cut off; 0 where nothing was.
+        Number of pieces that `max_length` cut off.
     tokens : list of str
     offsets : list of (int, int)
-        Start and end in the text (in the pair's second text behind the first one's pieces), in
-        Python's characters. An unknown word's token has the word's span. Special tokens have
-        (0, 0).
+        Start and end in the text that the piece is from, in Python's characters. An unknown word's
+        token has the word's span. Special tokens have (0, 0).
     words : list of str
-        Words that the pieces are of: those of the whole text, cut or not; then those of the second
-        text.
+        All words of the text, cut off or not, followed by those of the second text.
     word_ids : list of int or None
         Index into `words`; None for special tokens.
     """
@@ -186,7 +184,7 @@ class BatchEncoding:
     valid_length, truncated : np.ndarray
         int32, shape (batch,). Length without padding; number of pieces that `max_length` cut off.
     tokens, offsets, words, word_ids : list of list
-        Those of the rows (without padding), see :class:`Encoding`; made when asked for.
+        The rows' lists (without padding), see :class:`Encoding`; made on demand.
     """
 
     def __init__(self, rows, length, pad_id):

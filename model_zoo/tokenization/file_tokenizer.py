@@ -1,4 +1,4 @@
-"""Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json`` holds."""
+"""Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json``."""
 
 import json
 import os
@@ -132,7 +132,7 @@ class FileTokenizer(Tokenizer):
         ----------
         name_or_dir : str or os.PathLike
         dataset_name, root
-            As of other tokenizers; the catalogue has no such file yet.
+            See `Tokenizer.from_pretrained`; the catalogue has no such file yet.
         **kwargs
             Arguments of the class, which win over what the files say.
         """

@@ -1,4 +1,4 @@
-"""Special tokens that stand in a text for themselves, as in transformers' tokenizers."""
+"""Special tokens that are recognized in texts, as in transformers' tokenizers."""
 
 import regex
 from tokenizers import AddedToken
@@ -11,8 +11,8 @@ __all__ = ['MarkTokenizer']
 class MarkTokenizer(ChunkTokenizer):
     """A tokenizer that finds its special tokens in texts.
 
-    What is between them is cut into chunks as if it stood alone. The mask token takes the white
-    space before it. A subclass calls `_set_marks` when its vocabulary is there.
+    The text between them is cut into chunks by itself. The mask token takes the white space before
+    it. A subclass calls `_set_marks` when it has its vocabulary.
     """
 
     finds_marks = True

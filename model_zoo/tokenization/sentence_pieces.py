@@ -60,8 +60,8 @@ def fairseq_ids(processor):
 def segment(processor, word, **options):
     """Pieces of `word` and their spans in its characters.
 
-    A piece of nothing but the prefix has an empty span. Where one character became several pieces
-    (a ligature), the library gives it to the last of them; here all of them have it.
+    A piece with only the prefix has an empty span. If one character became several pieces (a
+    ligature), all of them have its span; the library gives it to the last one.
     """
     if hasattr(processor, 'EncodeAsOffsetMapping'):
         result = processor.Encode(word, out_type='offset_mapping', **options)

@@ -1,4 +1,4 @@
-"""What tokenizers share: checks of texts, patterns, places in texts."""
+"""Helpers of the tokenizers: checks of texts, patterns, places in texts."""
 
 import logging
 import re

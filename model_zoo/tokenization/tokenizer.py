@@ -33,10 +33,10 @@ def _token_id(role):
 class Tokenizer(abc.ABC):
     """Text to ids and back.
 
-    A family's class sets `vocab` and gives `_pieces` (or derives from
+    A family's class sets `vocab`, and has `_pieces` (or derives from
     :class:`~model_zoo.tokenization.chunks.ChunkTokenizer`), `from_vocab_file` and
-    `save_vocabulary`. It changes what differs: `template` and `pair_type`, `decode`, and
-    `_settings`, which of its options are kept in files.
+    `save_vocabulary`. It may override `template`, `pair_type`, `decode`, and `_settings`, the
+    options that are kept in files.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Tokenizer(abc.ABC):
         Roles of the special tokens before a text, between the texts of a pair, and at the end.
         BERT's is ``(('cls',), ('sep',), ('sep',))``.
     pair_type : int
-        Token type of a pair's second text, and of what stands after it.
+        Token type of a pair's second text, and of the tokens after it.
     pad_token, cls_token, sep_token, mask_token, unk_token, bos_token, eos_token : str or None
         None where the vocabulary has none.
     pad_token_id, cls_token_id, sep_token_id, mask_token_id, unk_token_id, bos_token_id, \
@@ -93,9 +93,9 @@ eos_token_id : int or None
         name_or_dir : str or os.PathLike
             A directory with the files of :meth:`save_pretrained` or of a release, a vocabulary's
             file, a model's name, or a place (see `model_zoo.pretrained.is_place`).
-            ``tokenizer_config.json`` is read where it lies beside them.
+            A ``tokenizer_config.json`` beside them is read.
         dataset_name : str, optional
-            Data set of the pretrained weights, where a name is given.
+            Data set of the pretrained weights, for a name.
         root : str, optional
             Where pretrained files are kept.
         cache_dir : str, optional
@@ -141,7 +141,7 @@ eos_token_id : int or None
 
     @staticmethod
     def _kept_settings(file):
-        """What tokenizer_config.json beside the vocabulary says of `max_len`."""
+        """The `max_len` of tokenizer_config.json beside the vocabulary."""
         config = read_tokenizer_config(os.path.dirname(file.path))
         max_len = config.get('max_len', config.get('model_max_length'))
         return {} if max_len is None else {'max_len': int(max_len)}
@@ -192,8 +192,8 @@ eos_token_id : int or None
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
 
-        Special tokens stand around texts as here, and one in a text stays whole. Characters that
-        the library's Unicode tables know otherwise may be cut otherwise.
+        It adds the same special tokens around texts, and keeps one in a text whole. Characters may
+        be cut differently where the library's Unicode tables differ.
 
         Returns
         -------
@@ -210,7 +210,7 @@ eos_token_id : int or None
         raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
 
     def _library_token(self, token):
-        """How the library is told of a token that stays whole."""
+        """A token that stays whole, in the library's form."""
         return token
 
     def _library_tokens(self):
@@ -254,7 +254,7 @@ eos_token_id : int or None
         return self._pieces([text])[0].tokens()
 
     def tokenize_with_offsets(self, text):
-        """Pieces of `text` with the places that they come from.
+        """Pieces of `text` with their places.
 
         Parameters
         ----------
@@ -263,8 +263,8 @@ eos_token_id : int or None
         Returns
         -------
         list of (str, (int, int))
-            The piece and its start and end: ``text[start:end]`` holds all it was made of, stripped
-            accents included. A character whose bytes are in several pieces belongs to each of them.
+            The piece, and start and end of its source in `text`, stripped accents included. A
+            character with bytes in several pieces belongs to each of them.
         """
         (pieces,) = self._pieces([text])
         return list(zip(pieces.tokens(), pieces.offsets()))
@@ -344,13 +344,13 @@ eos_token_id : int or None
         text : str
         pair : str, optional
         max_length : int, optional
-            Most ids that the result may have, special tokens included. A text is cut at its end;
-            of a pair the longer one loses its last piece until both fit, the second one at equal
-            lengths. ``truncated`` of the result says how many pieces were lost.
-            Without it nothing is cut, and more than `max_len` ids log a warning.
+            Most ids of the result, special tokens included. A text is cut at its end. In a pair,
+            the longer text (the second at equal lengths) loses its last piece until both fit. The
+            result's ``truncated`` is the number of lost pieces. Default: nothing is cut, and more
+            than `max_len` ids log a warning.
         add_special_tokens : bool
         **special
-            Which special tokens, where a family leaves the choice, as Transformer-XL does.
+            A family's options for special tokens, such as Transformer-XL's.
 
         Returns
         -------
@@ -379,7 +379,7 @@ eos_token_id : int or None
         pairs : list of str, optional
             As many as `texts`.
         max_length : int, optional
-            Most ids a row, special tokens included.
+            Most ids per row, special tokens included.
         pad : bool
             Whether to pad all rows to the length of the longest one. Language models without a
             padding token are padded with id 0.
@@ -450,7 +450,7 @@ eos_token_id : int or None
         return self.decode(self.encode(word, add_special_tokens=False)).strip()
 
     def spell(self, ids):
-        """What pieces spell in the middle of a text, with single spaces between words."""
+        """The text of pieces from the middle of a text, with single spaces between words."""
         return ' '.join(self.decode(ids).split())
 
     def _around(self, add_special_tokens):

@@ -1,4 +1,4 @@
-"""Vocabularies in GluonNLP's form; BERT's as files: one token a line, whose number is its id.
+"""Vocabularies in GluonNLP's form, and BERT's files: one token per line; its number is the id.
 
 GluonNLP's :class:`~gluonnlp.vocab.BERTVocab` puts the special tokens first by default, so a
 ``vocab.txt`` read through it would change its ids. :func:`load_vocab` keeps the file's order.
@@ -54,12 +54,11 @@ _NAMES = {
 
 
 def load_vocab(source):
-    """Make a vocabulary whose ids are the tokens' positions in a file or a list.
+    """Make a vocabulary from a file or a list; the ids are the tokens' positions.
 
-    Lines are read as by ``load_vocab`` of BERT's original ``tokenization.py``: whitespace around a
-    token is stripped. Where that leaves nothing or a token that was there before (the Chinese
-    vocabulary has U+2028 as a token), the line is kept as it is, so that no id moves. A byte-order
-    mark and blank lines at the end are dropped.
+    White space around a token is stripped, as in BERT's original ``tokenization.py``. If nothing is
+    left, or an earlier token (the Chinese vocabulary has U+2028), the line stays as it is, so that
+    no id moves. A byte-order mark and blank lines at the end are dropped.
 
     Parameters
     ----------
@@ -186,8 +185,8 @@ def make_vocab(token_to_idx, roles=None):
     Parameters
     ----------
     token_to_idx : dict of str to int
-        Ids from 0 on. Numbers that are left out get a token ``[no token N]``, since GluonNLP's
-        vocabularies have no gaps.
+        Ids from 0 on. Missing numbers get a token ``[no token N]``, since GluonNLP's vocabularies
+        have no gaps.
     roles : dict of str to str, optional
         The special tokens, by :data:`ROLES`; by default what :func:`find_roles` finds.
 

@@ -1,4 +1,4 @@
-"""A vocabulary's file of any family: of what kind it is, and what is in it."""
+"""A vocabulary's file of any family: its kind and content."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ __all__ = ['VocabFile', 'find_vocab_file']
 
 @dataclasses.dataclass(frozen=True)
 class VocabFile:
-    """A vocabulary's file, of the kind that its name and the files beside it show.
+    """A vocabulary's file. Its name and the files beside it tell its kind.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ class VocabFile:
         return cls(files.vocab, files.do_lower_case, files.special_tokens, files.source)
 
     def lowered(self, do_lower_case):
-        """The same file for a tokenizer that lowers texts, or doesn't; None changes nothing."""
+        """The same file with another `do_lower_case`; None changes nothing."""
         if do_lower_case is None:
             return self
         return dataclasses.replace(self, said_lower_case=do_lower_case)
 
     @property
     def kind(self):
-        """Of what the file is.
+        """The kind of the file.
 
         ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'fairseq'`` (a
         SentencePiece model whose ids are XLM-R's), ``'bpe'`` (JSON with merges beside it),
@@ -76,12 +76,12 @@ class VocabFile:
 
     @property
     def merges_path(self):
-        """Path of the merges that lie beside a vocabulary of byte pairs, or None."""
+        """Path of the merges beside a vocabulary of byte pairs, or None."""
         return merges_beside(self.path)
 
     @functools.cached_property
     def do_lower_case(self):
-        """Whether texts are lowered; if nothing says it, whether all tokens are in lower case."""
+        """Whether texts are lowered. Default: whether all tokens are in lower case."""
         if self.said_lower_case is not None:
             return self.said_lower_case
         if self.kind == 'tokenizers':
@@ -124,8 +124,7 @@ class VocabFile:
         Returns
         -------
         gluonnlp.vocab.BERTVocab or gluonnlp.vocab.Vocab
-            In the order of the file. Special tokens that a tokenizer adds to its vocabulary aren't
-            in it.
+            In the order of the file, without the special tokens that a tokenizer adds itself.
         """
         return self._vocab
 

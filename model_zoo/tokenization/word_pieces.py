@@ -1,4 +1,4 @@
-"""Words to the longest pieces that a vocabulary has."""
+"""Words to the vocabulary's longest pieces."""
 
 from tokenizers import Tokenizer, models
 
@@ -8,13 +8,13 @@ __all__ = ['WordpieceTokenizer']
 
 
 class WordpieceTokenizer:
-    """Splits words into the longest pieces that the vocabulary has, from the left.
+    """Splits words from the left into the vocabulary's longest pieces.
 
     Parameters
     ----------
     vocab : gluonnlp.vocab.Vocab, dict of str to int, or iterable of str
     unk_token : str
-        Stands for a word that can't be put together from the vocabulary's pieces.
+        Token for a word that the vocabulary's pieces can't form.
     max_input_chars_per_word : int
         Longer words are unknown.
     """

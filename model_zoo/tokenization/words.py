@@ -2,8 +2,7 @@
 
 The fields have the originals' names. ``idx2sym``: the words in the order of their ids;
 ``counter``: how often each was seen; ``special``, ``min_freq``, ``max_size``, ``lower_case``,
-``delimiter``, ``never_split``: how the vocabulary was made; ``unk_idx``: the id of words that it
-doesn't have.
+``delimiter``, ``never_split``: how the vocabulary was made; ``unk_idx``: the id of unknown words.
 """
 
 import collections

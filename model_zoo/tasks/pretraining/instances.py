@@ -1,7 +1,7 @@
-"""Text to samples for pre-training: masked tokens, and a second segment that may not follow.
+"""Text to samples for pre-training: masked tokens, and a second segment that may be random.
 
 Sources: Devlin et al. 2018, appendix A.2; ``create_pretraining_data.py`` of google-research/bert
-and of GluonNLP 0.10, whose samples these are in distribution. What differs:
+and of GluonNLP 0.10. The samples have the same distribution as there, with two differences:
 
 - A document of which nothing follows takes its second segment from the documents of the same part
   of the corpus, not of all of it, so that memory doesn't grow with the corpus.
@@ -42,11 +42,11 @@ class SampleOptions:
     max_predictions_per_seq : int
         Most masks of a sample.
     dupe_factor : int
-        How often the text is gone through, with other masks and other second segments.
+        Passes over the text, each with new masks and second segments.
     masked_lm_prob : float
-        Which part of the tokens is masked.
+        Share of the tokens to mask.
     short_seq_prob : float
-        Which part of the documents is cut into shorter samples.
+        Share of the documents to cut into shorter samples.
     whole_word_mask : bool
         Mask all pieces of a word, or none.
     """
@@ -94,7 +94,7 @@ class SampleMaker:
         With ``encode_batch``, ``ids_of_chunks``, ``is_first_subword`` and ``vocab``, as BERT's.
     options : SampleOptions
     is_random : bool
-        Whether the tokenizer draws a segmentation for each occurrence of a word.
+        Whether the tokenizer draws a segmentation each time.
     """
 
     def __init__(self, corpus, tokenizer, options, is_random=False):
@@ -120,7 +120,7 @@ class SampleMaker:
         start, stop : int
             See :meth:`Corpus.documents`.
         *seed : int
-            With the options, all that the samples depend on.
+            The samples depend only on it and the options.
 
         Returns
         -------

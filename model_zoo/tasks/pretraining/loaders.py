@@ -1,4 +1,4 @@
-"""Samples for pre-training as batches: of a source, or made up."""
+"""Batches of samples for pre-training, from a source or synthetic."""
 
 import collections
 import itertools
@@ -19,8 +19,8 @@ __all__ = ['PretrainingLoader', 'SyntheticLoader', 'make_batch']
 class PretrainingLoader(Loader):
     """Batches of samples for pre-training.
 
-    The samples of a few parts of the source are mixed with what the parts before them have left,
-    and dealt to batches by their lengths; only the last batches of an epoch aren't full. The order
+    The samples of a few parts of the source are mixed with the rest of the parts before, and dealt
+    to batches by length. Only the last batches of an epoch aren't full. The order
     of epoch e depends on ``(seed, e)``. `make_batch` makes the batches.
 
     Parameters
@@ -41,8 +41,8 @@ class PretrainingLoader(Loader):
     circle_length : int
         How many parts are mixed.
     accumulate : int
-        Batches of an update. The samples of an update are drawn together, and dealt out to its
-        batches: they are the same for 1 x 8, 2 x 4 and 2 workers x 4.
+        Batches per update. The samples of an update are drawn together, so they are the same for
+        1 x 8, 2 x 4 and 2 workers x 4.
     **options
         `seed`, `ctx` and `workers`, see `Loader`.
     """
@@ -256,7 +256,7 @@ def _fit(array, width):
 
 
 class SyntheticLoader(Loader):
-    """One batch of random tokens for each context, again and again: to measure a training's speed.
+    """One batch of random tokens per context, repeated: to measure a training's speed.
 
     Parameters
     ----------
