@@ -43,7 +43,7 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         optimizer replaces it.
     first_step : int, optional
         The step whose rate the first update gets. The default is 0, as in the original `BertAdam`;
-        :class:`OpenAIAdam` sets it to 1, as in its own original.
+        :class:`model_zoo.optimizer.OpenAIAdam` sets it to 1, as in its own original.
     """
 
     ends = False  # whether nothing sensible comes after t_total
