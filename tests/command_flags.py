@@ -24,6 +24,7 @@ def command_names(root):
     """Names of all commands: the installed one, and paths of files in the checkout `root`."""
     files = [path for folder in FOLDERS for path in sorted((root / folder).glob('*.py'))]
     texts = {path.relative_to(root).as_posix(): path.read_text(encoding='utf-8') for path in files}
+    texts.pop('scripts/zoo.py', None)  # it has no flags: it hands its words over to the others
     return [COMMAND, *(name for name, text in texts.items() if "__name__ == '__main__'" in text)]
 
 

@@ -186,10 +186,7 @@ def test_bad_input_is_one_clear_line(toys, tmp_path, capsys, name, number):
     assert not list((tmp_path / 'out').glob('*.params'))
 
 
-# zoo.py hands its words over to the others
-COMMANDS = [
-    name for name in command_names(ROOT) if 'benchmark' not in name and name != 'scripts/zoo.py'
-]
+COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]
 
 
 @pytest.mark.parametrize('name', COMMANDS)
