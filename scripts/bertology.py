@@ -29,7 +29,6 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import numpy as np
 
-from bert import BertForSequenceClassification
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
 from model_zoo.analysis import (
@@ -60,6 +59,7 @@ from model_zoo.app import (
 )
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
+from model_zoo.registry import get_family
 from model_zoo.tasks.classification import (
     ClassifierFeatures,
     get_task,
@@ -84,7 +84,7 @@ OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
 LANGUAGE_MODELS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}
-FAMILIES = 'bert', *LANGUAGE_MODELS
+FAMILIES = 'bert', *LANGUAGE_MODELS, 'roberta', 'xlmr', 'distilbert', 'electra'
 
 
 def parse_arguments(argv=None):
@@ -155,7 +155,7 @@ def find_family(args):
         raise InputError(
             f'--model {args.model!r}: {what}; heads of {", ".join(FAMILIES)} can be looked at'
         )
-    is_bert = args.family == 'bert'
+    is_bert = args.family not in LANGUAGE_MODELS
     kind = 'a BERT' if is_bert else 'a language model'
     for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
         if getattr(args, name) is not None:
@@ -175,7 +175,7 @@ def build_classifier(args, ctx):
     choice = ModelChoice(args)
     check_labels(task, args.model)
     model, tokenizer = make_task_model(
-        args, choice, BertForSequenceClassification, ctx, trains=False,
+        args, choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,
     )  # fmt: skip
     segment = task.dev_segments[0]
@@ -273,7 +273,8 @@ def main(argv=None):
     find_family(args)
     ctx = cli.get_ctx(args.gpu)
     folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
-    task, data = (build_classifier if args.family == 'bert' else build_language_model)(args, ctx)
+    is_decoder = args.family in LANGUAGE_MODELS
+    task, data = (build_language_model if is_decoder else build_classifier)(args, ctx)
     job = job_of(args, FREE, model=describe_model(task.model), data=data)
     partial = PartialOutput(folder.file('results.json'), job, args.resume)
     if partial.is_complete():

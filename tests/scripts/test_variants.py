@@ -125,6 +125,22 @@ def test_extract_features_and_embedding(model, tmp_path):
     assert embedding([long])[0][0] == long.split()
 
 
+def test_bertology(model, tmp_path):
+    rows = ['sentence\tlabel', *(f'the cat sat {number}\t{number % 2}' for number in range(12))]
+    (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n')
+    out = tmp_path / 'out'
+    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', tmp_path, '--output_dir', out]
+    argv += ['--max_seq_length', 24, '--try_masking', '--masking_threshold', 0.1]
+    argv += ['--masking_amount', 0.5]
+    assert run(load_script('bertology'), *argv) == 0
+    results = read(out / 'results.json')
+    assert np.shape(results['importance']) == (1, 2)
+    pruned = results['pruning']
+    accuracy = pruned['after']['accuracy']
+    assert accuracy == pytest.approx(pruned['masked']['accuracy'], abs=1e-6)
+    assert class_of(out / 'pruned_model') == variant(model, 'ForSequenceClassification')
+
+
 def test_conversion(model, tmp_path):
     family = read(model / 'config.json')['model_type'].replace('xlm-roberta', 'xlmr')
     argv = ['--family', family, '--to', 'huggingface', model, tmp_path / 'hf']
