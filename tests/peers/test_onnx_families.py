@@ -163,6 +163,24 @@ def test_memory_goes_from_call_to_call(tmp_path):
         mems = {name[len('new_'):]: array for name, array in made.items()}
 
 
+def test_transfo_xl_writes_the_same_tokens(tmp_path):
+    config = transfo_xl.TransfoXLConfig(
+        SIZE, same_length=True, **{**TRANSFO_XL, 'init_std': 0.3, 'proj_init_std': 0.3}
+    )
+    block = initialized(transfo_xl.TransfoXLLMHeadModel(config))
+    run = exported(block, tmp_path)
+    mems = {f'mems.{i}': np.zeros((8, 1, 32), 'float32') for i in range(LAYERS)}
+    mems['mems_length'] = np.array([8])
+    words, tokens = np.array([[5, 17, 80, 3]]), []
+    for _ in range(12):
+        made = run(input_ids=words, valid_length=np.array([words.shape[1]]), **mems)
+        words = made.pop('logits')[:, -1:].argmax(axis=-1)
+        tokens.append(int(words[0, 0]))
+        mems = {name[len('new_'):]: array for name, array in made.items()}
+    ((wanted,),) = block.generate([[5, 17, 80, 3]], 12)
+    assert tokens == wanted.tokens
+
+
 @pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
 @pytest.mark.parametrize('normalize', [True, False])
 def test_sentence_embedding(pooling, normalize, tmp_path):
