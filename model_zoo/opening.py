@@ -305,6 +305,8 @@ def find_family(name_or_folder, dataset_name=None):
     """
     if names_files(name_or_folder):
         files = _small_files(name_or_folder)
+        if files.config is None and os.path.exists(name_or_folder):
+            files = find_files(path=name_or_folder, vocab=False)  # tells what the folder lacks
         return _family(name_or_folder, None, None, None, files)
     model, _ = resolve(os.fspath(name_or_folder), dataset_name)
     return _family(name_or_folder, None, None, model, None)

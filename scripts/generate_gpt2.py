@@ -18,13 +18,18 @@ from tqdm import tqdm
 
 from model_zoo.app import cli
 from model_zoo.errors import InputError, ZooError
-from model_zoo.generation import generate, stream
+from model_zoo.generation import (
+    TEXT_ENDS,
+    StreamedText,
+    generate,
+    stream,
+    text_ends,
+    text_of,
+)
 from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 from model_zoo.util.lines import read_lines
 
-#: tokens that stand between texts in the families' training
-TEXT_ENDS = ('<|endoftext|>', '<eos>')
 #: new tokens where neither --length nor the model's context limits them
 DEFAULT_LENGTH = 128
 
@@ -142,14 +147,13 @@ class Generator:
 
     def start_of_text(self):
         """The ids that an unconditional text follows."""
-        known = self._tokenizer.vocab.token_to_idx
-        for token in TEXT_ENDS:
-            if token in known:
-                return [known[token]]
-        raise InputError(
-            f'--unconditional: the vocabulary of this model has none of {", ".join(TEXT_ENDS)}, '
-            'which a new text would follow; give a --prompt'
-        )
+        ends = text_ends(self._tokenizer)
+        if not ends:
+            raise InputError(
+                '--unconditional: the vocabulary of this model has none of '
+                f'{", ".join(TEXT_ENDS)}, which a new text would follow; give a --prompt'
+            )
+        return ends[:1]
 
     def encode(self, prompt):
         """The ids of a prompt."""
@@ -196,26 +200,18 @@ class Generator:
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""
-        tokens, log_prob, shown = [], 0.0, ''
+        streamed, log_prob = StreamedText(self._tokenizer), 0.0
         for new in stream(
             self._block, [prompt], self._length([prompt]), seed=self._seed(), **self._options
         ):
-            tokens.append(new.token)
             log_prob += new.log_prob
-            text = self._text(tokens, new.finish)
-            # the last bytes may be the beginning of a character
-            if new.finish or (text.startswith(shown) and not text.endswith('\ufffd')):
-                print(text[len(shown) :], end='', flush=True)
-                shown = text
+            print(streamed.add(new), end='', flush=True)
         print()
-        return self._result(tokens, log_prob, new.finish)
-
-    def _text(self, tokens, finish):
-        return self._tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
+        return self._result(streamed.tokens, log_prob, new.finish)
 
     def _result(self, tokens, log_prob, finish):
         return {
-            'text': self._text(tokens, finish),
+            'text': text_of(self._tokenizer, tokens, finish),
             'tokens': tokens,
             'log_prob': log_prob,
             'finish': finish,

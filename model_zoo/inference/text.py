@@ -4,7 +4,7 @@ import itertools
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
-from ..generation import generate, stream
+from ..generation import StreamedText, generate, stream, text_ends, text_of
 from .classification import count_of
 from .pipeline import POOL_ITEMS, Pipeline
 
@@ -12,8 +12,6 @@ __all__ = ['TextGeneration']
 
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
-#: a language model of the web writes this where a text ends; the vocabulary has the same token
-TEXT_ENDS = ('<|endoftext|>', '<eos>')
 
 
 class TextGeneration(Pipeline):
@@ -50,8 +48,7 @@ class TextGeneration(Pipeline):
             options['num_beams'] = num_beams
         if do_sample and num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
-        known = self.tokenizer.vocab.token_to_idx
-        ends = [known[token] for token in TEXT_ENDS if token in known] if stop_at_end else []
+        ends = text_ends(self.tokenizer) if stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options.update(max_new_tokens=max_new_tokens, stop_tokens=ends, overflow='slide')
         return {'full': return_full_text, 'generate': options}
@@ -90,15 +87,10 @@ class TextGeneration(Pipeline):
         if options.get('num_beams', 1) > 1 or options['num_return_sequences'] != 1:
             raise InputError('a stream has one sequence: num_beams and num_return_sequences are 1')
         ids = self._prompt(text)
-        shown, tokens = '', []
+        streamed = StreamedText(self.tokenizer)
         for new in self._locked(stream(self.block, [ids], **options)):
-            tokens.append(new.token)
-            end = len(tokens) - 1 if new.finish == 'stop' else None
-            found = self.tokenizer.decode(tokens[:end])
-            # the last bytes may be the beginning of a character
-            if new.finish or (found.startswith(shown) and not found.endswith('\ufffd')):
-                yield found[len(shown) :]
-                shown = found
+            if added := streamed.add(new):
+                yield added
 
     def _locked(self, steps):
         """Take the steps one by one, so that other threads can take theirs between."""
@@ -116,5 +108,4 @@ class TextGeneration(Pipeline):
         return ids
 
     def _new_text(self, continuation):
-        end = -1 if continuation.finish == 'stop' else None
-        return self.tokenizer.decode(continuation.tokens[:end])
+        return text_of(self.tokenizer, continuation.tokens, continuation.finish)
