@@ -135,9 +135,7 @@ class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
 
 #: what ``open_model`` knows of ELECTRA
 ELECTRA = variant_family(
-    'electra',
-    ElectraModel,
-    open_tokenizer,
+    'electra', ElectraModel, open_tokenizer,
     vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
     classification=ElectraForSequenceClassification,
@@ -146,7 +144,7 @@ ELECTRA = variant_family(
     question_answering=ElectraForQuestionAnswering,
     masked_lm=ElectraForMaskedLM,
     replaced_words=ElectraForPreTraining,
-)
+)  # fmt: skip
 electra_12_256_4 = variant_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
 electra_12_768_12 = variant_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
 electra_24_1024_16 = variant_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)

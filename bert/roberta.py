@@ -1,7 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT without token types and next sentences, on byte pairs.
-
-The model's inputs are those of ``gluonnlp.model.RoBERTaModel``, those of the heads BERT's.
-"""
+"""RoBERTa (Liu et al. 2019): BERT without token types and next sentences, on byte pairs."""
 
 import dataclasses
 import functools

@@ -1,6 +1,5 @@
 """Text to the ids of RoBERTa and of XLM-R, and back."""
 
-import os
 import re
 
 from model_zoo.errors import InputError
@@ -12,10 +11,10 @@ from model_zoo.tokenization.sentence_pieces import (
     PREFIX,
     fairseq_ids,
     open_model,
+    save_model,
     segment,
-)  # fmt: skip
+)
 from model_zoo.tokenization.vocab import make_vocab
-from model_zoo.util.files import atomic_write
 
 __all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
 
@@ -143,12 +142,7 @@ class XLMRobertaTokenizer(_Framed, _Pieces):
         str
             Path of the file.
         """
-        path = os.fspath(path)
-        if os.path.isdir(path):
-            path = os.path.join(path, FAIRSEQ_NAME)
-        with atomic_write(path, 'wb') as file:
-            file.write(self._sentencepiece.serialized_model_proto())
-        return path
+        return save_model(self._sentencepiece, path, FAIRSEQ_NAME)
 
     def decode(self, ids, skip_special_tokens=False):
         tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)

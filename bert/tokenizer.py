@@ -26,10 +26,9 @@ from model_zoo.tokenization import BasicTokenizer, FileTokenizer, WordpieceToken
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
 from model_zoo.tokenization.rust_file import word_pieces_of
-from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, segment
+from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, save_model, segment
 from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
-from model_zoo.util.files import atomic_write, file_in
 
 __all__ = [
     'BasicTokenizer',
@@ -405,10 +404,7 @@ class BertSPTokenizer(_BertTokenizer):
         str
             Path of the file.
         """
-        path = file_in(path, 'vocab.spiece')
-        with atomic_write(path, 'wb') as file:
-            file.write(self._sentencepiece.serialized_model_proto())
-        return path
+        return save_model(self._sentencepiece, path, 'vocab.spiece')
 
     def _settings(self):
         return {'do_lower_case': self.do_lower_case, 'padding_token': self.vocab.padding_token}

@@ -3,8 +3,9 @@
 import os
 
 from ..errors import InputError
+from ..util.files import atomic_write, file_in
 
-__all__ = ['FAIRSEQ_NAME', 'PREFIX', 'fairseq_ids', 'open_model', 'segment']
+__all__ = ['FAIRSEQ_NAME', 'PREFIX', 'fairseq_ids', 'open_model', 'save_model', 'segment']
 
 #: SentencePiece's sign for the space before a word
 PREFIX = '\u2581'
@@ -37,6 +38,27 @@ def open_model(path):
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
     return processor
+
+
+def save_model(processor, path, name):
+    """Write a SentencePiece model.
+
+    Parameters
+    ----------
+    processor : sentencepiece.SentencePieceProcessor
+    path : str or os.PathLike
+        A file, or a directory in which `name` is written.
+    name : str
+
+    Returns
+    -------
+    str
+        Path of the file.
+    """
+    path = file_in(path, name)
+    with atomic_write(path, 'wb') as file:
+        file.write(processor.serialized_model_proto())
+    return path
 
 
 def fairseq_ids(processor):
