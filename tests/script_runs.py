@@ -30,6 +30,16 @@ def run(script, *argv):
     return cli.run(script.main, list(map(str, argv)))
 
 
+def refusal(capsys, script, *argv):
+    """What a script says of bad input: one line, and the exit status is 1."""
+    capsys.readouterr()
+    assert run(script, *argv) == 1
+    said = capsys.readouterr().err
+    lines = [line for line in said.splitlines() if line.startswith('error: ')]
+    assert len(lines) == 1 and 'Traceback' not in said, said
+    return lines[0]
+
+
 def start(program, *argv, **options):
     """A script that runs in a process of its own."""
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}

@@ -1,6 +1,5 @@
 """The comparison of checkpoints with their own software, end to end."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -9,15 +8,14 @@ import sys
 
 import mxnet as mx
 import pytest
+from script_runs import load_script, refusal
 from variant_models import MAKERS
 
 from model_zoo.app import cli
 from model_zoo.registry import get_family
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'compare_checkpoints.py'
-spec = importlib.util.spec_from_file_location('compare_checkpoints', SCRIPT)
-compare_checkpoints = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(compare_checkpoints)
+compare_checkpoints = load_script('compare_checkpoints')
 
 SMALL = ['--num_examples', '3', '--max_seq_length', '9']
 
@@ -130,6 +128,4 @@ def test_tensorflow(fixtures, tmp_path, originals, family, name, code, expected)
 ])  # fmt: skip
 def test_errors(fixtures, capsys, flags, message):
     argv = [*flags, str(fixtures / 'checkpoints' / 'bert_transformers')]
-    assert cli.run(compare_checkpoints.main, argv) == 1
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith('error: ') and message in error
+    assert message in refusal(capsys, compare_checkpoints, *argv)

@@ -12,7 +12,7 @@ import pytest
 from bad_input import BAD_INPUT
 from command_flags import command_names, main_of, parser_of
 from contract import CASES, Killed, interrupt, kill
-from script_runs import ROOT, SCRIPTS, assert_same_model, run
+from script_runs import ROOT, SCRIPTS, assert_same_model, refusal, run
 
 from model_zoo.app import Run
 from model_zoo.app import run as run_module
@@ -179,10 +179,8 @@ def test_bad_input_is_one_clear_line(toys, tmp_path, capsys, name, number):
     toy = toys(case.toy)
     edit, message = case.rows[number]
     argv = case.arguments(toy.data, tmp_path, edit)
-    assert run(toy.script, *argv) == 1
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
-    assert len(lines) == 1
-    assert re.search(message, lines[0]), lines[0]
+    said = refusal(capsys, toy.script, *argv)
+    assert re.search(message, said), said
     assert not list((tmp_path / 'out').glob('*.params'))
 
 

@@ -1,6 +1,5 @@
 """scripts/learn_vocab.py end to end: vocabularies that the tokenizers and the models take."""
 
-import importlib.util
 import json
 import pathlib
 import re
@@ -8,21 +7,18 @@ import shlex
 
 import mxnet as mx
 import pytest
+from script_runs import load_script, refusal
 
 import model_zoo
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'learn_vocab.py'
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 
 
 @pytest.fixture(scope='module')
 def script():
-    spec = importlib.util.spec_from_file_location('learn_vocab', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('learn_vocab')
 
 
 @pytest.fixture
@@ -112,12 +108,12 @@ def test_sentencepiece(flags, run, text):
         ('--character_coverage 2', 'error: --character_coverage 2.0: give a number above 0'),
     ],
 )
-def test_bad_input(flags, problem, run, text, capfd):
+def test_bad_input(flags, problem, script, tmp_path, monkeypatch, text, capfd):
+    monkeypatch.chdir(tmp_path)
     pathlib.Path('blank.txt').write_text('\n \n')
     pathlib.Path('bad.txt').write_bytes(b'\xff\n')
-    assert run(f'--input_file {text} --output_dir out {flags}') == 1
-    errors = capfd.readouterr().err
-    assert re.search(problem, errors) and 'Traceback' not in errors
+    argv = shlex.split(f'--input_file {text} --output_dir out {flags}')
+    assert re.search(problem, refusal(capfd, script, *argv))
     assert not list(pathlib.Path('.').glob('out/*'))
 
 
