@@ -11,6 +11,7 @@ import numpy as np
 
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.errors import InputError
+from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
@@ -55,7 +56,11 @@ def _parse(argv):
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help='write to this file, .npz or .jsonl, instead of printing')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
-    add('--dtype', default='float32', choices=PRECISIONS, help='what the model computes in')
+    add(
+        '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
+        help='what the model computes in; int8 needs --engine onnxruntime',
+    )  # fmt: skip
+    add('--engine', default='mxnet', choices=ENGINES, help='what runs the model')
     add('--verbose', action='store_true', help='log more')
     return arguments.parse_args(argv)
 
@@ -137,6 +142,7 @@ def _embedding(args):
         max_seq_length=args.max_seq_length,
         batch_size=args.batch_size,
         sentencepiece=args.sentencepiece,
+        engine=args.engine,
     )
 
 

@@ -15,13 +15,14 @@ import mxnet as mx
 import numpy as np
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.batches import Sample, make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.inference.engines import make_engine
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
 from model_zoo.pretrained import local_path
+from model_zoo.tokenization.encoding import pad_rows
 
 from .sentence_modules import SentenceModules, normalized, read_sentence_modules
 
@@ -83,8 +84,9 @@ class BertEmbedding:
         Where the model runs; the CPU by default.
     dtype : str, type or numpy.dtype
         What the model computes in: 'float32'; 'bfloat16', which is quicker on CPUs that have it;
-        or 'float16', for GPUs. The vectors are float32 in any case. Those of bfloat16 have a
-        cosine of at least 0.999 with float32 vectors, float16 vectors of 0.99999.
+        'float16', for GPUs; or 'int8', with ONNX Runtime. The vectors are float32 in any case.
+        Those of bfloat16 have a cosine of at least 0.999 with float32 vectors, float16 vectors of
+        0.99999.
     model : str
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), a directory that ``save_pretrained`` wrote, or a model of the hub
@@ -109,6 +111,9 @@ class BertEmbedding:
         A SentencePiece model, taken for both tokens and vocabulary. Give `params_path` with it.
     root : str, optional
         Cache of the weights, by default ``$MXNET_HOME/models``.
+    engine : str
+        'mxnet', 'onnxruntime' (the extra ``onnx``) or 'auto'; see
+        `model_zoo.inference.make_engine`.
 
     Attributes
     ----------
@@ -138,10 +143,11 @@ class BertEmbedding:
         batch_size=256,
         sentencepiece=None,
         root=None,
+        engine='mxnet',
     ):
         self.dtype = precision_name(dtype)
-        if self.dtype not in PRECISIONS:
-            raise UnknownNameError.of('dtype', self.dtype, PRECISIONS)
+        if self.dtype not in (*PRECISIONS, 'int8'):
+            raise UnknownNameError.of('dtype', self.dtype, (*PRECISIONS, 'int8'))
         if batch_size < 1:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         if isinstance(ctx, (str, os.PathLike)):  # the model alone, as sentence-transformers has it
@@ -163,8 +169,7 @@ class BertEmbedding:
                 'are embedded in overlapping windows'
             )
         self.max_seq_length = max_seq_length
-        self.bert.cast(self.dtype)
-        self.bert.hybridize()
+        self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
 
     @property
     def units(self):
@@ -390,12 +395,9 @@ class BertEmbedding:
     def _forward(self, rows):
         """Vectors of lists of ids, each (length, units)."""
         # the padding is masked: where a vocabulary has no token for it any id will do
-        pad_val = self.tokenizer.pad_token_id or 0
-        batch = make_batch([Sample(row) for row in rows], pad_val, ctx=self.ctx)
-        states = self.bert(
-            batch.words, token_types=batch.token_types, valid_length=batch.valid_length
-        ).asnumpy()  # (B, L, C)
-        states = states.astype(np.float32, copy=False)
+        words = pad_rows(rows, self.tokenizer.pad_token_id or 0)
+        sizes = np.array([len(row) for row in rows], np.int32)
+        states, *_ = self.engine.run(words, np.zeros_like(words), sizes)  # (B, L, C)
         return [states[place, : len(row)] for place, row in enumerate(rows)]
 
     # -- from pieces to words -------------------------------------------------------------------

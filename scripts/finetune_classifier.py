@@ -40,6 +40,7 @@ from model_zoo.app import (
     cli,
     convert_originals,
     describe,
+    forward_of,
     job_of,
     labels_of_folder,
     load_exported,
@@ -254,7 +255,7 @@ def main(argv=None):
     if args.only_calibration:
         quantize_model(run, task, model, sets, segments, make_evaluator)
         return
-    evaluator = make_evaluator(lambda batch: model(*batch.inputs))
+    evaluator = make_evaluator(forward_of(args, model))
     if args.only_inference:
         run.infer(evaluator.evaluate, evaluator.predict)
     else:

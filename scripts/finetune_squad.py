@@ -34,6 +34,7 @@ from model_zoo.app import (
     check_training_arguments,
     cli,
     convert_originals,
+    forward_of,
     job_of,
     load_exported,
     make_task_model,
@@ -221,7 +222,7 @@ def main(argv=None):
             null_score_diff_threshold=args.null_score_diff_threshold,
         )
 
-    evaluator = make_evaluator(lambda batch: model(*batch.inputs))
+    evaluator = make_evaluator(forward_of(args, model))
     if args.only_calibration:
         calibrate(
             run, args, model, dev_loader,

@@ -22,13 +22,16 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
+    add_engine_arguments,
     add_originals,
     add_training_arguments,
     check_at_least_one,
+    check_engine_arguments,
     check_training_arguments,
     cli,
     convert_originals,
     describe,
+    forward_of,
     job_of,
     make_task_model,
     name_labels,
@@ -66,6 +69,7 @@ def parse_arguments(argv=None):
     add_training_arguments(parser)
     parser.set_defaults(lr=5e-5, seed=42)
     add_comm_backend_argument(parser)
+    add_engine_arguments(parser)
     add_originals(parser, 'finetune_swag')
     args = parser.parse_args(argv)
     convert_originals(args, 'finetune_swag')
@@ -80,6 +84,7 @@ def check_arguments(args):
         raise InputError('nothing to do: give --do_train, --do_eval or both')
     if args.resume and not args.do_train:
         raise InputError('--resume continues a training: it needs --do_train')
+    check_engine_arguments(args, not args.do_train)
 
 
 def read_examples(args):
@@ -144,7 +149,7 @@ def main(argv=None):
     features = {segment: make_features(examples) for segment, examples in sets.items()}
     train_features = features.pop('train', None)
     evaluator = ChoiceEvaluator(
-        lambda batch: model(*batch.inputs),
+        forward_of(args, model),
         {
             segment: (
                 sets[segment],

@@ -23,12 +23,15 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
+    add_engine_arguments,
     add_originals,
     add_training_arguments,
     check_at_least_one,
+    check_engine_arguments,
     check_training_arguments,
     cli,
     describe,
+    forward_of,
     job_of,
     labels_of_folder,
     make_task_model,
@@ -82,6 +85,7 @@ def parse_arguments(argv=None):
     parser.add_argument(
         '--only_inference', action='store_true', help='evaluate and predict, without training'
     )
+    add_engine_arguments(parser)
     add_originals(parser, 'finetune_tagging')
     args = parser.parse_args(argv)
     check_arguments(args)
@@ -93,6 +97,7 @@ def check_arguments(args):
     check_at_least_one(args, 'round_to')
     if args.resume and args.only_inference:
         raise InputError('--resume continues a training: give it or --only_inference, not both')
+    check_engine_arguments(args, args.only_inference)
     if args.dropout_prob is not None and not 0 <= args.dropout_prob < 1:
         raise InputError(f'--dropout_prob {args.dropout_prob}: give a number from 0 to below 1')
     if args.cased is not None:
@@ -212,7 +217,7 @@ def main(argv=None):
     )  # fmt: skip
     sets = make_sets(args, files, sentences, labels, tokenizer, run.contexts, workers)
     data = sets.pop('train', None)
-    evaluator = TaggingEvaluator(lambda batch: model(*batch.inputs), sets, labels)
+    evaluator = TaggingEvaluator(forward_of(args, model), sets, labels)
     if args.only_inference:
         run.infer(evaluator.evaluate_all, evaluator.predict)
     else:

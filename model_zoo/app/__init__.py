@@ -19,6 +19,7 @@ from .calibration import (
     check_calibration_arguments,
 )
 from .devices import add_device_arguments, check_device_arguments, find_contexts
+from .engines import add_engine_arguments, check_engine_arguments, forward_of
 from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
@@ -47,6 +48,7 @@ __all__ = [
     'add_calibration_arguments',
     'add_comm_backend_argument',
     'add_device_arguments',
+    'add_engine_arguments',
     'add_inference_arguments',
     'add_originals',
     'add_training_arguments',
@@ -54,6 +56,7 @@ __all__ = [
     'check_at_least_one',
     'check_calibration_arguments',
     'check_device_arguments',
+    'check_engine_arguments',
     'check_files',
     'check_inference_arguments',
     'check_labels',
@@ -67,6 +70,7 @@ __all__ = [
     'describe_vocab',
     'family_of',
     'find_contexts',
+    'forward_of',
     'from_flags',
     'is_model_folder',
     'job_of',

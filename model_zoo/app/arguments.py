@@ -7,6 +7,7 @@ from ..errors import InputError
 from ..training.workers import BACKENDS
 from . import cli
 from .devices import add_device_arguments, check_device_arguments
+from .engines import add_engine_arguments, check_engine_arguments
 
 __all__ = [
     'add_comm_backend_argument',
@@ -133,6 +134,7 @@ def add_inference_arguments(parser):
     add('--only_inference', action='store_true', help='evaluate the dev set and predict the test')
     add('--deploy', action='store_true', help='--only_inference with an exported model')
     add('--model_prefix', help='--deploy reads PREFIX-symbol.json and PREFIX-0000.params')
+    add_engine_arguments(parser)
 
 
 def check_inference_arguments(args):
@@ -145,6 +147,7 @@ def check_inference_arguments(args):
     for flag, other, missing in needs:
         if missing:
             raise InputError(f'--{flag} needs --{other}')
+    check_engine_arguments(args, args.only_inference)
     if args.resume and args.only_inference:
         raise InputError('--resume continues a training: give it or --only_inference, not both')
 

@@ -63,19 +63,14 @@ class MXNetEngine(Engine):
         block.hybridize()
 
     def run(self, words, token_types, valid_length):
-        given = {'token_types': token_types, 'valid_length': valid_length.astype(np.float32)}
-        # a choice is a text of its own
-        axis = None if self.block.word_axes == 2 else 1
-        arrays = [words, *(given.get(name) for name in self.block.text_inputs[1:])]
-        if axis is not None:
-            arrays = [None if each is None else np.expand_dims(each, axis) for each in arrays]
+        arrays = [words, token_types, valid_length.astype(np.float32)]
+        if self.block.word_axes == 3:  # a choice is a text of its own
+            arrays = [np.expand_dims(each, 1) for each in arrays]
         with self.lock:
-            outputs = self.block(
-                *(
-                    None if each is None else mx.nd.array(each, self._ctx, each.dtype)
-                    for each in arrays
-                )
+            words, token_types, valid_length = (
+                mx.nd.array(each, self._ctx, each.dtype) for each in arrays
             )
+            outputs = self.block(words, token_types=token_types, valid_length=valid_length)
             if not isinstance(outputs, (list, tuple)):
                 outputs = [outputs]
             return [each.astype('float32', copy=False).asnumpy() for each in outputs]

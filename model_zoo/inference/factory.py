@@ -6,6 +6,7 @@ from ..registry import family_of_class
 from .answers import QuestionAnswering
 from .choice import MultipleChoice
 from .classification import NextSentence, TextClassification, ZeroShotClassification
+from .engines import make_engine
 from .masked import FillMask
 from .text import TextGeneration
 from .tokens import TokenClassification
@@ -40,7 +41,9 @@ DEFAULT_MODELS = {
 }
 
 
-def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options):
+def pipeline(
+    task=None, model=None, *, engine='mxnet', precision='float32', ctx=None, **options
+):
     """From texts to results: labels, answers, entities, words, vectors, or more text.
 
     Parameters
@@ -52,8 +55,9 @@ def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options)
         folder or name of a model, whose own task it is then.
     model : str, optional
         Folder or name of a model. Tasks that need no fine-tuning have a default model.
-    precision : str
-        'float32', 'bfloat16' or 'float16'.
+    engine, precision : str
+        What runs the model, and what it computes in; see `make_engine`. Text generation runs with
+        MXNet.
     ctx : mx.Context, optional
         Default: the CPU.
     **options
@@ -91,7 +95,7 @@ def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options)
         )
     options.setdefault('exact', True)
     own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
-    options.update(ctx=ctx, dtype=precision)
+    options['ctx'] = ctx
     if task is None:
         opened = open_model(model, **options)
         pipeline_class = _pipeline_of(opened.block)
@@ -99,7 +103,12 @@ def pipeline(task=None, model=None, *, precision='float32', ctx=None, **options)
         pipeline_class, family = PIPELINES[task], find_family(model)
         opened = open_model(model, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
-    return pipeline_class(opened, ctx=ctx, **own)
+    if not pipeline_class.takes_engines and engine == 'onnxruntime':
+        raise InputError(f"{pipeline_class.task} runs with MXNet: leave engine='onnxruntime' out")
+    if not pipeline_class.takes_engines:
+        engine = 'mxnet'
+    made = make_engine(opened.block, engine, precision, ctx)
+    return pipeline_class(opened, engine=made, **own)
 
 
 def _block_task(pipeline_class, family):

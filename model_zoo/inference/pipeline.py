@@ -72,10 +72,12 @@ class Pipeline:
     task = None
     #: the registry's names of the tasks whose blocks the pipeline runs; the first is built
     block_tasks = ()
+    #: whether other engines than MXNet can run it
+    takes_engines = True
 
-    def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, ctx=None):
+    def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None):
         self.block, self.tokenizer, self.files = opened
-        self.engine = engine or MXNetEngine(self.block, ctx)
+        self.engine = engine or MXNetEngine(self.block)
         limit = self.block.base.context_length
         if max_length is None:
             max_length = min(filter(None, (limit, self.tokenizer.max_len)), default=None)

@@ -27,6 +27,7 @@ class TextGeneration(Pipeline):
 
     task = 'text-generation'
     block_tasks = ('language_model',)
+    takes_engines = False  # it steps through the text, with the block's own memory
 
     def _options(
         self,

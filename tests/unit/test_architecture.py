@@ -38,6 +38,7 @@ EXCEPTIONS = {
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
+    'model_zoo.inference.onnx_engine': {'onnxruntime'},
     'model_zoo.onnx.graph': {'onnx'},
     'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},

@@ -385,9 +385,11 @@ def test_bad_arguments(tiny_dir, arguments, message):
         BertEmbedding(model=tiny_dir, **arguments)
 
 
-def test_unknown_names(tmp_path):
-    with pytest.raises(UnknownNameError, match="'int8'; known: bfloat16, float16, float32"):
-        BertEmbedding(dtype='int8')
+def test_unknown_names(tmp_path, tiny_dir):
+    with pytest.raises(UnknownNameError, match="'int4'; known: bfloat16, float16, float32, int8"):
+        BertEmbedding(dtype='int4')
+    with pytest.raises(InputError, match='needs calibration'):
+        BertEmbedding(dtype='int8', model=tiny_dir)
     with pytest.raises(UnknownNameError, match='bert_1_1_1.*bert_12_768_12'):
         BertEmbedding(model='bert_1_1_1')
     with pytest.raises(UnknownNameError, match='wikipedia.*wiki_cn_cased'):

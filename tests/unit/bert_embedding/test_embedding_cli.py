@@ -170,7 +170,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
         (['--sentences', 'a', '--normalize'], 1, 'give --pooling'),
         (['--sentences', 'a', '--output', 'x.csv'], 1, '.npz or .jsonl'),
         (['--sentences', 'a', '--output', 'no/such/x.npz'], 1, 'No such file or directory'),
-        (['--sentences', 'a', '--dtype', 'int8'], 2, "'float32', 'float16', 'bfloat16'"),
+        (['--sentences', 'a', '--dtype', 'int4'], 2, "'float32', 'float16', 'bfloat16', 'int8'"),
         (['--sentences', 'a', '--gpu'], 1, '--gpu 0: this build'),
     ],
 )

@@ -1,0 +1,146 @@
+"""ONNX Runtime as an engine: same results as MXNet's, in pipelines, embeddings and scripts."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+from script_runs import load_script, run
+from toy_data import write_reviews
+
+import bert
+import model_zoo
+from bert_embedding import BertEmbedding
+from model_zoo.errors import CheckpointError, InputError
+from model_zoo.inference import make_engine
+from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+
+pytest.importorskip('onnx')
+pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.peers
+
+TEXTS = ['A cat sleeps on the warm windowsill.', 'no', '', 'Well, that is that. ' * 12]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    """A cache that all tests of the file share."""
+    folder = tmp_path_factory.getbasetemp() / 'mxnet_home'
+    monkeypatch.setenv('MXNET_HOME', str(folder))
+    return folder / 'models' / 'engines'
+
+
+def tiny(name, **options):
+    config = bert.BertConfig(
+        90, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=40,
+    )  # fmt: skip
+    block = getattr(bert, name)(config, **options)
+    mx.random.seed(5)
+    block.initialize(mx.init.Normal(0.1))
+    return block
+
+
+def arrays(rows=3, length=17):
+    random = np.random.RandomState(0)
+    return (
+        random.randint(0, 90, (rows, length)).astype('int32'),
+        random.randint(0, 2, (rows, length)).astype('int32'),
+        random.randint(1, length + 1, rows).astype('int32'),
+    )
+
+
+HEADS = ['BertModel', *(name for name in bert.__all__ if name.startswith('BertFor'))]
+
+
+@pytest.mark.parametrize('name', HEADS)
+def test_engines_agree(name):
+    block = tiny(name)
+    for shape in ((3, 17), (1, 4)):
+        batch = arrays(*shape)
+        ours = make_engine(block).run(*batch)
+        theirs = make_engine(block, 'onnxruntime').run(*batch)
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs):
+            rows = np.arange(shape[1]) < batch[2][:, None]
+            keep = rows if one.ndim > 1 and one.shape[1] == shape[1] else slice(None)
+            np.testing.assert_allclose(one[keep], other[keep], rtol=0, atol=1e-4)
+
+
+def test_a_file_is_made_once(cache):
+    block = tiny('BertForSequenceClassification', num_labels=3)
+    first = OnnxRuntimeEngine.of(block).path
+    made = [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))]
+    assert OnnxRuntimeEngine.of(tiny('BertForSequenceClassification', num_labels=3)).path == first
+    assert [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))] == made
+    block.classifier.bias.set_data(mx.nd.ones(3))
+    assert OnnxRuntimeEngine.of(block).path != first
+    with open(first, 'r+b') as file:
+        file.truncate(100)
+    with pytest.raises(CheckpointError, match='cannot load'):
+        OnnxRuntimeEngine(first)
+
+
+def test_int8_is_close():
+    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays()
+    (ours,), (theirs,) = make_engine(block).run(*batch), make_engine(
+        block, 'onnxruntime', 'int8'
+    ).run(*batch)
+    assert 0 < np.abs(ours - theirs).max() < 0.1 * max(1, np.abs(ours).max())
+
+
+def test_what_cannot_be():
+    block = tiny('BertModel')
+    with pytest.raises(InputError, match='bfloat16'):
+        make_engine(block, 'onnxruntime', 'bfloat16')
+    with pytest.raises(InputError, match='calibration'):
+        make_engine(block, 'mxnet', 'int8')
+    assert make_engine(block, 'auto').name == 'onnxruntime'
+    assert make_engine(block, 'auto', 'float16').name == 'mxnet'
+    with pytest.raises(InputError, match='MXNet'):
+        model_zoo.pipeline('text-generation', 'gpt2', engine='onnxruntime', weights=False)
+
+
+def test_embeddings(minilm_dir):
+    ours = BertEmbedding(model=str(minilm_dir))
+    theirs = BertEmbedding(model=str(minilm_dir), engine='onnxruntime')
+    one, other = ours.sentence_vectors(TEXTS), theirs.sentence_vectors(TEXTS)
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    small = BertEmbedding(model=str(minilm_dir), engine='onnxruntime', dtype='int8')
+    vectors = small.sentence_vectors(TEXTS, normalize=True)
+    one /= np.linalg.norm(one, axis=1, keepdims=True)
+    assert (vectors * one).sum(axis=1).min() > 0.95
+
+
+def test_pipelines(minilm_dir):
+    ours = model_zoo.pipeline('sentence-similarity', str(minilm_dir))
+    theirs = model_zoo.pipeline('sentence-similarity', str(minilm_dir), engine='onnxruntime')
+    item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
+    assert ours(item) == pytest.approx(theirs(item), abs=1e-5)
+
+
+def arguments(data, output, *more):
+    argv = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+    argv += ['--train_file', data / 'train.tsv', '--dev_file', data / 'dev.tsv']
+    argv += ['--vocab_file', data / 'vocab.txt', '--batch_size', '16', '--lr', '3e-3']
+    argv += ['--hparams', 'num_layers=2,units=16,hidden_size=32,num_heads=2,max_length=40']
+    return [*argv, '--max_len', '24', '--output_dir', output, *more]
+
+
+def test_scripts(tmp_path):
+    write_reviews(tmp_path)
+    script = load_script('finetune_classifier')
+    more = ['--from_scratch', '--epochs', '2']
+    assert run(script, *arguments(tmp_path, tmp_path / 'trained', *more)) == 0
+    results = json.loads((tmp_path / 'trained' / 'results.json').read_text())
+    path = tmp_path / 'trained' / results['best']['parameters']
+    found = {}
+    for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
+        folder = tmp_path / '-'.join(engine)
+        argv = arguments(tmp_path, folder, '--only_inference', '--model_parameters', path)
+        assert run(script, *argv, '--engine', *engine) == 0
+        found[folder.name] = json.loads((folder / 'inference.json').read_text())['dev']['dev']
+    mxnet, onnx, int8 = found.values()
+    assert mxnet['loss'] == pytest.approx(onnx['loss'], abs=1e-4)
+    assert mxnet['accuracy'] == onnx['accuracy']
+    assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
