@@ -101,13 +101,10 @@ def pipeline(
         pipeline_class = _pipeline_of(opened.block)
     else:
         pipeline_class, family = PIPELINES[task], find_family(model)
+        engine = pipeline_class.check_engine(engine)
         opened = open_model(model, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
-    if not pipeline_class.takes_engines and engine == 'onnxruntime':
-        raise InputError(f"{pipeline_class.task} runs with MXNet: leave engine='onnxruntime' out")
-    if not pipeline_class.takes_engines:
-        engine = 'mxnet'
-    made = make_engine(opened.block, engine, precision, ctx)
+    made = make_engine(opened.block, pipeline_class.check_engine(engine), precision, ctx)
     return pipeline_class(opened, engine=made, **own)
 
 

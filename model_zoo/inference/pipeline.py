@@ -125,6 +125,15 @@ class Pipeline:
             ) from None
         return self._results(items, options)
 
+    @classmethod
+    def check_engine(cls, engine):
+        """The engine for an `engine` asked for; InputError if the pipeline can't take it."""
+        if cls.takes_engines:
+            return engine
+        if engine == 'onnxruntime':
+            raise InputError(f"{cls.task} runs with MXNet: leave engine='onnxruntime' out")
+        return 'mxnet'
+
     # -- what a task's pipeline changes -----------------------------------------------------------
 
     def _options(self):
