@@ -208,7 +208,7 @@ def test_a_warning_of_lost_masks(caplog):
     assert not caplog.records
     SampleOptions(128, 10).warn_of_lost_masks()
     assert 'max_predictions_per_seq 10 is too small' in caplog.text
-    assert '47% are lost; give 19' in caplog.text
+    assert '47% of them are lost; give 19' in caplog.text
 
 
 @pytest.mark.parametrize('text', ['', 'It is', ' a  b ', 'x\x1cy\x0bz \x85', 'né 海老 ok.', 'A\tb'])
