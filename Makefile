@@ -41,7 +41,8 @@ test: $(VENV)/.installed-tests
 		$(PYTEST_ARGS)
 
 peers: $(VENV_PEERS)/.installed-peers
-	$(VENV_PEERS)/bin/python -m pytest -m peers $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
+		$(PYTEST_ARGS)
 
 horovod: $(VENV)/.installed-horovod
 
