@@ -28,7 +28,7 @@ __all__ = [
 
 _FAMILIES = {}  # name -> Family
 _BUILDERS = {}
-_BUILDER_OF_PLACES = []  # opening.py's, which imports this module
+_BUILDER_OF_PLACES = []  # opening/'s, which imports this module
 #: GluonNLP's own, before `join_gluonnlp`
 gluonnlp_get_model = gluonnlp.model.get_model
 
