@@ -185,7 +185,7 @@ def keep(results, output, partial, guard):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    check_files(args, 'input_file', 'bert_config_file', 'vocab_file')
+    check_files(args, 'input_file')
     if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
     args.output_file = PartialOutput.target(args.output_file)
