@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 
@@ -75,10 +74,13 @@ def make_model(args):
 
 
 def peak():
-    """The most bytes that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == 'darwin' else 1024
-    )
+    """The most bytes that this process has had.
+
+    Not getrusage's ``ru_maxrss``, which begins with the parent's peak.
+    """
+    with open('/proc/self/status', encoding='ascii', errors='replace') as file:
+        line = next(line for line in file if line.startswith('VmHWM'))
+    return int(line.split()[1]) * 1024
 
 
 def measure(args):

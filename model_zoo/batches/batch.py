@@ -109,7 +109,7 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
     ----------
     samples : sequence of Sample
         All with a label, or all without. Or encodings of a tokenizer, which have none.
-    pad_val : int
+    pad_val : int or None
         Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
     round_to : int, optional
         Pad to a multiple of this.
@@ -133,7 +133,7 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
     token_types = None
     if samples[0].token_types is not None:
         token_types = pad([row for sample in samples for row in _rows(sample.token_types)], 0)
-    words = pad(texts, pad_val)
+    words = pad(texts, pad_val or 0)
     lengths = np.reshape([len(text) for text in texts], shape)
     labels, count = _labels(samples, words.shape)
     if labels is not None:

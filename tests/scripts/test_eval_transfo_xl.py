@@ -137,7 +137,7 @@ def test_log(script, data, tmp_path):
         (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
         (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
         (['--dataset', 'none'], "--dataset 'none' is no folder with a text: give --text_file"),
-        (['--model_name', 'transfo-xl-wt103'], "--model_name 'transfo-xl-wt103' is no folder"),
+        (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
         ([], 'no texts .* and no corpus in'),
         (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
         (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size 0: give 1 or more'),

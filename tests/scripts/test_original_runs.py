@@ -170,7 +170,7 @@ def assert_left(script, words, here, printed):
         if script == 'run_pretraining' and not {'--ckpt_dir', '--output_dir'} & set(words):
             folder = value_of(words, flag, '--output_dir') or './ckpt_dir'
         if not (pathlib.Path(folder) / name).exists():  # of a run that doesn't train
-            name = 'inference.json'
+            name = 'calibration.json' if '--only_calibration' in words else 'inference.json'
         assert (pathlib.Path(folder) / name).exists(), sorted(pathlib.Path(folder).iterdir())
     else:
         assert len(printed) > 20

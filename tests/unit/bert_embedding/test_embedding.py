@@ -386,8 +386,8 @@ def test_bad_arguments(tiny_dir, arguments, message):
 
 
 def test_unknown_names(tmp_path, tiny_dir):
-    with pytest.raises(UnknownNameError, match="'int4'; known: bfloat16, float16, float32, int8"):
-        BertEmbedding(dtype='int4')
+    with pytest.raises(UnknownNameError, match="'int16'; known: bfloat16, float16, float32, int8"):
+        BertEmbedding(dtype='int16')
     with pytest.raises(InputError, match='needs calibration'):
         BertEmbedding(dtype='int8', model=tiny_dir)
     with pytest.raises(UnknownNameError, match='bert_1_1_1.*bert_12_768_12'):

@@ -181,6 +181,7 @@ def test_weights_from_a_state_dict(tmp_path, name, caplog):
     block = make(name)
     block.save_pretrained(str(tmp_path))
     state = {key: value * 2 for key, value in block.state_dict().items()}
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         other = type(block).from_pretrained(
             str(tmp_path), state_dict=state, cache_dir=str(tmp_path / 'cache')
