@@ -90,8 +90,8 @@ class BertEmbedding:
     model : str
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), a directory that ``save_pretrained`` wrote, or a model of the hub
-        ('owner/name'); may also be the first argument. Of a model of sentence-transformers, its own
-        length cuts sentences, and :meth:`sentence_vectors` gives its vectors.
+        ('owner/name'); may also be the first argument. Of a model of sentence-transformers,
+        :meth:`sentence_vectors` gives the vectors, and cuts sentences to its length.
     dataset_name : str, optional
         What the weights were trained on; by default the model's usual one, which is
         'book_corpus_wiki_en_uncased' for 'bert_12_768_12' and 'all_minilm_l6_v2' for
@@ -160,6 +160,7 @@ class BertEmbedding:
         self.vocab = self.tokenizer.vocab
         self.sentence_modules = _sentence_modules(os.fspath(model), root)
         longest = self.bert.context_length
+        self._given_length = max_seq_length  # the model's own cuts its sentence vectors alone
         if self.sentence_modules is not None and max_seq_length is None:
             max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
@@ -221,7 +222,7 @@ class BertEmbedding:
         def finish(encoding, states):
             return self._words(encoding, states, oov_way, filter_spec_tokens)
 
-        return self._results(self._iterator(sentences), finish)
+        return self._results(self._iterator(sentences), finish, self._given_length)
 
     def sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
@@ -290,7 +291,9 @@ class BertEmbedding:
             vector = modules.vector(states, skip)
             return normalized(vector) if normalize else vector
 
-        return self._results(sentences, finish)
+        is_own = modules is self.sentence_modules
+        length = self.max_seq_length if is_own else self._given_length
+        return self._results(sentences, finish, length)
 
     def _modules(self, pooling):
         """The parts that make a sentence's vector."""
@@ -314,11 +317,11 @@ class BertEmbedding:
                 f'the sentences must be a list of str, not {type(sentences).__name__}'
             ) from None
 
-    def _results(self, sentences, finish):
+    def _results(self, sentences, finish, max_length):
         """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
         read = cut = lost = empty = 0
         try:
-            for encodings in self._pools(sentences):
+            for encodings in self._pools(sentences, max_length):
                 read += len(encodings)
                 cut += sum(encoding.truncated > 0 for encoding in encodings)
                 lost += sum(encoding.truncated for encoding in encodings)
@@ -341,18 +344,16 @@ class BertEmbedding:
                     'max_seq_length nothing is cut',
                     cut,
                     read,
-                    self.max_seq_length,
+                    max_length,
                     lost,
                 )
 
-    def _pools(self, sentences):
+    def _pools(self, sentences, max_length):
         """Yield lists of encodings, among which batches are formed."""
         pool, pieces = [], 0
         together = min(_ENCODED_TOGETHER, 16 * self.batch_size)
         for group in iter(lambda: list(itertools.islice(sentences, together)), []):
-            rows = self.tokenizer.encode_batch(
-                group, max_length=self.max_seq_length, pad=False
-            ).rows
+            rows = self.tokenizer.encode_batch(group, max_length=max_length, pad=False).rows
             pool += rows
             pieces += sum(row.valid_length for row in rows)
             if pieces >= POOL_PIECES or len(pool) + together > 16 * self.batch_size:

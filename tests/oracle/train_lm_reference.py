@@ -88,8 +88,8 @@ def evaluate(model, loader, num_words, is_streamed):
 def main(argv=None):
     torch.set_num_threads(int(os.environ.get('OMP_NUM_THREADS', 1)))
     args = train_lm.parse_arguments(argv)
-    ctx = Run(args, 'reference').ctx
-    task, tokenizer = train_lm.build(args, ctx)
+    run = Run(args, 'reference')
+    task, tokenizer = train_lm.build(run)
     folder = os.path.join(args.output_dir, 'initial')
     task.model.save_pretrained(folder, tokenizer, format='huggingface')
     model, is_streamed = make_model(args.family, folder), args.family == 'transfo_xl'
