@@ -1,7 +1,6 @@
 """ONNX Runtime as an engine: a block's graph, exported once and kept in the cache."""
 
 import hashlib
-import importlib.metadata
 import json
 import logging
 import os
@@ -85,6 +84,8 @@ class OnnxRuntimeEngine(Engine):
 
 def _key(block, precision):
     """A name for the file: of the weights, the configuration, and the versions."""
+    import importlib.metadata  # slow to import
+
     digest = hashlib.blake2b(digest_size=16)
     versions = [importlib.metadata.version(each) for each in _LIBRARIES]
     about = [_FORMAT, type(block).__name__, block.config.to_dict(), precision, versions]
