@@ -12,6 +12,7 @@ from ..inference.quantization import (
     QUANTIZED_DTYPES,
     quantize,
 )
+from ..util.files import put_in_place
 from .arguments import check_at_least_one
 
 __all__ = ['add_calibration_arguments', 'calibrate', 'check_calibration_arguments']
@@ -103,8 +104,11 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     files = [f'{os.path.basename(prefix)}{end}' for end in ('-0000.params', '-symbol.json')]
     with tempfile.TemporaryDirectory(dir=args.output_dir) as folder:
         block.export(os.path.join(folder, os.path.basename(prefix)))
-        for file in files:
-            os.replace(os.path.join(folder, file), os.path.join(args.output_dir, file))
+        put_in_place(
+            [os.path.join(folder, file) for file in files],
+            [os.path.join(args.output_dir, file) for file in files],
+            folder,
+        )
     run.folder.write(
         'calibration.json',
         metric=metric,

@@ -72,9 +72,6 @@ class QuestionAnswering(Pipeline):
             'align': align_to_words,
         }
 
-    def _single(self, result, options):
-        return result
-
     def _rows(self, items, options):
         return [self._windows(item, options) for item in items]
 

@@ -72,6 +72,8 @@ class Pipeline:
     task = None
     #: the registry's names of the tasks whose blocks the pipeline runs; the first is built
     block_tasks = ()
+    #: whether the model gives something for each token, padding too
+    per_token = False
     #: whether other engines than MXNet can run it
     takes_engines = True
 
@@ -113,7 +115,7 @@ class Pipeline:
         options = self._checked(options)
         if self._is_item(inputs):
             (result,) = self._results(iter([inputs]), options)
-            return self._single(result, options)
+            return result
         if isinstance(inputs, (list, tuple)):
             return list(self._results(iter(inputs), options))
         try:
@@ -142,10 +144,6 @@ class Pipeline:
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes, dict))
-
-    def _single(self, result, options):
-        """What a call with one item returns."""
-        return result
 
     def _rows(self, items, options):
         """For each item its rows."""
@@ -201,4 +199,4 @@ class Pipeline:
 
     def _kept(self, row, outputs):
         """What is needed of a row's outputs; the batch's are freed."""
-        return outputs
+        return [outputs[0][: len(row.input_ids)]] if self.per_token else outputs

@@ -60,6 +60,7 @@ class TokenClassification(Pipeline):
 
     task = 'token-classification'
     block_tasks = ('tagging',)
+    per_token = True
 
     def _options(self, aggregation_strategy='none', ignore_labels=('O',), stride=None):
         if aggregation_strategy not in STRATEGIES:
@@ -98,9 +99,6 @@ class TokenClassification(Pipeline):
             seen = np.concatenate([ids[:before], inner, ids[len(ids) - after :]])
             rows.append(Row(seen, np.zeros_like(seen), (encoding, first)))
         return rows
-
-    def _kept(self, row, outputs):
-        return [outputs[0][: len(row.input_ids)]]
 
     def _finish(self, item, rows, outputs, options):
         entities = []

@@ -19,14 +19,12 @@ class FeatureExtraction(Pipeline):
 
     task = 'feature-extraction'
     block_tasks = (None,)
+    per_token = True
 
     def _options(self, return_tensors=False, pooling=None):
         if pooling is not None and pooling not in POOLINGS:
             raise InputError(f'pooling is {pooling!r}; it must be one of: {", ".join(POOLINGS)}')
         return {'arrays': return_tensors, 'pooling': pooling}
-
-    def _kept(self, row, outputs):
-        return [outputs[0][: len(row.input_ids)]]
 
     def _finish(self, item, rows, outputs, options):
         ((states,),) = outputs
@@ -57,6 +55,7 @@ class SentenceSimilarity(Pipeline):
 
     task = 'sentence-similarity'
     block_tasks = (None,)
+    per_token = True
 
     def _options(self, pooling='mean'):
         return FeatureExtraction._options(self, pooling=pooling)
@@ -81,9 +80,6 @@ class SentenceSimilarity(Pipeline):
             f'{self.task} takes dicts of "source_sentence" and "sentences", a list of at least '
             f'one str, or pairs of str; not {item!r:.80}'
         )
-
-    def _kept(self, row, outputs):
-        return [outputs[0][: len(row.input_ids)]]
 
     def _finish(self, item, rows, outputs, options):
         vectors = np.stack([pool(each, options['pooling']) for (each,) in outputs])
