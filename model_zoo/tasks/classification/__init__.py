@@ -4,12 +4,15 @@
 ``compute_metrics``.
 """
 
+from .custom import custom_task, infer_labels
 from .evaluate import ClassifierEvaluator, write_class_probabilities, write_predictions
 from .features import ClassifierFeatures
 from .metrics import METRICS, compute_metrics
-from .readers import Example, find_file, has_segment, infer_labels, load_gluonnlp, read_examples
+from .readers import find_file, has_segment, load_gluonnlp, read_examples
+from .rows import Example
 from .sets import TaskSets
-from .tasks import Layout, Task, custom_task, get_task, list_tasks
+from .task import Layout, Task
+from .tasks import get_task, list_tasks
 
 __all__ = [
     'ClassifierEvaluator',

@@ -1,0 +1,198 @@
+"""The record of a classification or regression task: columns, labels, metrics, file names."""
+
+import dataclasses
+import math
+from typing import Mapping, Optional, Tuple, Union
+
+from ...errors import InputError, UnknownNameError
+
+__all__ = ['Layout', 'Task']
+
+Column = Union[str, int]  # a header's name, or a position from 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """One way in which a task's files are laid out; fields are separated by TABs, never quoted.
+
+    Parameters
+    ----------
+    text : tuple of str or int
+        The column of the text, or the two columns of the pair: names of the header or positions.
+    label : str or int, optional
+        The label's column. A test file may lack it. None: the layout is for test files only.
+    header : bool
+        Whether the first line names the columns.
+    width : int, optional
+        Without a header: the number of columns, by which the layout is recognised. None takes any.
+    where : (str, str), optional
+        Read only the rows that hold this value in this column (XNLI has 15 languages in a file).
+    """
+
+    text: Tuple[Column, ...]
+    label: Optional[Column] = None
+    header: bool = True
+    width: Optional[int] = None
+    where: Optional[Tuple[str, str]] = None
+
+    def __str__(self):
+        if self.header:
+            names = [repr(name) for name in (*self.text, self.label) if isinstance(name, str)]
+            return 'a header with ' + ', '.join(names) if names else 'a header'
+        places = f'text in {" and ".join(map(str, self.text))}'
+        if self.label is not None:
+            places += f', label in {self.label}'
+        size = 'no header' if self.width is None else f'{self.width} columns without a header'
+        return f'{size} (counted from 0: {places})'
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A classification or regression task.
+
+    Parameters
+    ----------
+    name : str
+    layouts : tuple of Layout
+        Tried in this order on a file's first line.
+    labels : tuple of str, optional
+        Names of the classes; a label's id is its place. None for regression, and for a custom task
+        whose labels are yet to be read from its training file (`infer_labels`).
+    metrics : tuple of str
+        Keys of ``metrics.METRICS``. The first decides which epoch is the best one.
+    regression : bool
+        Labels are real numbers, and the model has one output.
+    label_aliases : mapping of str to str
+        Other spellings of `labels`.
+    label_range : (float, float), optional
+        Bounds of a regression's labels; predictions are clipped to them.
+    folders : tuple of str
+        Names that the task's folder may have inside a directory of several tasks.
+    files : mapping of str to tuple of str
+        Segment -> names that its file may have.
+    submissions : mapping of str to str
+        Test segment -> name of the file of predictions (GLUE's own names for its tasks).
+    gluonnlp_name : str, optional
+        Name of the task in GluonNLP, which downloads its data.
+    data_dir_variable : str, optional
+        Environment variable with the folder of its data, as GluonNLP's README sets it.
+    tolerant : bool
+        The published files have broken rows: skip and count these instead of refusing the file.
+    exact : bool
+        Refuse rows with more fields than columns, which a TAB inside a text makes.
+    """
+
+    name: str
+    layouts: Tuple[Layout, ...]
+    labels: Optional[Tuple[str, ...]] = None
+    metrics: Tuple[str, ...] = ('accuracy',)
+    regression: bool = False
+    label_aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    label_range: Optional[Tuple[float, float]] = None
+    folders: Tuple[str, ...] = ()
+    files: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    gluonnlp_name: Optional[str] = None
+    data_dir_variable: Optional[str] = None
+    tolerant: bool = False
+    exact: bool = False
+
+    @property
+    def is_pair(self):
+        """Whether an example has two texts."""
+        return len(self.layouts[0].text) == 2
+
+    @property
+    def num_labels(self):
+        """Number of the model's outputs: the number of classes, or 1 for regression."""
+        return 1 if self.regression else len(self.require_labels())
+
+    @property
+    def primary_metric(self):
+        """Name of the metric that compares epochs; higher is better for all metrics."""
+        return self.metrics[0]
+
+    @property
+    def segments(self):
+        """All segments: train, dev sets, test sets."""
+        return tuple(self.files)
+
+    @property
+    def dev_segments(self):
+        """``('dev',)``, or for MNLI its two; empty where a custom task has no such file."""
+        return tuple(segment for segment in self.files if segment.startswith('dev'))
+
+    @property
+    def test_segments(self):
+        """``('test',)``, or for MNLI its two; empty where a custom task has no such file."""
+        return tuple(segment for segment in self.files if segment.startswith('test'))
+
+    @property
+    def names_its_files(self):
+        """Whether `files` holds whole paths, as in a custom task."""
+        return not self.folders
+
+    def require_labels(self):
+        """The names of the classes."""
+        if self.labels is None:
+            raise InputError(
+                f'the labels of task {self.name!r} are not known; name them, or give the training '
+                'file from which they are read'
+            )
+        return self.labels
+
+    def parse_label(self, text):
+        """The label written as `text`.
+
+        Returns
+        -------
+        str or float
+            The class's name with aliases resolved; for regression the number.
+
+        Raises
+        ------
+        InputError
+            If it is none of the task's labels; the message says what is expected.
+        """
+        text = text.strip()
+        if not self.regression:
+            label = self.label_aliases.get(text, text)
+            if label not in self.require_labels():
+                expected = ', '.join((*self.labels, *self.label_aliases))
+                raise InputError(f'unknown label {text!r}; expected one of: {expected}')
+            return label
+        low, high = self.label_range or (-math.inf, math.inf)
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or not low <= value <= high:
+            bounds = f' from {low:g} to {high:g}' if self.label_range else ''
+            raise InputError(f'label {text!r} is not a number{bounds}')
+        return value
+
+    def label_id(self, label):
+        """The class's id of `label` for the loss; for regression the number."""
+        return float(label) if self.regression else self.require_labels().index(label)
+
+    def submission_file(self, segment):
+        """Name of the file of predictions on test `segment`, such as ``MNLI-mm.tsv``."""
+        if segment not in self.submissions:
+            raise UnknownNameError.of(f'test set of {self.name}', segment, self.submissions)
+        return self.submissions[segment]
+
+    def format_prediction(self, prediction):
+        """A prediction in GLUE's submission form, below the header ``index, prediction``.
+
+        Parameters
+        ----------
+        prediction : int or float
+            The class's id; for regression the model's output, which is clipped to the labels'
+            range.
+        """
+        if not self.regression:
+            return self.require_labels()[int(prediction)]
+        if self.label_range:
+            low, high = self.label_range
+            prediction = min(max(float(prediction), low), high)
+        return f'{float(prediction):.3f}'
