@@ -74,6 +74,7 @@ setup(
             "transformers>=4.40,<5; python_version >= '3.9'",
         ],
         'tensorboard': ['tensorboard>=2.10'],
+        'search': ['faiss-cpu>=1.7.2,<1.9'],
         'tagging': ['seqeval>=1.2.2'],
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
         'dev': [

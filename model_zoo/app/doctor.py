@@ -16,6 +16,7 @@ EXTRAS = {
     'torch': ('torch', 'writing .bin files'),
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
+    'faiss': ('search', 'a faster search for similar texts'),
     'seqeval': ('tagging', 'metrics of entities'),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
@@ -122,8 +123,7 @@ def _cache():
 
 def _extras():
     for library, (extra, use) in EXTRAS.items():
-        name = 'tensorflow-cpu' if library == 'tensorflow' else library
-        version = _version(name) or _version(library)
+        version = _version(f'{library}-cpu') or _version(library)
         if importlib.util.find_spec(library) is None:
             cure = f"pip install 'gluon-transformer-zoo[{extra}]'"
             yield Finding(library, 'missing', f'for {use}', cure)

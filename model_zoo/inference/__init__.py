@@ -4,5 +4,9 @@ from .engine import Engine, MXNetEngine
 from .engines import ENGINES, make_engine
 from .factory import PIPELINES, pipeline
 from .pipeline import Pipeline
+from .search import INDEXES, nearest, unit_vectors
 
-__all__ = ['ENGINES', 'PIPELINES', 'Engine', 'MXNetEngine', 'Pipeline', 'make_engine', 'pipeline']
+__all__ = [
+    'ENGINES', 'INDEXES', 'PIPELINES', 'Engine', 'MXNetEngine', 'Pipeline', 'make_engine',
+    'nearest', 'pipeline', 'unit_vectors',
+]  # fmt: skip

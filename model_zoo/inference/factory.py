@@ -8,6 +8,7 @@ from .choice import MultipleChoice
 from .classification import NextSentence, TextClassification, ZeroShotClassification
 from .engines import make_engine
 from .masked import FillMask
+from .ranking import Reranking
 from .text import TextGeneration
 from .tokens import TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
@@ -28,9 +29,14 @@ PIPELINES = {
         MultipleChoice,
         NextSentence,
         ZeroShotClassification,
+        Reranking,
     )
 }
-ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
+ALIASES = {
+    'sentiment-analysis': 'text-classification',
+    'ner': 'token-classification',
+    'text-ranking': 'rerank',  # the hub's name
+}
 #: models for tasks that need no fine-tuning
 DEFAULT_MODELS = {
     'feature-extraction': 'all-MiniLM-L6-v2',
@@ -51,8 +57,8 @@ def pipeline(
     task : str
         Name of a task: 'text-classification' (or 'sentiment-analysis'), 'token-classification' (or
         'ner'), 'question-answering', 'fill-mask', 'text-generation', 'feature-extraction',
-        'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification'. Or a
-        folder or name of a model, whose own task it is then.
+        'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification',
+        'rerank' (or 'text-ranking'). Or a folder or name of a model, whose own task it is then.
     model : str, optional
         Folder or name of a model. Tasks that need no fine-tuning have a default model.
     engine, precision : str

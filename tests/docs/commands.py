@@ -46,6 +46,7 @@ SHORTENING = {
     'finetune_swag': f'{TRAINING} --max_seq_length 32',
     'finetune_tagging': f'{TRAINING} --max_seq_length 32',
     'finetune_lm': f'{TRAINING} --max_seq_length 32',
+    'finetune_embedding': f'{TRAINING} --max_len 32',
     'finetune_gpt': f'{TRAINING} --n_valid 6',
     'train_lm': f'{TRAINING} --block_size 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
     'create_pretraining_data': '--dupe_factor 1 --max_seq_length 32 --max_predictions_per_seq 5',
@@ -60,7 +61,7 @@ SHORTENING = {
     'compare_checkpoints': '--num_examples 2',
     'export': '',
     'bert': '',
-    **dict.fromkeys(['ask', 'doctor', 'fill', 'info', 'predict', 'tag'], ''),
+    **dict.fromkeys(['ask', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 #: what is left out, and how many values belong to it (see `_without`)

@@ -212,6 +212,27 @@ def test_zero_shot(saved):
     assert set(result['labels']) == {'good', 'bad'}
 
 
+def test_rerank(saved):
+    folder = saved(BertForSequenceClassification, ['relevance'])
+    rank = model_zoo.pipeline('rerank', folder)
+    found = rank({'query': 'where ?', 'documents': TEXTS}, return_documents=True)
+    assert sorted(each['corpus_id'] for each in found) == list(range(len(TEXTS)))
+    scores = [each['score'] for each in found]
+    assert scores == sorted(scores, reverse=True) and all(0 < score < 1 for score in scores)
+    assert all(each['text'] == TEXTS[each['corpus_id']] for each in found)
+    two = rank([{'query': 'where ?', 'documents': TEXTS}] * 2, top_k=2)
+    assert [[hit['corpus_id'] for hit in each] for each in two] == [
+        [hit['corpus_id'] for hit in found[:2]]
+    ] * 2
+    assert rank(('where ?', found[0]['text'])) == pytest.approx(scores[0])
+    assert rank({'query': 'where ?', 'documents': []}) == []
+    for item in ('where ?', {'query': 'where ?'}, {'query': 'a', 'documents': 'a'}):
+        with pytest.raises(InputError, match='rerank takes'):
+            rank(item)
+    with pytest.raises(InputError, match='one output, a score; this one has 2'):
+        model_zoo.pipeline('rerank', saved(BertForSequenceClassification, ['bad', 'good']))
+
+
 @pytest.mark.parametrize(
     'call, message',
     [

@@ -1,0 +1,131 @@
+"""A file of texts, and their vectors in a file beside it."""
+
+import contextlib
+import glob
+import hashlib
+import json
+import logging
+import os
+import tempfile
+
+import numpy as np
+
+from ..errors import InputError
+from ..util.files import atomic_write
+from ..util.lines import read_lines
+from ..util.progress import progress
+
+__all__ = ['Corpus']
+
+logger = logging.getLogger(__name__)
+
+
+class Corpus:
+    """Texts of a file, which is read through as often as it's needed.
+
+    Parameters
+    ----------
+    path : str
+        A text a line in UTF-8; or JSON lines, if the first line begins an object. Empty lines are
+        left out.
+    field : str
+        Of the text in JSON lines.
+    """
+
+    def __init__(self, path, field='text'):
+        self.path, self._field = path, field
+        first = next((line for _, line in read_lines(path) if line.strip()), None)
+        if first is None:
+            raise InputError(f'{path!r} is empty: give a file with one text a line')
+        self._is_json = first.lstrip().startswith('{')
+
+    def __iter__(self):
+        """(line, counted from 1, text) of each."""
+        for number, line in read_lines(self.path):
+            if line.strip():
+                yield number, self._text(number, line) if self._is_json else line.rstrip('\r\n')
+
+    def _text(self, number, line):
+        try:
+            text = json.loads(line)[self._field]
+        except (ValueError, TypeError, KeyError):
+            text = None
+        if not isinstance(text, str):
+            raise InputError(
+                f'{self.path}, line {number}: not a JSON object with the text in '
+                f'{json.dumps(self._field)}: {line.strip()!r:.80}'
+            )
+        return text
+
+    def texts_at(self, places):
+        """Place -> (line, text) of some of the texts."""
+        wanted = set(places)
+        return {place: each for place, each in enumerate(self) if place in wanted}
+
+    def vectors(self, embed, settings, keeps=True):
+        """The texts' vectors, taken from the file beside the corpus if that has them.
+
+        Parameters
+        ----------
+        embed : callable
+            ``embed(texts) -> iterator of vectors``.
+        settings : list
+            What else the vectors depend on, plain JSON: the model and so on.
+        keeps : bool
+            Whether they are written beside the corpus; if not, to a temporary file.
+
+        Returns
+        -------
+        numpy.memmap, shape (texts, units), float32
+        """
+        digest, count = self._digest()
+        model = hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
+        path = f'{self.path}.{model}-{digest}.npy'
+        if keeps and os.path.exists(path):
+            with contextlib.suppress(ValueError, OSError):
+                found = np.load(path, mmap_mode='r')
+                if found.ndim == 2 and len(found) == count:
+                    logger.info('the vectors are those of %s', path)
+                    return found
+        vectors = progress(embed(text for _, text in self), 'texts', total=count)
+        if keeps:
+            try:
+                return self._write(path, vectors, count, model)
+            except InputError as error:
+                logger.warning('the vectors are not kept: %s', error)
+                vectors = embed(text for _, text in self)
+        with tempfile.TemporaryFile() as file:
+            return _fill(file, vectors, count)
+
+    def _write(self, path, vectors, count, model):
+        with atomic_write(path, 'w+b') as file:
+            _fill(file, vectors, count)
+        for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
+            if other != path:  # of what the corpus was before
+                with contextlib.suppress(OSError):
+                    os.remove(other)
+        return np.load(path, mmap_mode='r')
+
+    def _digest(self):
+        """A checksum of the texts, and their number."""
+        digest, count = hashlib.blake2b(digest_size=12), 0
+        for _, text in self:
+            digest.update(text.encode('utf-8', 'surrogatepass') + b'\n')
+            count += 1
+        return digest.hexdigest(), count
+
+
+def _fill(file, vectors, count):
+    """Write vectors as an array of a .npy file, and map it."""
+    mapped = None
+    for number, vector in enumerate(vectors):
+        if mapped is None:
+            shape = (count, len(vector))
+            header = {'descr': '<f4', 'fortran_order': False, 'shape': shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            start = file.tell()
+            file.truncate(start + 4 * count * len(vector))
+            mapped = np.memmap(file, np.float32, 'r+', start, shape)
+        mapped[number] = vector
+    mapped.flush()
+    return mapped

@@ -1,0 +1,90 @@
+"""`BertEmbedding.similarity` and `search`, and the command ``search``."""
+
+import json
+
+import numpy as np
+import pytest
+from script_runs import load_script, run
+
+from bert_embedding import BertEmbedding
+
+TEXTS = ['we introduce bert', 'new language model', 'called bert', 'a new representation', 'stands']
+
+
+@pytest.fixture(scope='module')
+def embedding(tiny_dir):
+    return BertEmbedding(str(tiny_dir))
+
+
+def test_similarity(embedding):
+    units = embedding.sentence_vectors(TEXTS, normalize=True)
+    found = embedding.similarity(TEXTS[:2], TEXTS)
+    assert found.shape == (2, 5) and found.dtype == np.float32
+    np.testing.assert_allclose(found, units[:2] @ units.T, atol=1e-5)
+    assert embedding.similarity(TEXTS[0], TEXTS).shape == (5,)
+    assert embedding.similarity(TEXTS[0], TEXTS[0]) == pytest.approx(1, abs=1e-5)
+    vectors = embedding.sentence_vectors(TEXTS)
+    np.testing.assert_allclose(embedding.similarity(vectors[:2], vectors), found, atol=1e-5)
+
+
+@pytest.mark.parametrize('index', ['exact', 'faiss'])
+def test_search(embedding, index):
+    if index == 'faiss':
+        pytest.importorskip('faiss')
+    found = embedding.search(TEXTS[:2], (text for text in TEXTS), 3, index)
+    assert [len(each) for each in found] == [3, 3]
+    assert [each[0]['corpus_id'] for each in found] == [0, 1]
+    cosines = embedding.similarity(TEXTS[:2], TEXTS)
+    for row, each in zip(cosines, found):
+        assert [hit['corpus_id'] for hit in each] == np.argsort(-row)[:3].tolist()
+        np.testing.assert_allclose([hit['score'] for hit in each], -np.sort(-row)[:3], atol=1e-5)
+    by_vectors = embedding.search(TEXTS[0], embedding.sentence_vectors(TEXTS), 3, index)
+    assert [hit['corpus_id'] for hit in by_vectors] == [hit['corpus_id'] for hit in found[0]]
+
+
+def search(capsys, *argv):
+    capsys.readouterr()
+    assert run(load_script('search'), *argv) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize('is_json', [False, True])
+def test_command(tiny_dir, tmp_path, capsys, is_json, monkeypatch):
+    path = tmp_path / 'corpus'
+    lines = [json.dumps({'text': text, 'id': 1}) if is_json else text for text in TEXTS]
+    path.write_text('\n'.join([*lines[:2], '', *lines[2:]]) + '\n')
+    argv = [tiny_dir, '--corpus', path, 'called bert', '--top_k', 2]
+    hits = search(capsys, *argv)
+    assert list(hits[0]) == ['score', 'line', 'query', 'text']
+    assert (hits[0]['line'], hits[0]['text'], len(hits)) == (4, 'called bert', 2)
+    assert hits[0]['score'] == pytest.approx(1, abs=1e-5)
+    (kept,) = tmp_path.glob('corpus.*.npy')
+    assert np.load(kept).shape == (5, 16)
+    with monkeypatch.context() as patch:  # only the query is embedded now
+        texts, method = [], BertEmbedding.iter_sentence_vectors
+
+        def counting(self, sentences, *args, **options):
+            return method(self, (texts.append(s) or s for s in sentences), *args, **options)
+
+        patch.setattr(BertEmbedding, 'iter_sentence_vectors', counting)
+        assert search(capsys, *argv) == hits and texts == ['called bert']
+    path.write_text(path.read_text().replace('called', 'new'))
+    assert search(capsys, *argv)[0]['text'] == 'new bert'
+    assert len(list(tmp_path.glob('corpus.*.npy'))) == 1  # that of the old text is gone
+    table = ['--pooling', 'cls', '--no_cache', '--format', 'tsv', '--output', tmp_path / 'hits.tsv']
+    search(capsys, *argv, *table)
+    assert (tmp_path / 'hits.tsv').read_text().startswith('score\tline\tquery\ttext\n')
+    assert len(list(tmp_path.glob('corpus.*.npy'))) == 1
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [('', 'is empty'), ('{"text": "a"}\n{"title": "b"}\n', 'line 2'), (None, 'cannot read')],
+)
+def test_command_with_a_bad_corpus(tiny_dir, tmp_path, capsys, content, message):
+    if content is not None:
+        (tmp_path / 'corpus').write_text(content)
+    argv = [tiny_dir, '--corpus', tmp_path / 'corpus', 'called']
+    assert run(load_script('search'), *argv) == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith('error: ') and message in error
