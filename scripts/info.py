@@ -11,8 +11,10 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
+from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 from model_zoo.registry import family_of_class
+from model_zoo.util.files import read_json
 
 #: what of a run's results.json is told
 HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
@@ -55,9 +57,8 @@ def history(folder):
     """What the results.json beside a trained model says."""
     for place in (folder, os.path.dirname(os.path.abspath(folder))):
         try:
-            with open(os.path.join(place, 'results.json'), encoding='utf-8') as file:
-                results = json.load(file)
-        except (OSError, ValueError):
+            results = read_json(os.path.join(place, 'results.json'))
+        except InputError:
             continue
         return {key: results[key] for key in HISTORY if key in results}
     return {}

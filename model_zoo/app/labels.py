@@ -1,13 +1,13 @@
 """The names of the classes of a trained model, in its ``config.json`` as transformers writes them.
 """
 
-import json
 import logging
 import os
 import re
 
 from ..errors import InputError
 from ..pretrained import local_path
+from ..util.files import read_json
 
 __all__ = ['check_labels', 'labels_of_folder', 'name_labels']
 
@@ -21,9 +21,8 @@ def config_of_folder(folder):
     """
     folder, _ = local_path(folder, weights=False, vocab=False)
     try:
-        with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
-            config = json.load(file)
-    except (OSError, ValueError):
+        config = read_json(os.path.join(folder, 'config.json'))
+    except InputError:
         return {}  # one with a bad configuration is complained about by the model
     return config if isinstance(config, dict) else {}
 

@@ -1,7 +1,6 @@
 """The finished part of a long run, for another run to continue."""
 
 import contextlib
-import json
 import logging
 import os
 import shutil
@@ -12,7 +11,7 @@ import numpy as np
 from ..errors import CheckpointError, InputError
 from ..training.checkpoint import check_same_config
 from ..training.interrupt import Interrupted, StopRequested
-from ..util.files import write_json
+from ..util.files import read_json, write_json
 
 __all__ = ['PartialOutput']
 
@@ -98,8 +97,7 @@ class PartialOutput:
         if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
             return False
         try:
-            with open(self._results, encoding='utf-8') as file:
-                finished = dict(json.load(file)['job'])
+            finished = dict(read_json(self._results)['job'])
         except (OSError, KeyError, TypeError, ValueError):
             return False
         check_same_config(finished, self._job)
@@ -188,10 +186,9 @@ class PartialOutput:
 
     def _read_job(self):
         try:
-            with open(self._file(_JOB), encoding='utf-8') as file:
-                return dict(json.load(file))
-        except FileNotFoundError:
-            return None
+            if not os.path.exists(self._file(_JOB)):
+                return None
+            return dict(read_json(self._file(_JOB)))
         except (TypeError, ValueError):
             raise CheckpointError(
                 f'{self.folder!r} is damaged: remove it to start anew'

@@ -2,7 +2,6 @@
 
 import difflib
 import itertools
-import json
 import os
 import sys
 
@@ -10,6 +9,7 @@ import mxnet as mx
 
 from ..errors import InputError
 from ..training.callbacks import Callback
+from ..util.files import read_json
 from . import cli
 from .arguments import add_training_arguments, check_at_least_one, check_training_arguments
 
@@ -131,11 +131,7 @@ def read_fields(flag, path, known, beside):
     there = next(filter(os.path.isfile, (path, os.path.join(beside, path))), None)
     if there is None:
         raise InputError(f'--{flag} {path!r}: no such file')
-    try:
-        with open(there, encoding='utf-8') as file:
-            fields = json.load(file)
-    except (OSError, ValueError) as error:
-        raise InputError(f'--{flag} {path!r} is not JSON: {error}') from error
+    fields = read_json(there, f'--{flag}')
     if not isinstance(fields, dict):
         raise InputError(f'--{flag} {path!r} is not a JSON object')
     for name, value in fields.items():

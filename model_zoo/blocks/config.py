@@ -10,7 +10,7 @@ import operator
 import os
 
 from ..errors import InputError, ZooError
-from ..util.files import write_json
+from ..util.files import read_json, write_json
 
 __all__ = ['AttentionConfig', 'Config']
 
@@ -91,11 +91,7 @@ class Config(metaclass=_ConfigType):
     @classmethod
     def from_json_file(cls, path):
         """Read a configuration such as ``bert_config.json`` or ``config.json``."""
-        try:
-            with open(path, encoding='utf-8') as file:
-                values = json.load(file)
-        except (OSError, ValueError) as error:
-            raise InputError(f'cannot read the configuration {str(path)!r}: {error}') from error
+        values = read_json(path, 'the configuration')
         if not isinstance(values, dict):
             raise InputError(f'the configuration {str(path)!r} is not a JSON object')
         family = values.get('model_type', cls.model_type)

@@ -19,7 +19,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import CheckpointError
-from ..util.files import atomic_write
+from ..util.files import atomic_write, parse_json
 
 __all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
 
@@ -142,7 +142,7 @@ def read_params(path):
 
 def _take_metadata(cursor, tensors):
     try:
-        metadata = json.loads(tensors.pop(METADATA).tobytes().decode())
+        metadata = parse_json(tensors.pop(METADATA).tobytes())
         version = metadata['version']
     except (ValueError, KeyError, TypeError) as error:
         raise cursor.fail('its metadata cannot be read') from error

@@ -15,7 +15,7 @@ import types
 import numpy as np
 
 from ..errors import CheckpointError
-from .torch_storages import Tensor, TorchFile
+from .torch_storages import MAX_DIMENSIONS, Tensor, TorchFile
 
 __all__ = ['read_object_array', 'read_pickle']
 
@@ -101,13 +101,17 @@ class _Reader(TorchFile):
         self.names = dict.fromkeys(classes, record)
         self.record, self.array = record, array
         for module in ('builtins', '__builtin__'):
-            for kind in (set, frozenset, list, dict, tuple, object):
-                self.names[f'{module}.{kind.__name__}'] = kind
+            self.names[f'{module}.object'] = object
+            self.names[f'{module}.set'] = self.make_set
+            self.names[f'{module}.frozenset'] = self.make_frozenset
+            self.names[f'{module}.list'] = self.make_list
+            self.names[f'{module}.dict'] = self.make_dict
+            self.names[f'{module}.tuple'] = self.make_tuple
             self.names[f'{module}.bytes'] = self.make_bytes  # empty ones, in old protocols
             self.names[f'{module}.bytearray'] = self.make_bytearray
         self.names.update(
             {
-                'collections.OrderedDict': collections.OrderedDict,
+                'collections.OrderedDict': self.make_ordered,
                 'collections.Counter': self.make_counter,
                 'copyreg._reconstructor': self.make_record,
                 'copy_reg._reconstructor': self.make_record,
@@ -138,16 +142,45 @@ class _Reader(TorchFile):
             'do not load it by other means unless you trust its author'
         )
 
-    # What pickles call. Bound methods: nothing can be set on them.
+    def build(self, instance, state):
+        if isinstance(instance, (_Record, _DType, _Array)):
+            instance.__setstate__(state)
+        else:
+            super().build(instance, state)
+
+    # What pickles call.
+
+    def _made(self, kind, items):
+        """A collection of `items`, whose number is limited."""
+        self.limits.spend(len(items))
+        return kind(items)
+
+    def make_set(self, items=()):
+        return self._made(set, items)
+
+    def make_frozenset(self, items=()):
+        return self._made(frozenset, items)
+
+    def make_list(self, items=()):
+        return self._made(list, items)
+
+    def make_dict(self, items=()):
+        return self._made(dict, items)
+
+    def make_tuple(self, items=()):
+        return self.limits.check_tuple(self._made(tuple, items))
+
+    def make_ordered(self, items=()):
+        return self._made(collections.OrderedDict, items)
 
     def make_counter(self, counts=()):
-        return collections.Counter(counts)
+        return self._made(collections.Counter, counts)
 
     def make_bytes(self):
         return b''
 
     def make_bytearray(self, data=b'', encoding='latin1'):
-        return bytearray(_to_bytes(data))
+        return self._made(bytearray, _to_bytes(data))
 
     def make_record(self, kind, base=object, state=None):
         if kind is not self.record:
@@ -156,7 +189,8 @@ class _Reader(TorchFile):
 
     def encode_latin1(self, text, encoding='latin1'):
         if encoding not in ('latin1', 'latin-1'):
-            raise ValueError(f'encoding {encoding!r}')
+            raise ValueError(f'encoding {encoding!r:.80}')
+        self.limits.spend(len(text))
         return text.encode('latin1')
 
     def make_array(self, kind=None, shape=(), code=b''):
@@ -164,7 +198,7 @@ class _Reader(TorchFile):
 
     def make_array_from_buffer(self, buffer, dtype, shape, order):
         array = self.array()
-        array.__setstate__((1, shape, dtype, order == 'F', bytes(buffer)))
+        array.__setstate__((1, shape, dtype, order == 'F', buffer))
         return array
 
     def make_scalar(self, dtype, data):
@@ -179,6 +213,7 @@ class _Reader(TorchFile):
         if isinstance(value, Tensor):
             return self.array_of(value)
         if isinstance(value, _Array):
+            self.limits.spend(value.value.nbytes)
             settled = value.settled()
             if settled.dtype != object:
                 return settled
@@ -202,7 +237,8 @@ class _Reader(TorchFile):
                 if isinstance(item, (_Array, Tensor, _Record, dict, list, tuple)):
                     value[place] = self.settle(item, seen)
         elif type(value) is tuple:
-            return tuple(self.settle(item, seen) for item in value)
+            seen[id(value)] = settled = tuple(self.settle(item, seen) for item in value)
+            return settled
         return value
 
 
@@ -226,9 +262,10 @@ class _DType:
     kinds = 'biuf'
 
     def __init__(self, code, *rest):
-        self.dtype = np.dtype(code if isinstance(code, str) else 'V')
+        known = isinstance(code, str) and len(code) < 8
+        self.dtype = np.dtype(code if known else 'V')
         if self.dtype.kind not in self.kinds:
-            raise ValueError(f'an array of {code!r}')
+            raise ValueError(f'an array of {code!r:.80}')
 
     def __setstate__(self, state):
         if state[1] in ('<', '>'):
@@ -240,6 +277,8 @@ class _Array:
 
     def __setstate__(self, state):
         _, shape, dtype, fortran, data = state
+        if len(shape) > MAX_DIMENSIONS:
+            raise ValueError(f'an array of {len(shape)} dimensions')
         if dtype.dtype == object:
             flat = np.empty(len(data), object)
             for place, item in enumerate(data):

@@ -1,9 +1,9 @@
 """Find a file's format by its content, and read it."""
 
-import json
 import os
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, InputError
+from ..util.files import read_json
 from .numpy_files import is_shapes, read_numpy
 from .params import is_params, read_params
 from .safetensors_file import is_safetensors, read_parts, read_safetensors
@@ -65,10 +65,9 @@ def read_tensors(path):
 def _read_json(path):
     """Read what a JSON file stands for: the parts of an index, or arrays of these shapes."""
     try:
-        with open(path, encoding='utf-8') as file:
-            content = json.load(file)
-    except ValueError as error:
-        raise CheckpointError(f'{path!r} is not JSON: {error}') from error
+        content = read_json(path)
+    except InputError as error:
+        raise CheckpointError(str(error)) from error
     if is_shapes(content):
         return read_numpy(path, content)
     if isinstance(content, dict) and 'weight_map' in content:

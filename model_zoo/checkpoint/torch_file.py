@@ -2,7 +2,6 @@
 
 import collections
 import io
-import pickletools
 
 import numpy as np
 
@@ -101,23 +100,13 @@ class _Weights(TorchFile):
 
     def __init__(self, path, size):
         super().__init__(size)
-        self.path, self.items = path, 0
+        self.path = path
         self.names = {
             **self.torch_names,
             'collections.OrderedDict': self.make_dict,
             'torch.nn.parameter.Parameter': 'Parameter',
             'torch._tensor._rebuild_from_type_v2': self.make_subclass,
         }
-
-    def load(self, file):
-        start = file.tell()
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
-            # Python's reader makes a table as long as the largest place that is named
-            if opcode.name.endswith('PUT') and argument > count:
-                raise ValueError(f'its pickle has a place {argument}')
-        end = file.tell()
-        file.seek(start)
-        return super().load(io.BytesIO(file.read(end - start)))
 
     def find(self, name):
         if name in self.names:
@@ -130,22 +119,13 @@ class _Weights(TorchFile):
         )
 
     def make_dict(self, items=()):
-        self.items += len(items)
-        if self.items > self.size:
-            raise ValueError('its dicts have more items than the file has bytes')
-        return _OrderedDict(items)
+        self.limits.spend(len(items))
+        return collections.OrderedDict(items)
 
     def make_subclass(self, make, kind, arguments, state):
         if kind != 'Parameter' or make not in (self.make_tensor, self.make_unsigned):
             raise TypeError(f'a tensor of class {kind!r:.80}')
         return make(*arguments)
-
-
-class _OrderedDict(dict):
-    """A dict whose attributes, such as a state_dict's ``_metadata``, are left out."""
-
-    def __setstate__(self, state):
-        pass
 
 
 def _import_torch():

@@ -9,7 +9,7 @@ a tensor says where in the storage its numbers are, so that tensors may share th
 
 import io
 import math
-import pickle
+import reprlib
 import struct
 import zipfile
 from typing import NamedTuple, Optional, Tuple
@@ -17,8 +17,9 @@ from typing import NamedTuple, Optional, Tuple
 import numpy as np
 
 from .arrays import from_bfloat16
+from .unpickler import Limits, Unpickler
 
-__all__ = ['Tensor', 'TorchFile']
+__all__ = ['MAX_DIMENSIONS', 'Tensor', 'TorchFile']
 
 _MAGIC = 0x1950A86A20F9469CFC6C  # begins a stream
 _BFLOAT16 = 'bfloat16'
@@ -39,7 +40,8 @@ _STORAGES = {
     'UntypedStorage': 'u1',  # its tensors say what it holds
 }
 _UNSIGNED = {'uint16': 'u2', 'uint32': 'u4', 'uint64': 'u8'}  # tensors of untyped storages
-_MAX_DIMENSIONS = 32  # NumPy's
+#: of an array, NumPy's
+MAX_DIMENSIONS = 32
 
 
 class _Storage(NamedTuple):
@@ -71,14 +73,6 @@ class Tensor(NamedTuple):
     code: Optional[str] = None
 
 
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module, name):
-        return self.reader.find(f'{module}.{name}')
-
-    def persistent_load(self, identity):
-        return self.reader.find_storage(identity)
-
-
 class TorchFile:
     """Reads one file; the class that inherits says which names its pickles may ask for.
 
@@ -91,7 +85,7 @@ class TorchFile:
     """
 
     def __init__(self, size):
-        self.size = size
+        self.size, self.limits = size, Limits(size)
         self.storages = {}  # key -> its numbers' type
         self.numbers = {}  # key -> its numbers
         #: names that the pickles may ask for -> what they get
@@ -110,11 +104,14 @@ class TorchFile:
         """What a pickle gets for a name."""
         raise NotImplementedError
 
+    def build(self, instance, state):
+        """Set the state of an instance; attributes of dicts, such as torch's, are left out."""
+        if not isinstance(instance, dict):
+            raise TypeError(f'a state of a {type(instance).__name__}')
+
     def load(self, file):
         """The next pickle of a file."""
-        unpickler = _Unpickler(file, encoding='latin1')  # Python 2's arrays are such strings
-        unpickler.reader = self
-        return unpickler.load()
+        return Unpickler(file, self, self.limits).load()
 
     @staticmethod
     def begins_stream(value):
@@ -175,7 +172,7 @@ class TorchFile:
         """What a pickle refers to: ('storage', type, key, device, count[, window])."""
         kind, name, key = identity[:3]
         if kind != 'storage' or name not in _STORAGES:
-            raise ValueError(f'it refers to {identity!r:.80}')
+            raise ValueError(f'it refers to {reprlib.repr(identity)}')
         code = self.storages.setdefault(key, _STORAGES[name])
         window = identity[5] if len(identity) > 5 else None
         return _Storage(key, code, *(() if window is None else window[1:3]))
@@ -203,8 +200,8 @@ class TorchFile:
         storage, offset, size, stride, code = tensor
         window = (storage.start, storage.count or 0)
         if not _are_sizes((offset, *size, *stride, *window)) or len(size) != len(stride):
-            raise ValueError(f'a tensor of shape {size!r:.80}, strides {stride!r:.80}')
-        if len(size) > _MAX_DIMENSIONS:
+            raise ValueError(f'a tensor of shape {reprlib.repr(size)}, strides {reprlib.repr(stride)}')
+        if len(size) > MAX_DIMENSIONS:
             raise ValueError(f'a tensor of {len(size)} dimensions')
         numbers = self.numbers[storage.key][storage.start :][: storage.count]
         numbers = numbers if code is None else numbers.view(f'<{code}')
@@ -226,7 +223,7 @@ class TorchFile:
 
     def make_size(self, size=()):
         if type(size) is not tuple:
-            raise TypeError(f'a size {size!r:.80}')
+            raise TypeError(f'a size {reprlib.repr(size)}')
         return size
 
     def make_tensor(self, storage, offset, size, stride, *rest):
@@ -238,7 +235,9 @@ class TorchFile:
     def _make_tensor(self, storage, offset, size, stride, code=None):
         if not isinstance(storage, _Storage):
             raise TypeError(f'a tensor in a {type(storage).__name__}')
-        return Tensor(storage, offset, tuple(size), tuple(stride), code)
+        if not type(size) is type(stride) is tuple:
+            raise TypeError(f'a tensor of shape {reprlib.repr(size)}')
+        return Tensor(storage, offset, size, stride, code)
 
     def make_parameter(self, tensor, *rest):
         return tensor

@@ -1,12 +1,12 @@
 """Which family a name, a folder or its files belong to."""
 
 import dataclasses
-import json
 import os
 
 from ..errors import InputError, UnknownNameError
 from ..pretrained import find_files, get_entry, names_files, resolve
 from ..registry import Family, family_of_class, get_family, list_families
+from ..util.files import read_json
 
 __all__ = ['families_like', 'find_block_class', 'find_family']
 
@@ -86,11 +86,7 @@ def _family_of_files(files):
         return released[0]
     if files.config is None:
         raise no_configuration(files)
-    try:
-        with open(files.config, encoding='utf-8') as file:
-            fields = json.load(file)
-    except (OSError, ValueError) as error:
-        raise InputError(f'cannot read the configuration {files.config!r}: {error}') from error
+    fields = read_json(files.config, 'the configuration')
     if not isinstance(fields, dict):
         raise InputError(f'the configuration {files.config!r} is not a JSON object')
     found = families_like(fields)

@@ -25,7 +25,7 @@ import tqdm
 import urllib3
 
 from ..errors import ZooError
-from ..util.files import make_writable_dir
+from ..util.files import make_writable_dir, read_json
 
 __all__ = [
     'Checksum',
@@ -247,8 +247,7 @@ def _begin(url, part, response):
 def _state(url, part):
     """Bytes in `part` that can be kept, and the validator of their version: 0, None to restart."""
     try:
-        with open(_note(part), encoding='utf-8') as file:
-            note = json.load(file)
+        note = read_json(_note(part))
         if note['url'] == url and note['validator']:
             return os.path.getsize(part), note['validator']
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,7 +1,6 @@
 """The Hugging Face hub as a source of pretrained weights."""
 
 import dataclasses
-import json
 import os
 import re
 import warnings
@@ -11,6 +10,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
 from ..checkpoint.layouts import CONFIG_NAMES
+from ..util.files import read_json
 from .download import TIMEOUT, Checksum, reason_of
 from .files import BPE_NAMES, TOKENIZER_CONFIG, VOCAB_NAMES, files_in_folder, merges_beside
 from .modules import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder
@@ -246,9 +246,8 @@ def _parts(weights):
     if not weights.endswith(_INDEX):
         return [weights]
     try:
-        with open(weights, encoding='utf-8') as file:
-            names = set(json.load(file)['weight_map'].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        names = set(read_json(weights)['weight_map'].values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f'{weights!r} is damaged: {error}') from error
     return [os.path.join(os.path.dirname(weights), os.path.basename(name)) for name in names]
 

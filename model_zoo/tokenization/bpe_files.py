@@ -1,10 +1,10 @@
 """The two files of a byte pair encoding: tokens with their ids, and pairs to merge."""
 
-import json
 import logging
 import os
 
 from ..errors import InputError
+from ..util.files import parse_json
 from ..util.lines import read_lines
 
 __all__ = ['read_bpe_vocab', 'read_merges']
@@ -27,8 +27,8 @@ def read_bpe_vocab(path):
     path = os.fspath(path)
     text = ''.join(line for _, line in read_lines(path))
     try:
-        ids = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        ids = parse_json(text)
+    except ValueError as error:
         raise InputError(f'vocabulary {path!r} is not readable JSON: {error}') from None
     if not isinstance(ids, dict) or not ids or any(type(i) is not int for i in ids.values()):
         raise InputError(f'vocabulary {path!r} must be a JSON object of tokens and ids')

@@ -13,7 +13,7 @@ import types
 from ..checkpoint.pickles import read_pickle
 from ..checkpoint.torch_file import write_torch_object
 from ..errors import InputError
-from ..util.files import atomic_write
+from ..util.files import atomic_write, read_json
 
 __all__ = ['OPTIONS', 'PICKLE_EXTENSIONS', 'WORDS_NAME', 'read_words', 'to_fields', 'write_words']
 
@@ -61,13 +61,7 @@ def read_words(path):
     path = os.fspath(path)
     if path.endswith(PICKLE_EXTENSIONS):
         return to_fields(read_pickle(path, _ASIDE), path)
-    try:
-        with open(path, encoding='utf-8') as file:
-            fields = json.load(file)
-    except OSError as error:
-        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f'{path!r} is not a readable vocabulary: {error}') from error
+    fields = read_json(path, 'the vocabulary')
     if isinstance(fields, dict) and 'idx2sym' not in fields:
         raise InputError(
             f'{path!r} is no vocabulary of words, as its idx2sym is missing; if it belongs to '

@@ -18,7 +18,7 @@ import mxnet as mx
 
 from ..checkpoint.params import read_params, write_params
 from ..errors import CheckpointError, InputError
-from ..util.files import atomic_write, make_writable_dir, write_json
+from ..util.files import atomic_write, make_writable_dir, read_json, write_json
 from .optimizer_state import load_optimizer, optimizer_tensors
 
 __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 2  # 1 counted the epochs of the records from 0, and their time from the start
 _MODEL, _OPTIMIZER, _STATE, _SUMS = 'model.params', 'optimizer.params', 'state.json', 'SHA256SUMS'
+_FIELDS = 'version', 'state', 'config', 'update_counts'  # of the state's file
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
@@ -63,9 +64,12 @@ class Checkpoint:
                     raise CheckpointError(
                         f'the checkpoint {path!r} is damaged: the checksum of {name} is wrong'
                     )
-            with open(os.path.join(path, _STATE), encoding='utf-8') as file:
-                content = json.load(file)
-        except (OSError, ValueError, TypeError) as error:
+            content = read_json(os.path.join(path, _STATE))
+            if not isinstance(content, dict) or not {*_FIELDS} <= {*content}:
+                raise ValueError(f'{_STATE} lacks one of {", ".join(_FIELDS)}')
+            if _NAME.match(os.path.basename(path)) and _place(path) != _place_of(content['state']):
+                raise ValueError(f'{_STATE} is that of another step, epoch or batch')
+        except (OSError, KeyError, ValueError, TypeError) as error:
             if isinstance(error, CheckpointError):
                 raise
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
@@ -106,7 +110,7 @@ class CheckpointStore:
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""
         names = [name for name in os.listdir(self.folder) if _NAME.match(name)]
-        names.sort(key=lambda name: tuple(map(int, _NAME.match(name).groups())), reverse=True)
+        names.sort(key=_place, reverse=True)
         return [os.path.join(self.folder, name) for name in names]
 
     def save(self, block, trainer, state, config):
@@ -173,7 +177,7 @@ class CheckpointStore:
 
     def place(self, checkpoint):
         """Step, epoch and batch of a checkpoint, for `load`."""
-        return tuple(map(int, _NAME.match(os.path.basename(checkpoint.path)).groups()))
+        return _place(checkpoint.path)
 
     def load(self, step, epoch, batch):
         """The checkpoint of a place."""
@@ -182,9 +186,9 @@ class CheckpointStore:
     def at(self, step):
         """The checkpoint of a step."""
         for path in self.paths():
-            if int(_NAME.match(os.path.basename(path)).group(1)) == step:
+            if _place(path)[0] == step:
                 return Checkpoint(path)
-        steps = sorted(int(_NAME.match(os.path.basename(path)).group(1)) for path in self.paths())
+        steps = sorted(_place(path)[0] for path in self.paths())
         there = f'there are those of {", ".join(map(str, steps))}' if steps else 'there is none'
         raise CheckpointError(f'no checkpoint of step {step} in {self.folder!r}: {there}')
 
@@ -245,6 +249,15 @@ def check_same_config(saved, current, instead='leave `resume` out to start anew'
         raise InputError(
             f'cannot resume: {"; ".join(differing)}; give the same value, or {instead}'
         )
+
+
+def _place(path):
+    """Step, epoch and batch in a checkpoint's name."""
+    return tuple(map(int, _NAME.match(os.path.basename(path)).groups()))
+
+
+def _place_of(state):
+    return tuple(state[name] for name in ('step', 'epoch', 'batch'))
 
 
 def _sha256(path):

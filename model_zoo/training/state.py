@@ -1,8 +1,10 @@
 """The state of a training."""
 
 import dataclasses
+import math
 from typing import Any, List, Optional
 
+from ..errors import CheckpointError
 from .loss_scale import LossScale
 
 __all__ = ['TrainingState']
@@ -59,11 +61,45 @@ class TrainingState:
 
     @classmethod
     def from_json(cls, fields):
-        """The state whose ``dataclasses.asdict`` this is."""
-        scale = fields.get('loss_scale')
-        return cls(**{**fields, 'loss_scale': None if scale is None else LossScale(**scale)})
+        """The state whose ``dataclasses.asdict`` this is.
+
+        Raises
+        ------
+        CheckpointError
+            If a field is unknown or has an impossible value.
+        """
+        try:
+            state = cls(**fields)
+            if state.loss_scale is not None:
+                state.loss_scale = LossScale(**state.loss_scale)
+                _check(state.loss_scale)
+            _check(state)
+            for record in state.epochs:
+                _check_number('score', float, record['score'])
+                _check_number('step', int, record['step'])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f'the state of the training is damaged: {error}') from error
+        return state
 
     @property
     def best(self):
         """The record of the epoch with the highest score, the first of equals; None if none."""
         return max(self.epochs, key=lambda record: record['score'], default=None)
+
+
+def _check(counts):
+    """Raise ValueError unless the numbers of a dataclass are counts and times."""
+    for field in dataclasses.fields(counts):
+        value = getattr(counts, field.name)
+        if field.type in (int, float):
+            _check_number(field.name, field.type, value)
+            if value < 0:
+                raise ValueError(f'{field.name} is {value}')
+        elif field.name in ('log', 'epochs') and not isinstance(value, list):
+            raise ValueError(f'{field.name} is no list')
+
+
+def _check_number(name, kind, value):
+    kinds = (int, float) if kind is float else (int,)
+    if type(value) not in kinds or not math.isfinite(value):
+        raise ValueError(f'{name} is {value!r:.80}')

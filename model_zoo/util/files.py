@@ -12,6 +12,7 @@ __all__ = [
     'atomic_write',
     'file_in',
     'make_writable_dir',
+    'parse_json',
     'put_in_place',
     'read_json',
     'write_json',
@@ -99,19 +100,47 @@ def atomic_write(path, mode='w', encoding='utf-8'):
         raise
 
 
-def read_json(path):
+def parse_json(text):
+    """What a JSON text holds.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Bytes are UTF-8.
+
+    Raises
+    ------
+    ValueError
+        If it isn't JSON, or is nested more deeply than Python can read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError('its lists or objects are nested too deeply') from None
+
+
+def read_json(path, what=''):
     """What a JSON file holds.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    what : str
+        What the file is, for messages.
 
     Raises
     ------
     InputError
-        If it can't be read.
+        If it can't be read; the message names the file.
     """
     try:
         with open(path, encoding='utf-8') as file:
-            return json.load(file)
+            return parse_json(file.read())
     except (OSError, ValueError) as error:
-        raise InputError(f'cannot read {os.fspath(path)!r}: {error}') from error
+        name = f'{what} {os.fspath(path)!r}'.lstrip()
+        if isinstance(error, OSError):
+            raise InputError(f'cannot read {name}: {error.strerror or error}') from error
+        raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
 
 
 def write_json(path, value):

@@ -6,7 +6,6 @@ The CSV files are read as their authors give them out.
 
 import csv
 import itertools
-import json
 import logging
 from typing import NamedTuple, Optional, Tuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from ...batches import Sample
 from ...errors import InputError
-from ...util.files import atomic_write
+from ...util.files import atomic_write, parse_json
 from ...util.lines import read_lines
 
 __all__ = ['SwagExample', 'SwagFeatures', 'read_swag', 'write_swag_predictions']
@@ -114,7 +113,7 @@ def _json_rows(path):
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            fields = parse_json(line)
         except ValueError as error:
             raise InputError(f'{path}, line {number}: not JSON: {error}') from None
         if not isinstance(fields, dict):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...checkpoint.pickles import read_object_array
 from ...errors import CheckpointError, InputError
-from ...util.files import atomic_write
+from ...util.files import atomic_write, parse_json
 from .samples import MATRICES, WEIGHTS, Samples, check_samples
 from .tfrecords import is_tfrecord, read_tfrecord, read_tfrecord_lengths
 
@@ -150,7 +150,7 @@ class _Archive:
     def check_facts(self, vocab):
         """Raise InputError if the file says that it was made with another vocabulary."""
         try:
-            facts = json.loads(self._zip.comment or b'{}')
+            facts = parse_json(self._zip.comment or b'{}')
             checksum, size = facts.get('vocab_checksum'), facts.get('vocab_size')
         except (ValueError, AttributeError):
             return  # the comment of another program

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import json
 import logging
 import os
 import textwrap
@@ -11,6 +10,7 @@ import zipfile
 from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ...errors import InputError
+from ...util.files import parse_json
 
 __all__ = ['Question', 'SquadSet', 'find_squad', 'read_squad']
 
@@ -156,7 +156,7 @@ def _read_json(path):
     try:
         with open(path, 'rb') as file:
             content = file.read()
-        return json.loads(content.decode('utf-8-sig')), hashlib.sha256(content).hexdigest()
+        return parse_json(content.decode('utf-8-sig')), hashlib.sha256(content).hexdigest()
     except OSError as error:
         raise InputError(f'cannot read {path!r}: {error.strerror}') from error
     except ValueError as error:

@@ -127,6 +127,33 @@ def test_damaged_files(dump, content):
         read_pickle(dump(content))
 
 
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        # tuples of two of the one before: their hash would take 2**60 steps
+        (b'\x80\x02}' + b')' + b'q\x00h\x00\x86' * 60 + b'K\x01s.', 'nested too deeply'),
+        (b'\x80\x02}' + b')' + b'\x85' * 100000 + b'K\x01s.', 'nested too deeply'),
+        (b'\x80\x02cnumpy\nndarray\n)R(K\x01(' + b'K\x01' * 60000 + b'tNI00\nC\x00tb.', '60000 dimensions'),
+        (b'\x80\x05\x96' + (2**33).to_bytes(8, 'little') + b'.', '8589934592 bytes'),
+        (b'\x80\x02c_codecs\nencode\n}X\x01\0\0\0aK\x01sb.', 'a state of a method'),
+    ],
+    ids=['wide tuples', 'deep tuples', 'dimensions', 'bytes', 'attributes of a function'],
+)
+def test_what_would_take_time_or_memory(dump, content, message):
+    with pytest.raises(CheckpointError, match=message):
+        read_pickle(dump(content))
+
+
+def test_lists_made_again_and_again(dump):
+    items = list(range(1000))
+    with pytest.raises(CheckpointError, match='far more than the file holds'):
+        read_pickle(dump([Asks(list, items) for _ in range(1000)]))
+
+
+def test_a_large_place_of_the_memo_costs_nothing(dump):
+    assert read_pickle(dump(b'\x80\x02}r\x00\x00\x00\x80.')) == {}
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(CheckpointError, match='none.pkl.*: No such file'):
         read_pickle(tmp_path / 'none.pkl')
