@@ -1,4 +1,4 @@
-"""What a model of sentence-transformers computes from the vectors of a sentence's pieces."""
+"""From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
 import os
 
@@ -9,8 +9,9 @@ from model_zoo.checkpoint.layouts import weights_in_folder
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained.files import read_tokenizer_config
 from model_zoo.pretrained.modules import SENTENCE_CONFIGS, modules_in_folder, transformer_folder
+from model_zoo.util.pooling import pool
 
-__all__ = ['SentenceModules', 'normalized', 'pool', 'read_sentence_modules']
+__all__ = ['SentenceModules', 'normalized', 'read_sentence_modules']
 
 #: ways to make one vector of many, in the order in which several are joined
 _MODES = {
@@ -30,56 +31,25 @@ _ACTIVATIONS = {
 _TINY = 1e-12
 
 
-def pool(states, mode, skip=0):
-    """One vector of those of a sentence's pieces.
-
-    Parameters
-    ----------
-    states : numpy.ndarray, shape (pieces, units)
-    mode : str
-        'cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean' (by the place from 1 on) or
-        'lasttoken'.
-    skip : int
-        So many pieces at the beginning don't count.
-
-    Returns
-    -------
-    numpy.ndarray, shape (units,)
-    """
-    kept = states[skip:]
-    if mode == 'cls':
-        return kept[0].copy()
-    if mode == 'lasttoken':
-        return kept[-1].copy()
-    if mode == 'max':
-        return kept.max(axis=0)
-    if mode == 'mean_sqrt_len_tokens':
-        return kept.sum(axis=0) / np.sqrt(np.float32(len(kept)))
-    if mode == 'weightedmean':
-        weights = np.arange(skip + 1, len(states) + 1, dtype=np.float32)[:, None]
-        return (kept * weights).sum(axis=0) / weights.sum()
-    return kept.mean(axis=0)
-
-
 class SentenceModules:
-    """The parts behind the transformer, and what a sentence undergoes before it.
+    """The modules after the transformer, and how a sentence is prepared.
 
     Parameters
     ----------
     modes : sequence of str
-        See :func:`pool`; several vectors are joined.
+        See :func:`model_zoo.util.pooling.pool`; several vectors are joined.
     steps : sequence of callable
         ``step(vector) -> vector``, one after the other.
     max_length : int, optional
-        Most pieces of a sentence, the special tokens included.
+        The largest number of tokens of a sentence, special tokens included.
     lowers : bool
-        Whether sentences are lowered.
+        Whether sentences are lower-cased.
     prompts : dict of str to str
-        Name -> what is put before a sentence.
+        Name -> the text that precedes a sentence.
     default_prompt : str, optional
-        Name of the one that is used if none is named.
+        Name of the prompt that is used if none is named.
     counts_prompt : bool
-        Whether the pieces of the prompt count in the sentence's vector.
+        Whether the prompt's tokens are pooled, too.
     """
 
     def __init__(
@@ -92,12 +62,12 @@ class SentenceModules:
         self.counts_prompt = counts_prompt
 
     def prompt(self, name=None):
-        """The text of a prompt; by default of the usual one, which may be none.
+        """The text of a prompt, by default of `default_prompt`; empty if there is none.
 
         Raises
         ------
         UnknownNameError
-            If there is none of the name.
+            If there is no prompt of this name.
         """
         name = self.default_prompt if name is None else name
         if name is not None and name not in self.prompts:
@@ -109,14 +79,14 @@ class SentenceModules:
 
         Parameters
         ----------
-        states : numpy.ndarray, shape (pieces, units)
-            Of all pieces, special tokens included.
+        states : numpy.ndarray, shape (tokens, units)
+            Of all tokens, special tokens included.
         skip : int
-            How many of them are the prompt's.
+            How many of them belong to the prompt.
 
         Returns
         -------
-        numpy.ndarray, shape (units of the last part,)
+        numpy.ndarray, shape (units of the last module,)
         """
         skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
         vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
@@ -125,7 +95,7 @@ class SentenceModules:
         return vector
 
     def units(self, units):
-        """Length of a sentence's vector, from that of a piece's."""
+        """Length of a sentence's vector, given the length of a token's."""
         return len(self.vector(np.zeros((1, units), np.float32)))
 
 
@@ -135,7 +105,7 @@ def normalized(vector):
 
 
 def read_sentence_modules(folder):
-    """The parts of a model of sentence-transformers.
+    """Read the modules of a model of sentence-transformers.
 
     Parameters
     ----------
@@ -145,14 +115,14 @@ def read_sentence_modules(folder):
     Returns
     -------
     SentenceModules or None
-        None if it is no such folder.
+        None if the folder has no ``modules.json``.
 
     Raises
     ------
     InputError
-        If a part is of a kind, or has settings, that aren't supported.
+        If a module or a setting isn't supported.
     CheckpointError
-        If a part's weights can't be read.
+        If a module's weights can't be read.
     """
     modules = modules_in_folder(folder)
     if not modules:
@@ -210,7 +180,7 @@ def _read_dense(folder):
 
 
 def _settings(folder):
-    """What is done with a sentence before the transformer."""
+    """How a sentence is prepared for the transformer."""
     inner, fields = transformer_folder(folder), {}
     for name in SENTENCE_CONFIGS:
         fields = fields or read_tokenizer_config(inner, name)

@@ -45,7 +45,7 @@ _CLEAN_UP = (
 
 
 def text_standardize(text):
-    """Plain dashes, dots and quotes, symbols set apart, and single spaces, as spaCy wants them.
+    """Normalize dashes, dots and quotes, and separate symbols by single spaces, for spaCy.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
         Returns
         -------
         str
-            In lower case; the words' distances aren't known any more.
+            In lower case; the original spacing is lost.
         """
         text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
         text = text.replace(_END, ' ').strip()
@@ -178,7 +178,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
 
 def _spacy_and_ftfy():
-    """spaCy's English tokenizer and ftfy's fix_text, or nothing of both where one is missing."""
+    """spaCy's English tokenizer and ftfy's fix_text, or (None, None) if one is missing."""
     try:
         import ftfy
         import spacy

@@ -23,7 +23,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
     parser.add_argument('questions', nargs='*', metavar='question')
-    parser.add_argument('--file', help='one question a line; - is standard input')
+    parser.add_argument('--file', help='one question per line; - is standard input')
     parser.add_argument('--context', metavar='FILE', help='the text')
     parser.add_argument('--text', help='the text itself')
     parser.add_argument('--top_k', type=int, default=1, help='answers to each question')

@@ -100,7 +100,7 @@ def parse_arguments(argv=None):
     add('--block_size', type=int, help='of OpenAI GPT and GPT-2: how many tokens are read at a '
         'time; default: 128, or what the model takes if that is less')  # fmt: skip
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
-    add('--batch_size', type=int, default=8, help='does not matter for the results')
+    add('--batch_size', type=int, default=8, help='does not affect the results')
     add = parser.add_argument_group('analysis').add_argument
     add(
         '--dont_normalize_importance_by_layer',
@@ -114,7 +114,7 @@ def parse_arguments(argv=None):
     )
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must stay')
-    add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off a step')
+    add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
     add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two')
     ModelChoice.add_arguments(parser, None)
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')

@@ -47,9 +47,9 @@ def parse(argv):
     parser.add_argument('input', metavar='IN', help='directory, or file of weights')
     parser.add_argument('output', metavar='OUT', help='directory, or file of weights, to write')
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
-                        help='format of IN; by default recognised by its files')  # fmt: skip
+                        help='format of IN; by default recognised from its files')  # fmt: skip
     parser.add_argument('--to', dest='target', choices=formats,
-                        help='format of OUT; a file says it by its name')  # fmt: skip
+                        help='format of OUT; by default from the name of a file')  # fmt: skip
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--model', metavar='CLASS',

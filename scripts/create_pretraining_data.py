@@ -48,7 +48,7 @@ BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add('--input_file', required=True, help='text in UTF-8; wildcards, separated by commas')
+    add('--input_file', required=True, help='text in UTF-8; wildcards and commas for several files')
     add('--output_dir', help='for part-000.npz, part-001.npz and so on')
     add('--output_file', help="instead: Google's TFRecord file, or several, separated by commas")
     add(
@@ -67,11 +67,11 @@ def parse_arguments(argv=None):
     add('--sp_nbest', type=int, default=0, help='draw a segmentation from this many best ones')
     add('--sp_alpha', type=float, default=1.0, help='inverse temperature of that draw')
     add('--whole_word_mask', action='store_true', help='mask all pieces of a word, or none')
-    add('--max_seq_length', type=int, default=512, help='of the tokens, the special ones counted')
-    add('--max_predictions_per_seq', type=int, default=80, help='most masks of a sample')
+    add('--max_seq_length', type=int, default=512, help='in tokens, special ones included')
+    add('--max_predictions_per_seq', type=int, default=80, help='most masks per sample')
     add('--random_seed', type=int, default=12345)
-    add('--dupe_factor', type=int, default=5, help='go through the text so often')
-    add('--masked_lm_prob', type=float, default=0.15, help='part of the tokens that is masked')
+    add('--dupe_factor', type=int, default=5, help='number of passes over the text')
+    add('--masked_lm_prob', type=float, default=0.15, help='share of the tokens to mask')
     add(
         '--short_seq_prob',
         type=float,
@@ -80,7 +80,7 @@ def parse_arguments(argv=None):
     )
     add('--verbose', action='store_true', help='show a sample')
     add('--num_workers', type=int, default=8, help='processes, at most; as many as processors')
-    add('--num_outputs', type=int, default=1, help='files, at least; more for much text')
+    add('--num_outputs', type=int, default=1, help='smallest number of files; large texts get more')
     add(
         '--part_mb',
         type=float,

@@ -65,7 +65,7 @@ FREE = ('output_file', 'init_checkpoint', 'bert_config_file', *OTHER_MODEL)
 
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('--input_file', required=True, help='a text, or a pair, on each line')
+    parser.add_argument('--input_file', required=True, help='one text or pair per line')
     parser.add_argument('--output_file', required=True, help='JSON lines; arrays if it is an .npz')
     parser.add_argument(
         '--layers', type=layer_numbers, default='-1,-2,-3,-4',

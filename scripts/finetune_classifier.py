@@ -81,7 +81,7 @@ def parse_arguments(argv=None):
     add('--labels', nargs='+', help="of a custom task; default: the training file's, sorted")
     add('--header', action='store_true', help='files with numbered columns have a first line')
     add('--regression', action='store_true', help='custom task: the labels are numbers')
-    add('--max_len', type=int, default=128, help='of the tokens, the special ones counted')
+    add('--max_len', type=int, default=128, help='in tokens, special ones included')
     add('--round_to', type=int, help='pad batches to multiples of this length')
     add(
         '--do_lower_case', type=cli.boolean, nargs='?', const=True,

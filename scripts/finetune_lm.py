@@ -73,7 +73,7 @@ def parse_arguments(argv=None):
 
 def add_data_arguments(parser):
     add = parser.add_argument_group('data').add_argument
-    add('--train_corpus', help='text in UTF-8; wildcards, separated by commas')
+    add('--train_corpus', help='text in UTF-8; wildcards and commas for several files')
     add('--pregenerated_data', help='instead: .npz of create_pretraining_data.py, or their folder')
     add('--dev_corpus', help='text to evaluate on after each epoch; always with the same masks')
     add('--dev_data', help='instead: .npz, or their folder')

@@ -72,8 +72,8 @@ def parse_arguments(argv=None):
         default=0.0,
         help="no answer if its score minus the best one's is greater; usually -1 to -5",
     )
-    add('--max_seq_length', type=int, default=384, help='of the tokens, the special ones counted')
-    add('--doc_stride', type=int, default=128, help='between the windows over a long paragraph')
+    add('--max_seq_length', type=int, default=384, help='in tokens, special ones included')
+    add('--doc_stride', type=int, default=128, help='tokens between the starts of two windows')
     add('--max_query_length', type=int, default=64, help='longer questions are cut')
     add('--n_best_size', type=int, default=20, help='number of answers to keep for a question')
     add('--max_answer_length', type=int, default=30, help='in tokens')

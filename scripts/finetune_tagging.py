@@ -63,14 +63,14 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('task').add_argument
     add('--data_dir', help='folder with train.txt, valid.txt or dev.txt, and perhaps test.txt')
-    add('--train_file', help='instead of that in --data_dir')
+    add('--train_file', help='instead of the file in --data_dir')
     add('--dev_file', help='likewise')
     add('--test_file', help='likewise')
     add('--word_column', type=int, default=0, help='from 0; negative: counted from the end')
     add('--label_column', type=int, default=-1, help='likewise')
     add('--no_test_labels', action='store_true', help='the test file has no column of labels')
     add('--labels', nargs='+', help="default: the model's, or the training file's")
-    add('--max_seq_length', type=int, default=180, help='of the tokens, the special ones counted; '
+    add('--max_seq_length', type=int, default=180, help='in tokens, special ones included; '
         'longer sentences are seen in windows')  # fmt: skip
     add('--round_to', type=int, help='pad batches to multiples of this length')
     add('--dropout_prob', type=float, help="of the last layer; default: BERT's")

@@ -50,7 +50,7 @@ def parse_arguments(argv=None):
     add('--greedy', action='store_true', help='the likeliest token every time')
     add('--num_beams', type=int, default=1, help='beam search for the likeliest texts')
     add('--length_penalty', type=float, default=1.0, help='of beam search; high: longer texts')
-    add('--seed', type=int, default=0, help='of the tokens drawn')
+    add('--seed', type=int, default=0, help='seed of the sampling')
     add('--stop', nargs='+', metavar='TOKEN', default=[], help='tokens that end a text')
     add(
         '--overflow',

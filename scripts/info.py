@@ -16,7 +16,7 @@ from model_zoo.opening import open_model
 from model_zoo.registry import family_of_class
 from model_zoo.util.files import read_json
 
-#: what of a run's results.json is told
+#: the fields of a run's results.json that are printed
 HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
 
 

@@ -35,13 +35,13 @@ logger = logging.getLogger('learn_vocab')
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add('--input_file', required=True, help='text in UTF-8; wildcards, separated by commas')
+    add('--input_file', required=True, help='text in UTF-8; wildcards and commas for several files')
     add('--output_dir', default='.')
     add('--kind', choices=['wordpiece', 'sentencepiece'], default='wordpiece')
-    add('--vocab_size', type=int, default=30000, help='most tokens, the special ones included')
+    add('--vocab_size', type=int, default=30000, help='in tokens, special ones included')
     add('--cased', action='store_true', help='keep case and, with wordpiece, accents')
     add = parser.add_argument_group('wordpiece').add_argument
-    add('--min_frequency', type=int, default=2, help='least frequency of a merged pair of pieces')
+    add('--min_frequency', type=int, default=2, help='smallest frequency of a pair to merge')
     add('--limit_alphabet', type=int, help='keep only this many characters, the most frequent ones')
     add = parser.add_argument_group('sentencepiece').add_argument
     add('--model_type', choices=['unigram', 'bpe'], default='unigram')
@@ -52,7 +52,7 @@ def parse_arguments(argv=None):
         help="share of the text's characters that the vocabulary covers; 1 for small alphabets",
     )
     add(
-        '--max_sentences', type=int, default=10**7, help='most lines that are drawn, into memory'
+        '--max_sentences', type=int, default=10**7, help='largest number of lines to hold in memory'
     )
     args = parser.parse_args(argv)
     least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's

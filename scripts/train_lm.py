@@ -90,7 +90,7 @@ def parse_arguments(argv=None):
         nargs='*',
         help="Transformer-XL's, --from_scratch; default: by the frequencies of the words",
     )
-    add('--max_grad_norm', type=float, default=1.0, help='of all gradients together')
+    add('--max_grad_norm', type=float, default=1.0, help='clip the norm of all gradients to this')
     add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
     add('--family', choices=list(FAMILIES), help="default: --model's")
     ModelChoice.add_arguments(parser, None)

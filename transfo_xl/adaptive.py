@@ -14,9 +14,9 @@ __all__ = ['AdaptiveEmbedding', 'AdaptiveSoftmax']
 class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     """Word embedding with fewer units for rarer words (Baevski and Auli 2019, section 3).
 
-    Each cluster of words has a table, and a projection to the common number of units. All words
-    are looked up in all tables, and results of wrong tables are multiplied by zero: projections
-    cost little, and the shapes don't depend on the words.
+    Each cluster of words has a table and a projection to the common number of units. Every word is
+    looked up in every table, and the results of the wrong tables are multiplied by zero. The
+    projections cost little, and the shapes don't depend on the words.
 
     Parameters
     ----------
@@ -93,9 +93,10 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
 class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     """Softmax over clusters of words (Grave et al. 2017, "Efficient softmax approximation").
 
-    The head scores the first cluster's words and each further cluster, which has another softmax
-    over its words. With targets (see `loss`), a further cluster is computed only for the positions
-    with a target in it, and no array is as large as the vocabulary.
+    The head scores the words of the first cluster, and each further cluster as a whole. A further
+    cluster has its own softmax over its words. With targets (see `loss`), a further cluster is
+    computed only for the positions with a target in it, and no array is as large as the
+    vocabulary.
 
     Parameters
     ----------

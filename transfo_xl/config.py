@@ -36,21 +36,21 @@ class TransfoXLConfig(Config):
     tgt_len : int
         Length of the segments that scripts feed to the model.
     ext_len : int
-        Length at the end of a segment that its memory leaves out.
+        Number of positions at the end of a segment that the memory leaves out.
     mem_len : int
         Length of the memory.
     clamp_len : int
         Larger distances count as this one; 0 or less: no limit.
     same_length : bool
-        Whether each position looks at `mem_len` positions, itself included, instead of all.
+        Whether each position attends to `mem_len` positions, itself included, instead of all.
     proj_share_all_but_first : bool
-        Whether the softmax shares the embedding's projections, but the first.
+        Whether the softmax shares the embedding's projections, except the first.
     attn_type : {0}
         Only Transformer-XL's own kind of attention is supported.
     sample_softmax : int
-        Below 1: the softmax isn't sampled; nothing else is supported.
+        Must be below 1: a sampled softmax isn't supported.
     adaptive : bool
-        Without effect, as in the originals.
+        Has no effect, as in the originals.
     tie_weight : bool
         Whether the softmax shares the embedding's tables.
     dropout, dropatt : float
@@ -61,7 +61,7 @@ class TransfoXLConfig(Config):
         How weights are initialized: with standard deviation `init_std`, or in the range of
         `init_range`.
     init_range, proj_init_std, init_std : float
-        `proj_init_std` is the projections'.
+        `proj_init_std` is the standard deviation of the projections.
     layer_norm_epsilon : float
         1e-12 in pytorch-pretrained-bert, 1e-5 in transformers' files.
     tie_projs : list of bool, optional

@@ -100,8 +100,8 @@ class TransfoXLCorpus:
         Parameters
         ----------
         path : str or os.PathLike
-            Folder of ``train.txt``, ``valid.txt`` and ``test.txt``; for 'lm1b' with the benchmark's
-            folder instead of ``train.txt``.
+            Folder with ``train.txt``, ``valid.txt`` and ``test.txt``; 'lm1b' has the benchmark's
+            folder in place of ``train.txt``.
         dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
             Says which texts are counted, and how lines end.
         """
@@ -182,9 +182,9 @@ class TransfoXLCorpus:
             ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is. Or a
             model's name, such as ``'transfo-xl-wt103'``, with whose weights the hub has them.
         cache_dir : str, optional
-            Where the vocabulary of a named model is looked for first.
+            Cache in which the vocabulary of a named model is looked up first.
         **kwargs
-            Arguments of :class:`TransfoXLTokenizer`, which win over what the files say.
+            Arguments of :class:`TransfoXLTokenizer`; they override the files.
 
         Returns
         -------
@@ -246,7 +246,7 @@ def get_lm_corpus(datadir, dataset):
 
 
 def _corpus_of(name):
-    """Path of the corpus with which the hub has a model's weights."""
+    """Path of the corpus that is beside a model's weights on the hub."""
     from model_zoo.pretrained.hub import Repository  # the hub's library is slow to load
 
     entry = get_entry(*resolve(name))

@@ -1,8 +1,8 @@
 """Transformer-XL's parameter names in other programs, as reversible tables.
 
-They depend on the configuration: on shared parameters and on the clusters of the vocabulary. We
-have one table and one bias for each cluster of words; the others have a common one if all clusters
-have the same units.
+They depend on the shared parameters and the clusters of the configuration. Our blocks have a table
+and a bias for each cluster; the other programs have a common one if all clusters have the same
+units.
 """
 
 import numpy as np

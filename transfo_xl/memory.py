@@ -10,8 +10,8 @@ __all__ = ['CarriedMemory']
 class CarriedMemory(Block):
     """A language model and its memories.
 
-    The memories are parameters that aren't trained. So a checkpoint within an epoch has them, and a
-    resumed training continues with them.
+    The memories are parameters that aren't trained, so that checkpoints contain them and a resumed
+    training continues with them.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class TransfoXLBlock(ZooBlock):
         return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
 
     def _check_inputs(self, words, mems, valid_length):
-        """Raise InputError if the inputs can't be right; return the memories."""
+        """Check the inputs; return the memories."""
         base = self.base
         if isinstance(words, mx.sym.Symbol):
             if mems is None and base.mem_len:
@@ -157,20 +157,19 @@ class TransfoXLModel(TransfoXLBlock):
     words : (batch, length)
         Token ids.
     mems : list, optional
-        For each layer an array (mem_len, batch, d_model), what the last segments gave to it; at
-        the end the number of places that hold something, (batch,): the last ones. The others
-        take no part. None stands for `init_mems`.
+        One array (mem_len, batch, d_model) per layer: the layer's inputs in the last segments.
+        The last item, (batch,), says how many positions at the end are in use; the others are
+        masked. None stands for `init_mems`.
     valid_length : (batch,), optional
-        The padding behind it has no influence on what is before it, and isn't remembered. None
-        means that there is none.
+        Padding has no effect on the tokens before it and isn't remembered. None: no padding.
 
     Outputs
     -------
     hidden : (batch, length, d_model)
         Zero behind the valid length.
     mems : list
-        The memory for the next segment, in the shapes of the input: so nothing is planned anew.
-        No gradient flows into it.
+        The memory for the next segment, in the shapes of the input, so that a static graph isn't
+        planned again. No gradient flows into it.
 
     References
     ----------
@@ -234,7 +233,7 @@ class TransfoXLModel(TransfoXLBlock):
         return batch_major(F, x, valid_length), mems
 
     def encode(self, F, words, mems, valid_length):
-        """The layers' work.
+        """Run the layers.
 
         Parameters
         ----------

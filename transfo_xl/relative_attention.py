@@ -177,7 +177,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             What `distance_keys` gives for the distances 0, 1, ...
         key_cache : (batch * num_heads, capacity, head_size)
         value_cache : (batch * num_heads, head_size, capacity)
-            The other way round, because the products with one query are quicker so.
+            Transposed, because the products with one query are faster that way.
         first_key, first_value : (num_heads, head_size)
             Of the first places.
         first : int

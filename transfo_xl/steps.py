@@ -1,8 +1,8 @@
 """Generation by Transformer-XL, token by token.
 
-The memory of `TransfoXLModel` holds the layers' inputs, and to compute all their keys and values
-again for each token would cost a thousand times as much as the token itself. So here keys and
-values are kept, in arrays of a fixed size.
+The memory of `TransfoXLModel` holds the layers' inputs. Computing their keys and values again for
+each token would cost a thousand times as much as the token itself, so the keys and values are kept
+in arrays of a fixed size.
 """
 
 import mxnet as mx
@@ -16,7 +16,7 @@ __all__ = ['TransfoXLState', 'TransfoXLSteps']
 
 
 class _Prompt(HybridBlock):
-    """The prompts: scores at their ends, and keys and values with the ends all at one place.
+    """Runs the prompts, and aligns their keys and values at the ends.
 
     Outputs
     -------
@@ -77,7 +77,7 @@ class _Prompt(HybridBlock):
 
 
 class _Step(HybridBlock):
-    """One more token a row."""
+    """Adds a token to each row."""
 
     def __init__(self, task):
         super().__init__()
@@ -104,13 +104,13 @@ class TransfoXLState:
     keys : (layers, batch, heads, capacity, head_size)
     values : (layers, batch, heads, head_size, capacity)
     mask : (batch, memory + capacity)
-        0 at the places that a next token looks at, -10000 at the others: those of the memory
-        before the text, and then those of keys and values.
+        0 at the positions that the next token attends to, -10000 elsewhere. The positions of the
+        memory come first, then those of the text.
     layers : list of [distance keys, first key, first value]
         See `RelativeAttention.step`; the same for all rows.
     place : int
-        Where the next token's keys and values go, the same in all rows: the prompts end at the
-        same place, and short ones begin later.
+        Position of the next token's keys and values, the same in all rows: the prompts are
+        aligned at their ends.
     """
 
     def __init__(self, keys, values, mask, layers, place):
@@ -131,7 +131,7 @@ class TransfoXLState:
         Returns
         -------
         TransfoXLState
-            It shares nothing that changes with this one.
+            It shares no array that changes with this one.
         """
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return TransfoXLState(

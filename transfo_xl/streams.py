@@ -19,15 +19,15 @@ class LMOrderedIterator:
     """Cuts one text into `bsz` streams, and these into segments that follow one another.
 
     Yields ``(data, target, length)``: arrays of int32, shape (bsz, length), `target` being `data`
-    shifted by one; the last segment may be shorter. With `ext_len`, `data` also holds so many
-    tokens that came before. What doesn't fill all streams is left out.
+    shifted by one; the last segment may be shorter. With `ext_len`, `data` also holds that many
+    preceding tokens. A remainder that doesn't fill all streams is dropped.
 
     Parameters
     ----------
     data : np.ndarray
         Ids, shape (tokens,).
     bsz : int
-        Streams.
+        Number of streams.
     bptt : int
         Length of a segment.
     ext_len : int
@@ -89,7 +89,7 @@ class LMShuffledIterator:
     data : list of np.ndarray
         Ids of each sentence.
     bsz : int
-        Streams.
+        Number of streams.
     bptt : int
         Length of a segment.
     ext_len : int
@@ -157,7 +157,7 @@ class LMMultiFileIterator(LMShuffledIterator):
 
 
 class StreamLoader(Loader):
-    """The segments of an `LMOrderedIterator` as a training loop wants them, on a device.
+    """Loads the segments of an `LMOrderedIterator` onto a device, for the training loop.
 
     For models that remember what they have read: the text is in `batch_size` streams, which are
     read from beginning to end at once. Row r of a batch goes on where row r of the batch before it
@@ -172,7 +172,7 @@ class StreamLoader(Loader):
     length : int
         Tokens of each stream that a batch predicts; the last batch may have less.
     extension : int
-        How many words before these are shown again with them.
+        How many of the preceding words a batch repeats.
     ctx : mxnet.Context
         Where the batches are put.
     workers : object, optional
@@ -186,7 +186,7 @@ class StreamLoader(Loader):
     Raises
     ------
     InputError
-        If the text is too short for that many streams, or a number is too small.
+        If the text is too short for the number of streams, or a number is too small.
     """
 
     def __init__(self, tokens, batch_size, length, extension=0, ctx=None, workers=None):

@@ -289,7 +289,7 @@ class BlockFiles:
         CheckpointError
             If the format has no place for a parameter.
         MissingExtraError
-            If the format needs torch or TensorFlow, and it isn't installed.
+            If the format needs TensorFlow, and it isn't installed.
         """
         architecture = self.huggingface_name or type(self).__name__
         if format != 'native':  # first of all, since this may fail

@@ -7,7 +7,7 @@ from typing import Callable
 from .numpy_files import write_numpy
 from .safetensors_file import write_safetensors
 from .tensorflow_file import newest_checkpoint, write_tensorflow
-from .torch_file import write_torch
+from .torch_archive import write_archive
 
 __all__ = [
     'CONFIG_NAMES',
@@ -56,7 +56,7 @@ class Layout:
 #: name of a format -> Layout
 LAYOUTS = {
     'huggingface': Layout('huggingface', 'model.safetensors', write_safetensors),
-    'pytorch': Layout('huggingface', 'pytorch_model.bin', write_torch),
+    'pytorch': Layout('huggingface', 'pytorch_model.bin', write_archive),
     'tensorflow': Layout('tensorflow', 'model.ckpt.index', write_tensorflow),
     'numpy': Layout('numpy', 'params_shapes.json', write_numpy),
 }

@@ -15,6 +15,10 @@ from ..util.files import atomic_write
 __all__ = ['write_archive']
 
 _STORAGES = {
+    'bool': 'BoolStorage',
+    'uint8': 'ByteStorage',
+    'int8': 'CharStorage',
+    'int16': 'ShortStorage',
     'float16': 'HalfStorage',
     'float32': 'FloatStorage',
     'float64': 'DoubleStorage',

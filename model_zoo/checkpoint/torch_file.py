@@ -3,13 +3,11 @@
 import collections
 import io
 
-import numpy as np
-
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write
 from .torch_storages import Tensor, TorchFile
 
-__all__ = ['is_torch', 'read_torch', 'write_torch', 'write_torch_object']
+__all__ = ['is_torch', 'read_torch', 'write_torch_object']
 
 _ZIP = b'PK\x03\x04'
 _PICKLE = b'\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19'  # protocol 2, and torch's magic number
@@ -134,28 +132,6 @@ def _import_torch():
     except ImportError as error:
         raise MissingExtraError.of('torch', 'torch') from error
     return torch
-
-
-def write_torch(path, tensors):
-    """Write a file of PyTorch's, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    tensors : dict of str to numpy.ndarray
-
-    Raises
-    ------
-    MissingExtraError
-        If torch isn't installed.
-    """
-    torch = _import_torch()
-    write_torch_object(
-        path,
-        collections.OrderedDict(
-            (name, torch.from_numpy(np.array(array))) for name, array in tensors.items()
-        ),
-    )
 
 
 def write_torch_object(path, value):

@@ -200,7 +200,8 @@ class TorchFile:
         storage, offset, size, stride, code = tensor
         window = (storage.start, storage.count or 0)
         if not _are_sizes((offset, *size, *stride, *window)) or len(size) != len(stride):
-            raise ValueError(f'a tensor of shape {reprlib.repr(size)}, strides {reprlib.repr(stride)}')
+            shape, strides = reprlib.repr(size), reprlib.repr(stride)
+            raise ValueError(f'a tensor of shape {shape}, strides {strides}')
         if len(size) > MAX_DIMENSIONS:
             raise ValueError(f'a tensor of {len(size)} dimensions')
         numbers = self.numbers[storage.key][storage.start :][: storage.count]

@@ -272,8 +272,8 @@ def generate(
     stop_tokens : int or collection of int
         Tokens that end a text.
     seed : int, optional
-        Seed of the sampling. With the same seed a prompt has the same continuation, whatever else
-        is in the batch. With None the tokens differ each time.
+        Seed of the sampling. With the same seed a prompt has the same continuation, whatever
+        the rest of the batch. With None the tokens differ each time.
     overflow : {'error', 'slide'}
         What to do if a text gets longer than the model's context: raise an error before anything is
         generated, or start again from the last half of the context whenever it is full.
@@ -339,7 +339,7 @@ def stream(
     """Continue prompts with a language model, and yield the tokens as they are generated.
 
     Beam search can't be streamed, since it has no text before its end. The call checks and runs the
-    prompts; the iterator then runs each step when its tokens are asked for.
+    prompts; the iterator runs each step on demand.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ __all__ = ['GrowingText']
 
 
 class GrowingText:
-    """A batch of texts, and a model's scores of what comes next in each.
+    """A batch of texts, and the model's scores of each text's next token.
 
     The model's memory is allocated for the whole length at once. Whenever a text is longer than the
     model's context, the model starts again from the last half of it. That costs as much as a few
@@ -22,7 +22,7 @@ class GrowingText:
         With `start`, `step` and `context_length`; see `model_zoo.generation.generate`.
     prompts : list of list of int
     new_tokens : int
-        Most tokens that will be added to each row.
+        The largest number of tokens that will be added to each row.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class GrowingText:
         self._start()
 
     def _seen_from(self):
-        """Where in each text begins what the model sees of it."""
+        """Start of the part of each text that the model sees."""
         if self._context is None:
             return self._starts
         stride = self._context + 1 - max(1, self._context // 2)
@@ -64,9 +64,9 @@ class GrowingText:
         return mx.nd.array(values, ctx=self._ctx, dtype='int32')
 
     def select(self, rows):
-        """Keep these rows, in this order; a row can be there more than once.
+        """Keep these rows, in this order; rows may be repeated.
 
-        `scores` stay those of the rows before, and are only right again after `append`.
+        `scores` still belong to the previous rows until the next `append`.
         """
         self._tokens, self._lengths, self._starts = (
             each[rows] for each in (self._tokens, self._lengths, self._starts)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import InputError
+from ..util.pooling import pool
 from .pipeline import Pipeline
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
@@ -31,19 +32,6 @@ class FeatureExtraction(Pipeline):
         pooling = options['pooling']
         result = states[None] if pooling is None else pool(states, pooling)
         return result if options['arrays'] else result.tolist()
-
-
-def pool(states, pooling):
-    """One vector of those of a text's tokens.
-
-    Parameters
-    ----------
-    states : numpy.ndarray, shape (tokens, units)
-    pooling : {'mean', 'cls', 'max'}
-    """
-    if pooling == 'cls':
-        return states[0]
-    return states.mean(axis=0) if pooling == 'mean' else states.max(axis=0)
 
 
 class SentenceSimilarity(Pipeline):

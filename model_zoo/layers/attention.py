@@ -16,7 +16,7 @@ BLOCKED = -10000
 
 
 def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
-    """What to add to the attention scores, so that no position looks at padding.
+    """Mask that is added to the attention scores and hides padding.
 
     An addition and a plain softmax take a fifth of the time of ``softmax(use_length=True)``, for
     which MXNet has no vectorized kernel on the CPU (1.4 against 7.1 ms for 8 x 12 x 128 x 128).
@@ -38,8 +38,7 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
     (batch * num_heads, length, length)
         0 at valid positions and -10000 at padding, to which softmax then gives exactly 0. It has
         the scores' own shape: the gradient of a broadcast addition would be summed over the
-        queries, in vain and slowly (60 ms a layer for 32 x 12 x 128 x 128), and one array serves
-        all layers.
+        queries, which takes 60 ms per layer for 32 x 12 x 128 x 128. One array serves all layers.
     """
     if uses_standard_operators():
         mask = F.clip(valid_length[0], 0, 1)  # whatever a caller of the graph gives
@@ -155,7 +154,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
     @property
     def num_heads(self):
-        """Heads that are left."""
+        """Number of heads after pruning."""
         return self._num_heads
 
     def prune(self, keep):
@@ -192,7 +191,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
         return self._project(context), by_head
 
     def _standard(self, F, x, mask):
-        """The same of x (B, L, C), for `standard_operators`."""
+        """The forward pass on x (B, L, C), for `standard_operators`."""
         parts = self._standard_parts(F, x, [(0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)])
         return self._standard_attention(F, *parts, mask)
 
@@ -231,5 +230,5 @@ class SelfAttention(MixedPrecision, HybridBlock):
         return probabilities, by_head
 
     def _project(self, context):
-        """The heads' outputs (L, B, inner), shown to who watches them -> (L, B, C)."""
+        """Project the heads' outputs (L, B, inner), which probes may watch, to (L, B, C)."""
         return self.proj(context if self.watch is None else self.watch(context))

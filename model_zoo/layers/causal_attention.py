@@ -1,4 +1,4 @@
-"""Self-attention that looks back only, alone or with keys and values kept from before."""
+"""Causal self-attention, with or without a cache of keys and values."""
 
 import math
 
@@ -10,7 +10,7 @@ __all__ = ['CausalSelfAttention', 'causal_mask']
 
 
 def causal_mask(F, steps, past=None, dtype='float32'):
-    """What to add to the attention scores, so that no position looks ahead.
+    """Mask that is added to the attention scores and hides later positions.
 
     Parameters
     ----------
@@ -19,15 +19,15 @@ def causal_mask(F, steps, past=None, dtype='float32'):
     steps : (length, batch, units)
         Any array of 3 axes with the sequence's length as its first one.
     past : (2, batch, heads, past_length, head_size), optional
-        Keys and values of earlier positions, which all may be looked at.
+        Keys and values of earlier positions, which are never masked.
     dtype : str
         The scores' type.
 
     Returns
     -------
     (1, length, past_length + length)
-        0 where a query (second axis) may look at a key, and -10000 elsewhere, to which softmax
-        then gives exactly 0.
+        0 where a query (second axis) may attend to a key, and -10000 elsewhere, which softmax
+        maps to exactly 0.
     """
     positions = positions_of(F, steps)
     ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
@@ -114,27 +114,27 @@ class CausalSelfAttention(SelfAttention):
         return F.reshape(x, shape=(-3, 0, 0))
 
     def step(self, F, x, mask, key_cache, value_cache):
-        """Attention of one more position a row, with keys and values in arrays of a fixed size.
+        """Attention of one new position per row, with caches of a fixed size.
 
-        Nothing is transposed: with a single position all changes of shape are free, but for those
-        of an input of the graph, which is why the caches come as the products want them.
+        With a single position, reshaping is free, except for an input of the graph. So the caches
+        come in the layout of the products.
 
         Parameters
         ----------
         F : module
         x : (1, batch, units)
         mask : (batch * num_heads, capacity)
-            0 at the places of the caches that are in use, -10000 at the others.
+            0 at the positions of the caches that are in use, -10000 elsewhere.
         key_cache : (batch * num_heads, capacity, head_size)
         value_cache : (batch * num_heads, head_size, capacity)
-            The other way round, because the products with one query are a quarter faster so.
+            Transposed, because the products with one query are a quarter faster that way.
 
         Returns
         -------
         output : (1, batch, units)
         key : (batch, num_heads, 1, head_size)
         value : (batch, num_heads, head_size, 1)
-            To be written to the caches by the caller: nothing here grows or is copied.
+            The caller writes key and value to the caches.
         """
         qkv = F.reshape(self.qkv(x), shape=(-1, 3, self._head_size))  # (B * heads, 3, size)
         query, key, value = (F.slice_axis(qkv, axis=1, begin=i, end=i + 1) for i in range(3))

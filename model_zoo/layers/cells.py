@@ -15,13 +15,13 @@ __all__ = ['DecoderCell', 'EncoderCell', 'EncoderStack', 'MirroredCell']
 
 
 class MirroredCell(HybridBlock):
-    """A block whose inner results a training pass can do without; see `model_zoo.blocks.mirror`."""
+    """A block whose activations can be recomputed in training; see `model_zoo.blocks.mirror`."""
 
     #: whether the nodes of its graphs are marked to be computed again
     mirrors = False
 
     def _marked(self):
-        """A context: graphs' nodes that are made in it are computed again."""
+        """Context in which the nodes of a graph are marked for recomputation."""
         if not self.mirrors:
             return contextlib.nullcontext()
         return mx.AttrScope(force_mirroring='True')
@@ -150,7 +150,7 @@ class EncoderStack(nn.HybridSequential):
 
 
 class DecoderCell(EncoderCell):
-    """One layer of a decoder, which looks back only.
+    """One layer of a decoder, with causal attention.
 
     Parameters
     ----------
@@ -178,14 +178,14 @@ layer_norm_eps, initializer
         return [self._after(x, attended), *others]
 
     def step(self, F, x, mask, key_cache, value_cache):
-        """One more position a row; see `CausalSelfAttention.step`."""
+        """Compute one new position per row; see `CausalSelfAttention.step`."""
         attended, key, value = self.attention.step(
             F, self._before(x), mask, key_cache, value_cache
         )
         return self._after(x, attended), key, value
 
     def _before(self, x):
-        """What the attention gets."""
+        """The input of the attention."""
         return self.attention_norm(x) if self._pre_norm else x
 
     def _after(self, x, attended):

@@ -50,10 +50,9 @@ class ZeroPadded(mx.init.Initializer):
 class FeedForward(HybridBlock):
     """Two dense layers with an activation between them ("Attention Is All You Need", 3.3).
 
-    The inner layer is a few units wider than asked for (see `padded_units`). The additional
-    units' weights are zero; as the activation maps 0 to 0, so are their outputs and their
-    gradients, and they stay zero in training. They never leave the program: they are cut off
-    when parameters are saved, in whatever format, and added when these are loaded.
+    The inner layer has a few more units than `hidden_size` (see `padded_units`). Their weights are
+    zero. Since the activation maps 0 to 0, their outputs and gradients are zero as well, and they
+    stay zero in training. Saving removes them in every format, and loading adds them.
 
     Parameters
     ----------

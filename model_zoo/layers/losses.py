@@ -1,4 +1,4 @@
-"""The losses of the task heads, as the originals define them; float32, whatever the scores are."""
+"""The losses of the task heads, as the originals define them, computed in float32."""
 
 from .sequences import is_mask, padding_of
 
@@ -20,7 +20,7 @@ def cross_entropy(F, scores, labels):
     scores : (..., classes)
         Unnormalized.
     labels : (...)
-        Class numbers, or -1 to leave a place out.
+        Class numbers, or -1 to leave a position out.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def cross_entropy(F, scores, labels):
 
 
 def binary_cross_entropy(F, scores, labels):
-    """Mean cross-entropy of yes or no over the labels that aren't -1; 0 where all are.
+    """Mean binary cross-entropy over the labels that aren't -1; 0 where all are.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def binary_cross_entropy(F, scores, labels):
     scores : (...)
         Unnormalized, for the label 1.
     labels : (...)
-        0, 1, or -1 to leave a place out.
+        0, 1, or -1 to leave a position out.
 
     Returns
     -------

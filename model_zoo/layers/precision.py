@@ -10,9 +10,10 @@ A model has one of three precisions, which `set_precision` sets (as ``ZooBlock.c
     (``MXNET_SAFE_ACCUMULATION``). On the CPU MXNet has no matrix product of float16; there its
     inputs are cast to float32 and its result back, which makes this slower than float32.
 ``'bfloat16'``
-    For CPUs. Parameters, activations and gradients are float32; ``FullyConnected`` alone, in which
-    nearly all of the work is, gets inputs of bfloat16, forward and backward. The parameters so are
-    master weights, and no loss has to be scaled, for bfloat16 has float32's range.
+    For CPUs. Parameters, activations and gradients are float32. Only
+    ``FullyConnected``, which does nearly all of the work, computes in bfloat16, forward and
+    backward. The parameters are master weights, and the loss needs no scaling, because bfloat16 has
+    float32's range.
 """
 
 import logging
@@ -67,7 +68,7 @@ def precision_name(dtype):
 
 
 class MixedPrecision:
-    """What blocks with matrix products inherit besides HybridBlock.
+    """Mixin of blocks with matrix products.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class MixedPrecision:
     precision = 'float32'
 
     def fully_connected(self, F, x, weight, bias=None, **options):
-        """``FullyConnected``, computed as the precision wants it.
+        """``FullyConnected`` in the block's precision.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class MixedPrecision:
         return operator(*arrays, **options)
 
     def in_float32(self, F, operator, *arrays, **options):
-        """What an operator gives in float32, cast to float16 if that is the precision."""
+        """Run an operator in float32, and cast the result back to float16 in that precision."""
         if self.precision != 'float16':
             return operator(*arrays, **options)
         arrays = [F.cast(array, dtype='float32') for array in arrays]
@@ -136,7 +137,7 @@ class MixedPrecision:
 
 
 class Dense(MixedPrecision, nn.Dense):
-    """Gluon's Dense, computed as the precision wants it."""
+    """Gluon's Dense in the block's precision."""
 
     def hybrid_forward(self, F, x, weight, bias=None):
         result = self.fully_connected(
@@ -159,14 +160,14 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
 
 
 def set_precision(block, dtype):
-    """Cast a block, and make all its parts compute so.
+    """Cast a block, and set the precision of all its parts.
 
     Parameters
     ----------
     block : mxnet.gluon.HybridBlock
         With or without values. Make a Trainer afterwards.
     dtype : str, type or numpy.dtype
-        One of `PRECISIONS`; another type of NumPy is cast to as Gluon does.
+        One of `PRECISIONS`; Gluon casts to NumPy's other types.
     """
     name = precision_name(dtype)
     if name == 'bfloat16':

@@ -7,10 +7,10 @@ __all__ = [
 
 
 class Mask(list):
-    """One attention mask, (batch, length), in the place of a valid length.
+    """An attention mask, (batch, length), instead of a valid length.
 
-    It is 1 where a token is to be looked at. A list, so that a block has different graphs for
-    masks and for lengths; within a graph Gluon makes a plain one of it.
+    It is 1 at tokens that are attended to. It is a list, so that a block has different graphs for
+    masks and for lengths; within a graph Gluon turns it into a plain list.
     """
 
 
@@ -34,18 +34,18 @@ def positions_of(F, x, axis=0):
 
 
 def is_mask(valid):
-    """Whether what tells of padding is a `Mask`, which in a graph is a plain list."""
+    """Whether padding is given by a `Mask` (in a graph a plain list) instead of a length."""
     return isinstance(valid, (list, tuple))
 
 
 def without_nan(F, x):
-    """`x` in float32, with 0 in the place of NaN."""
+    """`x` in float32, with 0 for NaN."""
     x = F.cast(x, 'float32')
     return F.where(F.broadcast_equal(x, x), x, F.zeros_like(x))
 
 
 def bounded(F, valid, words):
-    """What tells of padding, in float32 and within its bounds.
+    """A valid length or attention mask in float32, clipped to its bounds.
 
     A block refuses other values, but a caller of an exported graph may give any, and MXNet's
     ``SequenceMask`` writes where a negative length points to.
@@ -70,7 +70,7 @@ def bounded(F, valid, words):
 
 
 def padding_of(F, positions, valid):
-    """Where no token is.
+    """Mark the padding.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def padding_of(F, positions, valid):
 
 
 def batch_major(F, x, valid_length=None):
-    """What layers return, the batch first and zero behind the valid length.
+    """Put the batch first, and zeros behind the valid length.
 
     An attention mask zeroes nothing, as in the originals.
 

@@ -21,7 +21,7 @@ def register(optimizer):
 class DecoupledAdam(mx.optimizer.Optimizer):
     """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
 
-    Subclasses define in ``_rates`` how far a weight moves. Nothing here waits for the device.
+    Subclasses define the step's size in ``_rates``. Nothing here waits for the device.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self.beta2 = beta2
         self.epsilon = epsilon
         self.max_grad_norm = max_grad_norm
-        self.aggregate_num = 64  # so many weights are handed to `update` at a time
+        self.aggregate_num = 64  # number of weights per call of `update`
 
     def create_state(self, index, weight):
         """The two moments, (mean, variance), both zero and shaped as `weight`."""

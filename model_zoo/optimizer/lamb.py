@@ -12,7 +12,7 @@ __all__ = ['LAMB']
 
 @register
 class LAMB(DecoupledAdam):
-    """Adam whose step has, for each weight tensor, the length learning rate x norm of the weight.
+    """Adam with layerwise step sizes: each tensor's step is as long as learning rate x its norm.
 
     For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
 
@@ -103,7 +103,7 @@ class LAMB(DecoupledAdam):
         # in place, as the Adam operator does it
         mx.nd.broadcast_mul(grad, scale.astype(grad.dtype).reshape((1,) * grad.ndim), out=grad)
         mean_factor, root_factor = self._moment_factors()
-        # The direction is u / step: its length doesn't matter but where the ratio is left out.
+        # The direction is u / step; its length matters only where the ratio is left out.
         step = self._rates(index, weight, lr, wd)[0] * root_factor / mean_factor
         direction = mx.nd.lamb_update_phase1(
             master,

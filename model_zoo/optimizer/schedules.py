@@ -36,8 +36,8 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     warmup : float
         The fraction of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
     t_total : int
-        How many updates are planned. With a negative number the rate is constant, whatever the
-        schedule, and a warning says so.
+        How many updates are planned. With a negative number every schedule is constant, and
+        a warning says so.
     base_lr : float
         The learning rate that the factors multiply. A `learning_rate` that is given to the
         optimizer replaces it.
@@ -130,7 +130,7 @@ class WarmupConstantSchedule(Schedule):
 
 
 class WarmupLinearSchedule(Schedule):
-    """Linear growth over `warmup`, then a linear way down to 0; ``'warmup_linear'``.
+    """Linear growth over `warmup`, then linear decay to 0; ``'warmup_linear'``.
 
     Takes the parameters of :class:`Schedule`.
     """

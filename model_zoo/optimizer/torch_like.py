@@ -1,7 +1,7 @@
 """`BertAdam` and `OpenAIAdam` as pytorch-pretrained-bert's programs call them.
 
-They hold parameters and are stepped, as torch's optimizers are. The arithmetic is that of the
-MXNet optimizers of this package, each group of parameters with a Trainer of its own.
+They hold their parameters and have `step`, as torch's optimizers do. The MXNet optimizers of this
+package do the arithmetic, with one Trainer per group of parameters.
 """
 
 import logging
@@ -79,7 +79,7 @@ class TorchLikeOptimizer:
         raise NotImplementedError
 
     def _options(self, group):
-        """What all rules take."""
+        """Options that all MXNet optimizers take."""
         for name in ('lr', 'e', 'weight_decay'):
             if not group[name] >= 0:
                 raise InputError(f'{name} is {group[name]}; it must be 0 or more')
@@ -146,7 +146,7 @@ class TorchLikeOptimizer:
         return rates
 
     def state_dict(self):
-        """All that `load_state_dict` needs to go on from here.
+        """The state for `load_state_dict`.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class TorchLikeOptimizer:
         return {'state': state, 'param_groups': groups}
 
     def load_state_dict(self, state_dict):
-        """Go on from where another optimizer of the same groups was.
+        """Continue from the state of another optimizer of the same groups.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class BertAdam(TorchLikeOptimizer):
         Added to the denominator.
     weight_decay : float
     max_grad_norm : float
-        Norm to which each of the original's parameters is clipped by itself; -1 means none is.
+        Each of the original's parameters is clipped separately to this norm; -1 means no clipping.
     **kwargs
         Ignored, as in the original.
 

@@ -13,7 +13,7 @@ import gpt
 import gpt2
 import transfo_xl
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.torch_file import write_torch
+from model_zoo.checkpoint.torch_archive import write_archive
 from model_zoo.errors import CheckpointError
 
 torch = pytest.importorskip('torch')
@@ -324,7 +324,7 @@ def test_types(tmp_path):
         assert tensors[name].dtype == np.float32
         np.testing.assert_array_equal(tensors[name], values.numpy())
     assert tensors['ids'].dtype == np.int64 and tensors['part'].shape == (3, 2)
-    write_torch(path, tensors)
+    write_archive(path, tensors)
     back = torch.load(path, weights_only=True)
     np.testing.assert_array_equal(back['part'].numpy(), tensors['part'])
 

@@ -95,13 +95,11 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
         np.testing.assert_array_equal(ours[key], theirs[key])
 
 
-def test_converters_need_torch_for_its_format(zoo, fixtures, tmp_path, capsys):
-    if subprocess.call([sys.executable, '-c', 'import torch'], stderr=subprocess.DEVNULL) == 0:
-        pytest.skip('torch is installed')
-    folder = fixtures / 'checkpoints' / 'gpt2_tensorflow'
-    assert run(zoo, 'convert_gpt2_checkpoint', folder, tmp_path / 'pytorch_model.bin') == 1
-    assert "gluon-transformer-zoo[torch]'" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_converters_need_no_torch(zoo, fixtures, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'torch', None)
+    folder, output = fixtures / 'checkpoints' / 'gpt2_tensorflow', tmp_path / 'pytorch_model.bin'
+    assert run(zoo, 'convert_gpt2_checkpoint', folder, output) == 0, capsys.readouterr().err
+    assert len(read_tensors(str(output))[0]) > 5
 
 
 def test_from_what_pip_installs(fixtures, tmp_path):

@@ -1,4 +1,4 @@
-"""A model's scores of starts and ends to answers, in the text's own characters.
+"""From scores of starts and ends to answers, as the text spells them.
 
 Source: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert 0.6.2's
 ``run_squad.py``, which gives the same answers on the same scores.
@@ -53,17 +53,17 @@ def find_answers(
     ----------
     features : SquadFeatures
     scores : sequence of (numpy.ndarray, numpy.ndarray)
-        Of each feature, the scores of starts and of ends: one for each of its tokens, and for
-        padding after them if wished. The scores of padding are never taken, but as the originals
-        have it they count among the `n_best_size` best.
+        The scores of starts and of ends of each feature: one per token, and optionally more for
+        padding. Padding is never an answer, but as in the originals its scores count among the
+        `n_best_size` best.
     n_best_size : int
-        How many starts and ends of a window are looked at, and how many answers are kept.
+        Number of starts and of ends to consider per window, and of answers to keep.
     max_answer_length : int
         In pieces.
     version_2 : bool
         Whether there may be no answer.
     null_score_diff_threshold : float
-        There is no answer if that score minus the best answer's is greater than this.
+        There is no answer if the score of no answer exceeds the best answer's by more than this.
 
     Returns
     -------
@@ -170,7 +170,7 @@ class _Finder:
         return found
 
     def _best(self, question, spans, null):
-        """Of the spans in order the best ones with different texts."""
+        """The best spans with different texts."""
         best, seen = [], set()
         for first, last, *values in spans:
             if len(best) >= self._size:
@@ -199,7 +199,7 @@ class _Finder:
 
 
 class _Texts:
-    """Texts of pieces, with what was made of each word kept."""
+    """Texts of pieces, with a cache of normalized words."""
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
@@ -215,7 +215,7 @@ class _Texts:
 
 
 def map_to_text(part, text, normalized):
-    """The piece of a text that a part of its normalized form stands for.
+    """Find the span of a text that corresponds to a part of its normalized form.
 
     Normalizing lower-cases, strips accents and sets spaces around punctuation. Where it has left
     the number of characters other than spaces as it was, they are taken to correspond one to one.
@@ -223,7 +223,7 @@ def map_to_text(part, text, normalized):
     Parameters
     ----------
     part : str
-        Occurs in `normalized`, where all goes well.
+        Normally occurs in `normalized`.
     text : str
     normalized : str
         Words of the text by the basic tokenizer, with single spaces between.

@@ -88,13 +88,13 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     ----------
     squad : SquadSet
     tokenizer : object
-        As ``bert.BertTokenizer``: with ``encode_batch``, with ``save_pretrained`` (which tells one
-        tokenizer from another), and to be pickled.
+        As ``bert.BertTokenizer``: it has ``encode_batch`` and ``save_pretrained`` (which
+        identifies the tokenizer), and can be pickled.
     cache_dir : str, optional
         Folder for files ``squad-KEY.npz``, whose key comes from the set's file, the number of its
-        questions and the tokenizer. Made where it is missing. By default nothing is kept.
+        questions and the tokenizer. Created if missing. By default nothing is kept.
     processes : int, optional
-        By default one a processor, and only one for small sets.
+        By default one per processor, and only one for small sets.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
 
 
 def _key(squad, tokenizer):
-    """What the pieces depend on, as the part of a file's name."""
+    """Checksum of all that the pieces depend on, for the file's name."""
     parts = [FORMAT, tokenizers.__version__, squad.checksum, squad.is_training]
     parts += [len(squad.questions), type(tokenizer).__name__]
     with tempfile.TemporaryDirectory() as folder:
@@ -246,8 +246,8 @@ def _encode_chunk(chunk, tokenizer):
 def _answer_span(ids, words, first_word, last_word, forms):
     """First and last piece of an answer that is in the words from the first to the last.
 
-    All the pieces of these words, or the first run of them that is just the answer's: without the
-    brackets around a year, for instance.
+    These are all pieces of the words, or the first run of pieces that equals the answer, for
+    instance without the brackets around a year.
     """
     first = np.searchsorted(words, first_word, side='left')
     last = np.searchsorted(words, last_word, side='right') - 1

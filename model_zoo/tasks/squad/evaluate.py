@@ -30,7 +30,7 @@ class SquadEvaluator:
         self._squad = loader.samples.squad
 
     def find_answers(self, guard=None):
-        """The answers, and windows a second."""
+        """The answers, and the number of windows per second."""
         started = time.perf_counter()
         scores = [None] * self._loader.num_samples
         for batch in self._loader:
@@ -72,12 +72,12 @@ class SquadEvaluator:
         return write_answers(folder, answers)
 
     def evaluate_and_predict(self, folder):
-        """Both with the answers found once, for a model that isn't trained any more.
+        """Evaluate and write predictions of a trained model, finding the answers once.
 
         Returns
         -------
         ((float, dict), list of str)
-            As of `evaluate`, but for sets without right answers 0 and nothing; the files' names.
+            As `evaluate`, or (0, {}) for a set without right answers; and the files' names.
         """
         answers, speed = self.find_answers()
         scored = evaluate_segments(

@@ -1,4 +1,4 @@
-"""What the model takes: a question with as much of its paragraph as there is room for."""
+"""From questions and paragraphs to the model's inputs: windows of the maximal length."""
 
 import collections.abc
 
@@ -12,12 +12,12 @@ __all__ = ['SquadFeatures']
 
 
 class SquadFeatures(collections.abc.Sequence):
-    """Windows as samples, made when they are asked for.
+    """A sequence of windows as samples, which are made on access.
 
-    A sample is ``[CLS] question [SEP] window [SEP]``. Its label, of training sets, are the first
-    and last place of the answer, both 0 (that of ``[CLS]``) where the window doesn't hold the whole
-    answer or there is none. Windows, places and labels are those of pytorch-pretrained-bert 0.6.2's
-    ``run_squad.py``.
+    A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
+    last position of the answer. Both are 0 (the position of ``[CLS]``) where the window doesn't
+    hold the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
+    0.6.2's ``run_squad.py``.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class SquadFeatures(collections.abc.Sequence):
     tokenizer : object
         As ``bert.BertTokenizer``.
     max_seq_length : int
-        Most tokens, the special ones counted.
+        The largest number of tokens, special tokens included.
     doc_stride : int
         Pieces from the start of a window to the start of the next one.
     max_query_length : int
@@ -89,7 +89,7 @@ class SquadFeatures(collections.abc.Sequence):
         return Sample(input_ids, token_types, label)
 
     def query(self, question):
-        """Ids of the pieces of question number `question`, cut to the length there is for it."""
+        """Ids of question number `question`, cut to `max_query_length`."""
         return self.encoding.question(question)[: self._max_query_length]
 
     def windows_of(self, question):

@@ -27,8 +27,7 @@ class Question(NamedTuple):
     paragraph : int
         Place in `SquadSet.paragraphs`.
     answers : tuple of str, or None
-        The right ones, as many as were collected; empty where there is none in the paragraph, None
-        where the file doesn't tell (a test set).
+        The right answers; empty if the paragraph has none, None in a test set.
     start : int or None
         The character of the paragraph at which the first answer begins; only of training sets.
     """
@@ -109,9 +108,9 @@ def read_squad(path, version_2=False, training=False):
     version_2 : bool
         Whether there may be questions without an answer.
     training : bool
-        A training set needs answers with their places. Of several answers the first is learnt, as
-        in GluonNLP (the originals refuse more than one). Without `training`, the answers are what
-        predictions are compared with, and can be missing altogether.
+        A training set needs answers with their positions. The first of several answers is learnt,
+        as in GluonNLP (the originals refuse more than one). Otherwise predictions are compared with
+        the answers, which may be missing.
 
     Returns
     -------

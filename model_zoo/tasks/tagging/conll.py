@@ -22,9 +22,9 @@ class Sentence(NamedTuple):
     ----------
     words : tuple of str
     labels : tuple of str, or None
-        As many.
+        One per word.
     line : int
-        That of the first word in the file, from 1.
+        Number of the first word's line in the file, from 1.
     """
 
     words: Tuple[str, ...]
@@ -114,8 +114,8 @@ def _field(fields, column, what, path, line):
 def write_conll(path, source, predictions, label_column=-1):
     """Copy a file with one more column: the label that was predicted for each word.
 
-    All else is as in the source: without its last column the result has the same lines, and with
-    the right labels in the column before, CoNLL's own script ``conlleval`` can score it.
+    The other columns are those of the source. With the right labels in the column before, CoNLL's
+    own script ``conlleval`` can score the result.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def write_conll(path, source, predictions, label_column=-1):
     predictions : iterable of sequence of str
         The labels of each sentence.
     label_column : int or None
-        Lines that begin a document repeat what they have there.
+        Column that lines which begin a document repeat.
     """
     labels = (label for sentence in predictions for label in sentence)
     with atomic_write(path) as file:

@@ -12,8 +12,8 @@ from loopback import LoopbackServer
 
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
-from bert_embedding.sentence_modules import pool
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.util.pooling import pool
 
 
 @pytest.fixture

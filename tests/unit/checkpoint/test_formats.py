@@ -347,13 +347,26 @@ def test_tensorflow_files_are_found(fixtures, tmp_path):
         assert weights_in_folder(both) == os.path.join(both, name)
 
 
-@pytest.mark.parametrize('module', ['tensorflow', 'torch'])
-def test_missing_libraries(tmp_path, monkeypatch, module):
-    """They are needed for writing only."""
-    monkeypatch.setitem(sys.modules, module, None)
-    layout = next(each for each in LAYOUTS.values() if module in each.write.__name__)
-    with pytest.raises(MissingExtraError, match=rf'{module} is needed .*\[{module}\]'):
+def test_missing_tensorflow(tmp_path, monkeypatch):
+    """It is needed for writing only."""
+    monkeypatch.setitem(sys.modules, 'tensorflow', None)
+    layout = LAYOUTS['tensorflow']
+    with pytest.raises(MissingExtraError, match=r'tensorflow is needed .*\[tensorflow\]'):
         layout.write(str(tmp_path / layout.weights), TENSORS)
+
+
+def test_weights_of_pytorch_are_written_without_torch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'torch', None)
+    path = str(tmp_path / 'pytorch_model.bin')
+    types = ('bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'float64')
+    tensors = {**TENSORS, **{name: np.arange(6).reshape(2, 3).T.astype(name) for name in types}}
+    tensors['tied'], tensors['scalar'] = tensors['a'], np.float32(3).reshape(())
+    LAYOUTS['pytorch'].write(path, tensors)
+    found, _ = read_tensors(path)
+    assert list(found) == list(tensors)
+    for name, array in tensors.items():
+        assert found[name].dtype == ('float32' if name == 'float16' else array.dtype)
+        np.testing.assert_array_equal(found[name], array)
 
 
 def test_pickles_and_damaged_archives_need_no_torch(tmp_path, monkeypatch):

@@ -133,7 +133,10 @@ def test_damaged_files(dump, content):
         # tuples of two of the one before: their hash would take 2**60 steps
         (b'\x80\x02}' + b')' + b'q\x00h\x00\x86' * 60 + b'K\x01s.', 'nested too deeply'),
         (b'\x80\x02}' + b')' + b'\x85' * 100000 + b'K\x01s.', 'nested too deeply'),
-        (b'\x80\x02cnumpy\nndarray\n)R(K\x01(' + b'K\x01' * 60000 + b'tNI00\nC\x00tb.', '60000 dimensions'),
+        (
+            b'\x80\x02cnumpy\nndarray\n)R(K\x01(' + b'K\x01' * 60000 + b'tNI00\nC\x00tb.',
+            '60000 dimensions',
+        ),
         (b'\x80\x05\x96' + (2**33).to_bytes(8, 'little') + b'.', '8589934592 bytes'),
         (b'\x80\x02c_codecs\nencode\n}X\x01\0\0\0aK\x01sb.', 'a state of a method'),
     ],
