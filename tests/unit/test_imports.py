@@ -51,6 +51,20 @@ def test_packages_load_nothing_slow():
     run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
 
 
+def test_model_zoo_loads_only_what_opens_models():
+    """Neither families nor blocks, tasks, training or pipelines: these load on first use."""
+    run(f"""
+import sys
+import model_zoo
+rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_zoo.')}}
+assert rooms == {{
+    'checkpoint', 'errors', 'families', 'moved', 'opening', 'optimizer', 'pretrained', 'registry',
+    'tokenization', 'util',
+}}, rooms
+assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
+""")
+
+
 def test_the_help_of_commands_loads_nothing_slow():
     names = command_names(ROOT)
     assert len(names) > 20
