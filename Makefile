@@ -1,6 +1,7 @@
 # make demo   what this project does, on real weights, in about a minute once all is installed
-# make test   all tests but the comparisons with other implementations
-# make peers  these comparisons, in an environment of their own (.venv-peers)
+# make test   all tests but those of the next two lines
+# make test-slow  whole jobs: the demo, jobs that are killed, Horovod's launcher
+# make peers  comparisons with other implementations, in an environment of their own (.venv-peers)
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
 #
@@ -10,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test peers horovod docs lint install clean
+.PHONY: demo test test-slow peers horovod docs lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
@@ -36,9 +37,9 @@ demo: $(VENV)/.installed
 	$(VENV)/bin/python scripts/demo.py --output_dir output_dir/demo
 
 # Several processes with a thread each are faster than the reverse: the tests' models are small.
-test: $(VENV)/.installed-tests
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m 'not peers' -n auto --maxprocesses 8 \
-		$(PYTEST_ARGS)
+test test-slow: $(VENV)/.installed-tests
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest \
+		-m '$(if $(filter test,$@),not slow,slow) and not peers' -n auto --maxprocesses 8 $(PYTEST_ARGS)
 
 peers: $(VENV_PEERS)/.installed-peers
 	OMP_NUM_THREADS=1 $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \

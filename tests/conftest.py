@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from real_data import shorten_data
 
 import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 
@@ -46,8 +47,34 @@ def pytest_make_collect_report(collector):
     # each of the two environments looks at the other's modules, too, and runs none of their tests
     of_peers = 'peers' in pathlib.Path(collector.nodeid).parts
     chosen = collector.config.option.markexpr
-    if lacks_library(report) and chosen in ('', 'peers' if of_peers else 'not peers'):
+    runs = chosen == 'peers' if of_peers else 'not peers' in chosen
+    if lacks_library(report) and (runs or not chosen):
         fail(report)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let one worker run what shares fixtures, in our order: long ones come first."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFixtures(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return share_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByFixtures(config, log)
+
+
+def share_of(nodeid):
+    """What a test belongs to: a page, a script or a file."""
+    file, _, name = nodeid.partition('::')
+    folder, _, module = file.rpartition('/')
+    if module == 'test_pages.py':
+        return nodeid
+    script = re.search(r'\[((?:finetune|train)_[a-z]+)', name)
+    if module == 'test_contract.py' and script:
+        return f'{folder}/test_{script.group(1)}.py'
+    return file
 
 
 @pytest.fixture(scope='session')
@@ -63,6 +90,14 @@ def data_dir():
     if not folder or not os.path.isdir(folder):
         pytest.skip('set ZOO_TEST_DATA to the folder of the real data sets')
     return pathlib.Path(folder)
+
+
+@pytest.fixture(scope='session')
+def short_data(data_dir, tmp_path_factory):
+    """As `data_dir`, with the beginning of each file."""
+    folder = tmp_path_factory.mktemp('short')
+    shorten_data(data_dir, folder)
+    return folder
 
 
 @pytest.fixture(scope='session')

@@ -8,6 +8,7 @@ import shutil
 import string
 
 import numpy as np
+import tiny
 import toy_data
 
 from bert import (
@@ -19,12 +20,10 @@ from bert import (
 )
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
-from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
-from gpt2.tokenizer import bytes_to_unicode
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.tasks.classification import get_task
 from model_zoo.tasks.pretraining import Samples, write_shard, write_tfrecords
-from transfo_xl import TransfoXLConfig, TransfoXLCorpus, TransfoXLLMHeadModel
+from transfo_xl import TransfoXLCorpus, TransfoXLLMHeadModel
 
 __all__ = ['write_models', 'write_world']
 
@@ -39,13 +38,13 @@ NAMES = (
     ('bert_12_768_12', 'wiki_cn_cased'),
     ('bert_24_1024_16', None),
 )
-WORDS = [*toy_data.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '.', '?']
+WORDS = [*tiny.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '.', '?']
 
 
 def config(**fields):
-    return BertConfig(
-        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=128, **fields,
+    return tiny.bert_config(
+        len(WORDS), hidden_size=8, num_hidden_layers=1, intermediate_size=16,
+        max_position_embeddings=128, **fields,
     )  # fmt: skip
 
 
@@ -68,18 +67,12 @@ def write_models(root):
     toy_data.write_stories(root)
     tokenizer = OpenAIGPTTokenizer(root / 'vocab.json', root / 'merges.txt')
     size = {'n_embd': 8, 'n_layer': 1, 'n_head': 2}
-    sizes = OpenAIGPTConfig(vocab_size_or_config_json_file=len(tokenizer), n_positions=64, **size)
+    sizes = tiny.decoder_config(OpenAIGPTConfig, len(tokenizer), n_positions=64, **size)
     place = folder / get_entry(*resolve('openai-gpt', None)).full_name
     save(OpenAIGPTDoubleHeadsModel(sizes), place, tokenizer)
 
-    tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
-    (root / 'gpt2').mkdir()
-    vocab = {token: place for place, token in enumerate(tokens)}
-    (root / 'gpt2' / 'vocab.json').write_text(json.dumps(vocab))
-    (root / 'gpt2' / 'merges.txt').write_text('#version: 0.2\nt h\n')
-    tokenizer = GPT2Tokenizer(root / 'gpt2' / 'vocab.json', root / 'gpt2' / 'merges.txt')
-    sizes = GPT2Config(vocab_size=len(tokens), n_positions=48, n_ctx=48, **size)
-    save(GPT2LMHeadModel(sizes), folder / get_entry(*resolve('gpt2', None)).full_name, tokenizer)
+    place = folder / get_entry(*resolve('gpt2', None)).full_name
+    tiny.save_gpt2(place, n_positions=48, **size)
 
     texts = root / 'texts'
     texts.mkdir()
@@ -87,10 +80,7 @@ def write_models(root):
         (texts / f'{name}.txt').write_text('a b c d e f\nc d a\n' * 9)
     corpus = TransfoXLCorpus(special=['<eos>'])
     corpus.build_corpus(texts, 'wt2')
-    sizes = TransfoXLConfig(
-        vocab_size=len(corpus.vocab), cutoffs=[3], d_model=8, d_embed=8, n_head=2, d_head=4,
-        d_inner=16, div_val=2, n_layer=1,
-    )  # fmt: skip
+    sizes = tiny.transfo_xl_config(len(corpus.vocab), div_val=2, n_layer=1)
     place = folder / get_entry(*resolve('transfo-xl-wt103', None)).full_name
     save(TransfoXLLMHeadModel(sizes), place, corpus.vocab)
     shutil.copy(texts / 'test.txt', place)

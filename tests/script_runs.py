@@ -1,20 +1,22 @@
 """What the tests of scripts share: to load and run one, and to compare what two runs have left."""
 
+import contextlib
 import importlib.util
 import os
 import pathlib
 import subprocess
-import sys
+import tempfile
+import time
 
 import numpy as np
 import pytest
+import warm
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
 ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = ROOT / 'scripts'
-HOROVODRUN = pathlib.Path(sys.executable).with_name('horovodrun')
 
 
 def load_script(name, folder=SCRIPTS):
@@ -41,26 +43,60 @@ def refusal(capsys, script, *argv):
 
 
 def start(program, *argv, **options):
-    """A script that runs in a process of its own."""
+    """A script that runs in a process of its own, a `warm.Process`."""
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    command = list(map(str, [sys.executable, program, *argv]))
-    return subprocess.Popen(command, env=environment, text=True, **options)
+    return warm.Process([program, *argv], env=environment, **options)
 
 
-def horovodrun(count, program, *argv):
-    """Run a program in several processes, which must succeed; returns what they have printed.
+def run_workers(count, program, *argv, timeout=300):
+    """Run a program in several processes that find each other as horovodrun has them do.
 
-    Skips the test where Horovod isn't installed.
+    Skips the test where Horovod isn't installed. A process that fails ends the others.
+
+    Returns
+    -------
+    list of subprocess.CompletedProcess
+        One of each rank; standard output holds the errors, too.
     """
     pytest.importorskip('horovod.mxnet')
-    command = [HOROVODRUN, '--gloo', '-np', count, '-H', f'localhost:{count}', sys.executable]
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    done = subprocess.run(
-        list(map(str, [*command, program, *argv])),
-        env=environment, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    from horovod.runner import gloo_run
+    from horovod.runner.common.util import hosts
+
+    slots = hosts.get_host_assignments(hosts.parse_hosts(f'localhost:{count}'), count)
+    server = gloo_run.RendezvousServer()
+    common = gloo_run.create_run_env_vars('127.0.0.1', ['lo'], server.start())
+    server.init(slots)
+    own = {'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.stop)
+        files, processes = [], []
+        for slot in slots:
+            file = stack.enter_context(tempfile.TemporaryFile('w+', encoding='utf-8'))
+            variables = {**common, **gloo_run.create_slot_env_vars(slot), **own}
+            environment = {**os.environ, **{name: str(each) for name, each in variables.items()}}
+            streams = {'stdout': file, 'stderr': subprocess.STDOUT}
+            processes.append(warm.Process([program, *argv], env=environment, **streams))
+            files.append(file)
+        deadline = time.monotonic() + timeout
+        while any(process.poll() is None for process in processes):
+            if any(process.returncode for process in processes) or time.monotonic() > deadline:
+                for process in processes:
+                    process.kill()
+            time.sleep(0.01)
+        for file in files:
+            file.seek(0)
+        return [
+            subprocess.CompletedProcess(argv, process.returncode, file.read())
+            for process, file in zip(processes, files)
+        ]
+
+
+def train_in_workers(count, program, *argv):
+    """As `run_workers`, which must succeed; returns what they have printed, as one text."""
+    done = run_workers(count, program, *argv)
+    texts = '\n'.join(each.stdout for each in done)
+    assert not any(each.returncode for each in done), texts
+    return texts
 
 
 def assert_same_model(folder, other, tolerance=0):
@@ -89,7 +125,7 @@ def assert_two_workers_train_as_one(script, program, arguments, folder):
     """
     one, two = folder / 'one', folder / 'two'
     more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
-    horovodrun(2, program, *arguments(two, *more, 5, '--comm_backend', 'horovod'))
+    train_in_workers(2, program, *arguments(two, *more, 5, '--comm_backend', 'horovod'))
     assert run(script, *arguments(one, *more, 10)) == 0
     assert_same_model(one, two, 1e-5)
     assert (two / 'results.json').exists()

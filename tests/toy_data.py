@@ -4,12 +4,18 @@ import json
 import random
 import string
 
+import numpy as np
+from tiny import SPECIAL, write_pairs, write_words
+
+from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tokenization.vocab import load_vocab
+
 __all__ = [
-    'BAD', 'COLOURS', 'GOOD', 'SPECIAL', 'WORDS', 'write_questions', 'write_reviews',
+    'BAD', 'COLOURS', 'COUNTED', 'FEW', 'GOOD', 'LENGTH', 'MASKS', 'SPECIAL', 'WORDS',
+    'make_samples', 'write_counting', 'write_questions', 'write_reviews', 'write_shards',
     'write_situations', 'write_stories', 'write_tagged', 'write_texts',
 ]  # fmt: skip
 
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 #: of reviews
 GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
 FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']
@@ -17,8 +23,7 @@ FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']
 
 def write_reviews(folder):
     """vocab.txt, and train.tsv, dev.tsv, test.tsv of a task that can be learnt."""
-    words = [*SPECIAL, *GOOD, *BAD, *FILLERS, '.', '0', '1']
-    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
+    write_words(folder, [*GOOD, *BAD, *FILLERS, '.', '0', '1'])
     rng = random.Random(5)
 
     def sentence(label):
@@ -64,8 +69,7 @@ def _without_impossible(content):
 
 def write_questions(folder):
     """vocab.txt, and train and dev sets of both versions of SQuAD."""
-    words = [*SPECIAL, *COLOURS, *OTHERS, 'what', 'colour', 'it', '.', '?']
-    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
+    write_words(folder, [*COLOURS, *OTHERS, 'what', 'colour', 'it', '.', '?'])
     rng = random.Random(1)
     for name, count in (('train', 400), ('dev', 40)):
         content = _questions(rng, count, name)
@@ -75,7 +79,7 @@ def write_questions(folder):
 
 def write_situations(folder):
     """vocab.txt, and sets of three endings as CSV; that with an x is right."""
-    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *'abcdefx', '.']) + '\n')
+    write_words(folder, [*'abcdefx', '.'])
     rng = random.Random(3)
 
     def text(*words):
@@ -99,7 +103,7 @@ def write_tagged(folder):
 
     Names begin with n and go on with m; of three or four pieces, in short and long sentences.
     """
-    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *'abcdenm', '##x', '##y']) + '\n')
+    write_words(folder, [*'abcdenm', '##x', '##y'])
     rng = random.Random(3)
     for name, count in (('train', 240), ('valid', 30), ('test', 12)):
         lines = ['-DOCSTART- -X- O', '']
@@ -129,9 +133,7 @@ def write_stories(folder):
     """A small vocabulary and stories; right endings have an a, wrong ones an x."""
     symbols = [*string.ascii_lowercase, '.']
     tokens = ['<unk>', *symbols, *(f'{symbol}</w>' for symbol in symbols), 'th', 'the</w>']
-    vocab = {token: number for number, token in enumerate(tokens)}
-    (folder / 'vocab.json').write_text(json.dumps(vocab))
-    (folder / 'merges.txt').write_text('#version: 0.2\nt h\nth e</w>\n')
+    write_pairs(folder, tokens, ['t h', 'th e</w>'])
     rng = random.Random(3)
 
     def sentence(*words):
@@ -168,5 +170,56 @@ def write_texts(folder):
         (folder / f'{name}.txt').write_text('\n'.join(text) + '\n')
     letters = string.ascii_lowercase
     tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters), 'th', 'the</w>']
-    (folder / 'vocab.json').write_text(json.dumps({t: n for n, t in enumerate(tokens)}))
-    (folder / 'merges.txt').write_text('#version: 0.2\nt h\nth e</w>\n')
+    write_pairs(folder, tokens, ['t h', 'th e</w>'])
+
+
+#: of the samples for pre-training
+COUNTED = [f'w{number}' for number in range(40)]
+LENGTH, MASKS = 16, 3
+#: of the texts in which they count on
+FEW = COUNTED[:12]
+
+
+def make_samples(count, seed):
+    """Random sentences; the second one is the next one where it begins with the first one's word.
+    """
+    random = np.random.RandomState(seed)
+    ids = np.zeros((count, LENGTH), np.int32)
+    masked = {
+        name: np.zeros((count, MASKS), dtype)
+        for name, dtype in (('positions', np.int32), ('ids', np.int32), ('weights', np.float32))
+    }
+    lengths = random.randint(9, LENGTH + 1, count).astype(np.int32)
+    labels = random.randint(0, 2, count).astype(np.int32)
+    for row, length in enumerate(lengths):
+        ids[row, :length] = random.randint(len(SPECIAL), len(SPECIAL) + len(COUNTED), length)
+        ids[row, [0, 4, length - 1]] = [2, 3, 3]
+        ids[row, 5] = ids[row, 1] if labels[row] == 0 else len(SPECIAL)
+        places = 6 + np.arange(random.randint(1, min(MASKS, length - 7) + 1))
+        masked['positions'][row, : len(places)] = places
+        masked['ids'][row, : len(places)] = ids[row, places]
+        masked['weights'][row, : len(places)] = 1
+        ids[row, places] = 4
+    segments = ((np.arange(LENGTH) > 4) & (np.arange(LENGTH) < lengths[:, None])).astype(np.int32)
+    return Samples(ids, segments, *masked.values(), labels, lengths)
+
+
+def write_shards(folder):
+    """vocab.txt, and the shards train-0.npz, train-1.npz and eval.npz of 18 samples each."""
+    vocab = load_vocab(str(write_words(folder, COUNTED)))
+    for seed, name in enumerate(('train-0', 'train-1', 'eval')):
+        write_shard(str(folder / f'{name}.npz'), make_samples(18, seed), vocab)
+
+
+def write_counting(path, documents, seed):
+    """Sentences of words that count on, so that a masked word can be told from its neighbours."""
+    random = np.random.RandomState(seed)
+    lines = []
+    for _ in range(documents):
+        place = random.randint(len(FEW))
+        for _ in range(random.randint(3, 7)):
+            length = random.randint(3, 8)
+            lines.append(' '.join(FEW[(place + n) % len(FEW)] for n in range(length)))
+            place += length
+        lines.append('')
+    path.write_text('\n'.join(lines), 'utf-8')

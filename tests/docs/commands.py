@@ -55,7 +55,7 @@ SHORTENING = {
     'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
     'eval_transfo_xl': '--tgt_len 16',
     'generate_gpt2': '--length 3',
-    'bertology': '--data_subset 8 --batch_size 8',
+    'bertology': '--data_subset 8 --batch_size 8 --block_size 16',
     'extract_features': '',
     'convert_checkpoint': '',
     'compare_checkpoints': '--num_examples 2',

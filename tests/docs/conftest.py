@@ -37,12 +37,6 @@ def tiny_models(shared, request):
 
 
 @pytest.fixture(scope='session')
-def short_data(shared, data_dir):
-    places.shorten_data(data_dir, shared / 'short')
-    return shared / 'short'
-
-
-@pytest.fixture(scope='session')
 def hub_cache(shared, tiny_models, minilm_dir):
     """A cache of huggingface_hub's, with tiny models and MiniLM."""
     tiny_models.fill_hub_cache(shared / 'hub', minilm_dir)

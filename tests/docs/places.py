@@ -20,17 +20,11 @@ from model_zoo.tasks.classification import get_task, list_tasks
 from model_zoo.tokenization.learn import learn_byte_pairs
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
 
-__all__ = ['DATA', 'PEERS_NAMES', 'TinyModels', 'make_downloads', 'shorten_data', 'shorten_text']
+__all__ = ['PEERS_NAMES', 'TinyModels', 'make_downloads', 'shorten_text']
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / 'tests' / 'fixtures'
 
-#: folders of the data directory
-DATA = (
-    'chnsenticorp', 'conll2003', 'glue', 'lcqmc', 'rocstories', 'squad', 'swag', 'text', 'vocab',
-    'wikitext-2', 'xnli',
-)  # fmt: skip
-BYTES, TRAIN_BYTES = 6000, 100000  # of a shortened file; a training set has all labels
 #: names of the peers' -> the tiny model that stands for it
 PEERS_NAMES = {
     'bert-base-uncased': 'bert',
@@ -43,39 +37,11 @@ PEERS_NAMES = {
 }
 
 
-def shorten_data(data_dir, folder):
-    """Copy the beginning of each file of the data directory into `folder`."""
-    for path in pathlib.Path(data_dir).rglob('*'):
-        relative = path.relative_to(data_dir)
-        if not path.is_file() or relative.parts[0] not in DATA:
-            continue
-        copy = folder / relative
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if relative.parts[0] == 'vocab':
-            copy.symlink_to(path)
-        elif relative.parts[0] == 'squad':
-            copy.write_text(json.dumps(_first_questions(json.loads(path.read_text('utf-8')))))
-        else:
-            with open(path, 'rb') as file:
-                start = file.read(TRAIN_BYTES if relative.stem == 'train' else BYTES)
-                rest = file.read(1)
-            copy.write_bytes(start[: start.rindex(b'\n') + 1] if rest else start)
-
-
 def shorten_text(path, copy, documents=4, lines=40):
     """Write the first lines of each of the first documents of a text to `copy`."""
     parts = path.read_text('utf-8').split('\n\n')[:documents]
     short = ('\n'.join(part.splitlines()[:lines]) for part in parts)
     copy.write_text('\n\n'.join(short) + '\n', 'utf-8')
-
-
-def _first_questions(content, articles=1, paragraphs=2, questions=4):
-    data = content['data'][:articles]
-    for article in data:
-        article['paragraphs'] = article['paragraphs'][:paragraphs]
-        for paragraph in article['paragraphs']:
-            paragraph['qas'] = paragraph['qas'][:questions]
-    return {**content, 'data': data}
 
 
 def make_downloads(folder):

@@ -6,6 +6,7 @@ import commands
 import pages
 import places
 import pytest
+from real_data import shorten_data
 
 PAGE = '''Title
 =====
@@ -131,7 +132,7 @@ def test_data_are_shortened(tmp_path):
     paragraph = {'context': 'x', 'qas': [{'id': number} for number in range(9)]}
     squad = {'version': '1', 'data': [{'title': 'x', 'paragraphs': [paragraph] * 5}] * 3}
     (data / 'squad' / 'train.json').write_text(json.dumps(squad))
-    places.shorten_data(data, short)
+    shorten_data(data, short)
     text = (short / 'text' / 'long.txt').read_text()
     assert set(text.splitlines(keepends=True)) == {line}
     assert 0 < len(text) <= places.BYTES

@@ -9,6 +9,7 @@ import pages
 import places
 import pytest
 from halves import needs_bfloat16
+from real_data import DATA
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [
@@ -17,7 +18,7 @@ PAGES = [
     if '/_' not in str(path.relative_to(ROOT))  # docs/_build and the like
 ]
 PEERS = r'^(?:import|from) (transformers|torch|pytorch_pretrained_bert|onnxruntime)\b'
-_DATA = '|'.join(places.DATA)
+_DATA = '|'.join(DATA)
 # `glue/MRPC`, `text/one.txt,text/two.txt`; and `--data_dir glue`
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
 DATA_FOLDER = re.compile(rf'--\w+[ =]({_DATA})(?=\s|$)')
@@ -87,7 +88,7 @@ def test_page(path, request, shared, tiny_models, registries, folder, monkeypatc
     if 'data' in marks:
         data_dir = request.getfixturevalue('data_dir')
         short = request.getfixturevalue('short_data')
-        for name in places.DATA:
+        for name in DATA:
             (folder / name).symlink_to(data_dir / name)
     if 'peers' in marks:
         pytest.importorskip('transformers')
@@ -101,7 +102,7 @@ def test_page(path, request, shared, tiny_models, registries, folder, monkeypatc
     def short_word(word):
         """A word of a command, with a short file in place of each that it names."""
         file = pathlib.Path(word)  # which the page has made
-        if word in places.DATA or DATA_FILE.match(word):
+        if word in DATA or DATA_FILE.match(word):
             return str(short / word)
         if file.suffix == '.txt' and file.name != 'vocab.txt' and file.is_file():
             copy = file.with_name(f'short_{file.name}')

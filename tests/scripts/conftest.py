@@ -1,6 +1,7 @@
 """What a module says by ``CASE = 'finetune_swag'``: its script, data and a training's output."""
 
 import pytest
+from bad_input import BAD_INPUT
 from contract import CASES, Toy
 
 
@@ -17,6 +18,23 @@ def toys(tmp_path_factory):
         return made[name]
 
     return toy
+
+
+@pytest.fixture(scope='session')
+def worlds(toys, tmp_path_factory):
+    """Name of a case of bad input -> the folder of its data."""
+    made = {}
+
+    def world(name):
+        case = BAD_INPUT[name]
+        if case.toy:
+            return toys(case.toy).data
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp(name)
+            case.write(made[name])
+        return made[name]
+
+    return world
 
 
 @pytest.fixture(scope='module')

@@ -10,10 +10,11 @@ import types
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from script_runs import SCRIPTS, load_script, run, start
 
-from bert import BertConfig, BertForSequenceClassification, BertTokenizer
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from bert import BertForSequenceClassification, BertTokenizer
+from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.analysis import study
 from model_zoo.app import cli
@@ -34,16 +35,11 @@ def script():
 def bert(tmp_path_factory):
     """A folder with a BERT, and one with a task's dev set whose labels the model agrees with."""
     folder, data = tmp_path_factory.mktemp('model'), tmp_path_factory.mktemp('data')
-    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghijklmnop']
-    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n', 'utf-8')
-    mx.random.seed(3)
-    model = BertForSequenceClassification(BertConfig(
-        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS, intermediate_size=24, max_position_embeddings=24,
-    ))  # fmt: skip
-    model.initialize(mx.init.Normal(0.6))
+    model = tiny.save_bert(
+        folder, 'abcdefghijklmnop', BertForSequenceClassification, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=24, scale=0.6, seed=3,
+    )  # fmt: skip
     tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
-    model.save_pretrained(str(folder), tokenizer)
     random, lines = np.random.RandomState(0), ['sentence\tlabel']
     for number in range(24):
         words = ' '.join(random.choice(list('abcdefghijklmnop'), random.randint(2, 12)))
@@ -61,12 +57,8 @@ def gpt2(tmp_path_factory):
     (folder / 'text.txt').write_text(TEXT, 'utf-8')
     learn_byte_pairs(str(folder / 'text.txt'), 300, str(folder))
     tokenizer = GPT2Tokenizer.from_pretrained(str(folder))
-    config = GPT2Config(
-        vocab_size=len(tokenizer), n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=24,
-        n_ctx=24,
-    )  # fmt: skip
-    model = GPT2LMHeadModel(config)
-    model.initialize(mx.init.Normal(0.2))
+    config = tiny.decoder_config(GPT2Config, len(tokenizer), n_layer=LAYERS, n_head=HEADS)
+    model = tiny.initialized(GPT2LMHeadModel(config), 0.2)
     model.save_pretrained(str(folder), tokenizer)
     return folder
 
@@ -77,14 +69,7 @@ def gpt(tmp_path_factory):
     folder = tmp_path_factory.mktemp('gpt')
     (folder / 'text.txt').write_text('ab ba abba ' * 40, 'utf-8')
     tokens = ['<unk>', 'a', 'b', 'a</w>', 'b</w>', 'ab</w>', 'ba</w>']
-    vocab = {token: number for number, token in enumerate(tokens)}
-    (folder / 'vocab.json').write_text(json.dumps(vocab), 'utf-8')
-    (folder / 'merges.txt').write_text('#version: 0.2\na b</w>\nb a</w>\n', 'utf-8')
-    model = OpenAIGPTLMHeadModel(OpenAIGPTConfig(
-        vocab_size=len(tokens), n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=24, n_ctx=24
-    ))  # fmt: skip
-    model.initialize(mx.init.Normal(0.2))
-    model.save_pretrained(str(folder))
+    tiny.save_gpt(folder, tokens, ['a b</w>', 'b a</w>'], n_layer=LAYERS, n_head=HEADS)
     return folder
 
 
@@ -436,34 +421,6 @@ def test_normalization_flags_and_subset(script, gpt2, tmp_path):
     np.testing.assert_allclose((by_layer**2).sum(1), 1)
     expected = importance / np.sqrt((importance**2).sum(1, keepdims=True))
     np.testing.assert_allclose(by_layer, expected, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ('flags', 'message'),
-    [
-        (['--masking_threshold', '1'], '--masking_threshold 1.0'),
-        (['--masking_amount', '0'], '--masking_amount 0.0'),
-        (['--max_seq_length', '99'], 'the model takes 24 tokens'),
-        (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
-        (['--sentence', 'a', 'b', 'c'], '3 are too many'),
-        (['--sentence', ''], '--sentence: there is nothing in it'),
-        (['--sentence', 'a', ' '], '--sentence: there is nothing in it'),
-        (['--max_seq_length', '2'], 'a length of 2 is too small'),
-        (['--eval_file', __file__], '--eval_file is not for a BERT'),
-        (['--block_size', '9'], '--block_size is not for a BERT'),
-        (['--data_subset', '0'], '--data_subset 0'),
-        (['--task_name', 'nothing'], 'nothing'),
-        (['--model', 'nothing'], 'nothing'),
-        (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
-        (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),
-    ],
-)
-def test_bad_flags(script, bert, tmp_path, capsys, flags, message):
-    model, data = bert
-    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--output_dir', tmp_path]
-    assert run(script, *argv, '--max_seq_length', 16, *flags) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / 'results.json').exists()
 
 
 def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):

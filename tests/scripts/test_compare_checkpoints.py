@@ -8,7 +8,7 @@ import sys
 
 import mxnet as mx
 import pytest
-from script_runs import load_script, refusal
+from script_runs import load_script
 from variant_models import MAKERS
 
 from model_zoo.app import cli
@@ -115,17 +115,3 @@ def test_tensorflow(fixtures, tmp_path, originals, family, name, code, expected)
     # in a process of its own: it switches TensorFlow to the behaviour of its first version
     subprocess.run([sys.executable, str(SCRIPT), *argv], check=True)
     check(tmp_path, expected)
-
-
-@pytest.mark.parametrize('flags, message', [
-    (['--family', 'transfo_xl', '--software', 'transformers'], 'tensorflow does'),
-    (['--family', 'bert', '--software', 'tensorflow'], 'needs --code'),
-    (['--family', 'bert', '--software', 'transformers', '--num_examples', '0'],
-     '--num_examples 0: give 1 or more'),
-    (['--family', 'bert', '--software', 'transformers', '--converted', 'gone'], 'directory'),
-    (['--family', 'gpt', '--software', 'transformers'], "another family, 'bert'"),
-    (['--family', 'bert', '--software', 'transformers', '--input_file', 'gone'], 'no vocabulary'),
-])  # fmt: skip
-def test_errors(fixtures, capsys, flags, message):
-    argv = [*flags, str(fixtures / 'checkpoints' / 'bert_transformers')]
-    assert message in refusal(capsys, compare_checkpoints, *argv)

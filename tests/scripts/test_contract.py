@@ -3,20 +3,20 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 from bad_input import BAD_INPUT
 from command_flags import command_names, main_of, parser_of
 from contract import CASES, Killed, interrupt, kill
-from script_runs import ROOT, SCRIPTS, assert_same_model, refusal, run
+from script_runs import ROOT, SCRIPTS, assert_same_model, load_script, refusal, run
 
 from model_zoo.app import Run
 from model_zoo.app import run as run_module
 from model_zoo.checkpoint import read_tensors
+from model_zoo.pretrained import download
 
 
 @pytest.fixture(scope='module', params=CASES)
@@ -76,14 +76,7 @@ contract.interrupt({toy.case.batch})
 sys.argv = {['x', *map(str, argv)]!r}
 runpy.run_path('{toy.case.script}.py', run_name='__main__')
 """
-    process = subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=SCRIPTS,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=300,
-    )
+    process = warm.run(['-c', code], SCRIPTS, {**os.environ, 'PYTHONPATH': str(ROOT)})
     return process.returncode, process.stderr
 
 
@@ -174,14 +167,20 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
 @pytest.mark.parametrize(
     ('name', 'number'), [(name, n) for name in BAD_INPUT for n in range(len(BAD_INPUT[name].rows))]
 )
-def test_bad_input_is_one_clear_line(toys, tmp_path, capsys, name, number):
-    case = BAD_INPUT[name]
-    toy = toys(case.toy)
+def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name, number):
+    # weights are neither here nor to be had
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
+    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
+    monkeypatch.setenv('no_proxy', '127.0.0.1')
+    monkeypatch.setattr(download, 'BACKOFF', 0.001)
+    monkeypatch.chdir(tmp_path)
+    case, data = BAD_INPUT[name], worlds(name)
     edit, message = case.rows[number]
-    argv = case.arguments(toy.data, tmp_path, edit)
-    said = refusal(capsys, toy.script, *argv)
+    said = refusal(capfd, load_script(case.script), *case.arguments(data, tmp_path, edit))
     assert re.search(message, said), said
     assert not list((tmp_path / 'out').glob('*.params'))
+    left = {path.name for path in (tmp_path / 'out').glob('*')}
+    assert case.toy or all(each.startswith('log_') for each in left), left
 
 
 COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]
@@ -197,3 +196,38 @@ def test_help_names_the_defaults(name):
             if isinstance(shown, (list, tuple)):
                 shown = shown[0]
             assert action.option_strings[0] in text and str(shown) in text, action.dest
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_an_unknown_flag_has_the_nearest_one_proposed(name, capsys):
+    main = main_of(name, ROOT)
+    flags = [flag for action in parser_of(main)._actions for flag in action.option_strings]
+    flag = max(flags, key=len)
+    with pytest.raises(SystemExit) as end:
+        main([*needed(parser_of(main)), f'{flag[:-1]}xq', '1'])
+    assert end.value.code == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert f'unrecognized arguments: {flag[:-1]}xq' in error
+    assert f'; did you mean {flag}?' in error
+
+
+def needed(parser):
+    """Words for what a parser can't do without."""
+    words = []
+    for action in parser._actions:
+        value = str(next(iter(action.choices))) if action.choices else '1'
+        if action.option_strings and action.required:
+            words += [action.option_strings[0], value]
+        elif not action.option_strings and action.nargs not in ('*', '?'):
+            words.insert(0, value)
+    for group in parser._mutually_exclusive_groups:
+        if group.required:
+            words += [group._group_actions[0].option_strings[0], '1']
+    return words
+
+
+def test_each_script_has_cases_of_bad_input():
+    """But those that hand their words on, or have no arguments that could be wrong."""
+    scripts = {name[len('scripts/') : -3] for name in COMMANDS if name.startswith('scripts/')}
+    without = {'demo', 'demo_predict', 'doctor', 'run_pretraining_hvd'}
+    assert scripts - {case.script for case in BAD_INPUT.values()} == without

@@ -78,26 +78,6 @@ def test_parts_are_left_out_with_a_warning(convert, capsys):
     assert 'left out: ' in said and 'pooler.weight' in said and 'BertForMaskedLM' in said
 
 
-@pytest.mark.parametrize(
-    'argv, message',
-    [
-        (('bert', 'native', 'gone', 'out'), 'no such file or folder'),
-        (('bert', 'native', 'gpt_numpy', 'out'), 'checkpoint of another family'),
-        (('gpt2', 'native', 'gpt_transformers', 'out'), "another family, 'openai-gpt'"),
-        (('bert', 'numpy', 'bert_transformers', 'out'), 'unknown format of BertForPreTraining'),
-        (('bert', 'gluonnlp', 'bert_transformers', 'out', '--from', 'numpy'), 'no weights in '),
-        (('bert', 'native', 'bert_transformers', 'out', '--model', 'Bert'), "bert 'Bert'; known"),
-        (('bert', 'native', 'bert_transformers', 'out', '--model', 'BertForQuestionAnswering'),
-         'lacks parameters of a BertForQuestionAnswering: span_classifier'),
-    ],
-)  # fmt: skip
-def test_errors(convert, tmp_path, capsys, argv, message):
-    assert convert(*argv) == 1
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith('error: ') and message in error
-    assert not (tmp_path / 'out').exists()
-
-
 def test_other_weights_are_not_shadowed(convert, capsys):
     assert convert('bert', 'native', 'bert_transformers', 'out') == 0
     assert convert('bert', 'huggingface', 'bert_transformers', 'out') == 1

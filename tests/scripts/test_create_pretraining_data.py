@@ -124,29 +124,6 @@ def test_the_vocabulary_of_a_name(run, folder, minilm_dir):
     assert samples.input_ids.max() > 20000
 
 
-@pytest.mark.parametrize(
-    'change, problem',
-    [
-        ('--input_file none*.txt', "error: no file matches 'none*.txt'"),
-        ('--max_predictions_per_seq 0', 'error: max_predictions_per_seq 0: give 1 or more'),
-        ('--vocab none.txt', "error: --vocab 'none.txt' is neither a file nor a data set"),
-        ('--sentencepiece none.model', "error: --sentencepiece 'none.model': no such file"),
-        ('--part_mb 0', 'error: --part_mb 0.0: give a number above 0'),
-        ('--num_outputs 0', 'error: num_outputs 0: give 1 or more'),
-        ('--input_file vocab.txt', 'error: vocab.txt: the corpus has only one document, and'),
-        ('--vocab sample_text.txt', "error: vocabulary file 'sample_text.txt'"),
-        ('--vocab book_corpus_wiki_en_cased', 'no vocabulary found for bert_12_768_12'),
-    ],
-)
-def test_bad_input(change, problem, run, folder, capsys, monkeypatch):
-    monkeypatch.setenv('MXNET_HOME', str(folder / 'home'))
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    assert run(f'{LINE} {change}') == 1
-    error = capsys.readouterr().err
-    assert problem in error and 'Traceback' not in error
-    assert not list(folder.glob('out/*'))
-
-
 def test_lost_masks_are_told_of(run, capsys, caplog):
     caplog.set_level(logging.WARNING)
     assert run(f'{LINE} --max_predictions_per_seq 4') == 0

@@ -21,6 +21,7 @@ def demo():
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_demo(minilm_dir, tmp_path):
     path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])

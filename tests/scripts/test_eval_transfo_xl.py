@@ -4,14 +4,14 @@ import importlib.util
 import json
 import pathlib
 import random
-import re
 
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 from model_zoo.app import cli
-from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.corpus import TransfoXLCorpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
@@ -41,10 +41,9 @@ def data(tmp_path_factory):
     corpus.build_corpus(texts, 'wt2')
     corpus.save_pretrained(folder / 'corpus')
     mx.random.seed(1)
-    config = TransfoXLConfig(
-        vocab_size=len(corpus.vocab), cutoffs=[3], d_model=8, d_embed=8, n_head=2, d_head=4,
-        d_inner=16, div_val=2, n_layer=2, same_length=False, init_std=0.3, proj_init_std=0.3,
-    )  # fmt: skip
+    config = tiny.transfo_xl_config(
+        len(corpus.vocab), div_val=2, same_length=False, init_std=0.3, proj_init_std=0.3
+    )
     model = TransfoXLLMHeadModel(config)
     model.initialize()
     model.save_pretrained(str(folder / 'model'), corpus.vocab)
@@ -129,27 +128,3 @@ def test_log(script, data, tmp_path):
     assert not (tmp_path / 'no' / 'log.txt').exists()
     assert run(script, data, tmp_path / 'yes', '--text_file', path) == 0
     assert 'per token' in (tmp_path / 'yes' / 'log.txt').read_text()
-
-
-@pytest.mark.parametrize(
-    ('argv', 'message'),
-    [
-        (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
-        (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
-        (['--dataset', 'none'], "--dataset 'none' is no folder with a text: give --text_file"),
-        (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
-        ([], 'no texts .* and no corpus in'),
-        (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
-        (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size 0: give 1 or more'),
-        (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
-        (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
-        (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu: choose one'),
-        (['--text_file', 'TEXT', '--model_name', 'OTHER'], 'has no weights'),
-    ],
-)
-def test_bad_input_is_one_clear_line(script, data, tmp_path, capsys, argv, message):
-    names = {'TEXT': data / 'texts' / 'test.txt', 'OTHER': data / 'other'}
-    assert run(script, data, tmp_path, *[names.get(word, word) for word in argv]) == 1
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith('error: ')]
-    assert len(lines) == 1
-    assert re.search(message, lines[0]), lines[0]

@@ -3,13 +3,12 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 
 import bert
 import export
@@ -71,13 +70,7 @@ def load(folder, task):
 def run(*arguments, cwd, **changes):
     environment = {**os.environ, **changes}
     environment.pop('PYTHONPATH', None)
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    return warm.run(arguments, cwd, environment)
 
 
 # -- in processes of their own ------------------------------------------------------------------
@@ -115,7 +108,7 @@ def test_import_of_the_package(cwd):
         'import sys; sys.path.insert(0, {!r}); import export; '
         'print(export.export_block.__module__, export.__file__)'
     )
-    result = run('-W', 'ignore', '-c', program.format(str(ROOT)), cwd=cwd)
+    result = run('-c', program.format(str(ROOT)), cwd=cwd)
     assert result.stdout.split() == ['export.export', str(ROOT / 'export' / '__init__.py')]
 
 

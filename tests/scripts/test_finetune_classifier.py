@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import mxnet as mx
@@ -190,15 +189,9 @@ def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path
 
 
 def test_sigterm_before_training_leaves_no_checkpoint(data, tmp_path):
-    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, arguments(data, tmp_path))],
-        env={**os.environ, 'PYTHONPATH': path},
-        stderr=subprocess.PIPE,
-    )
+    process = start(SCRIPT, *arguments(data, tmp_path), stderr=subprocess.DEVNULL)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode != 0
+    assert process.wait(60) != 0
     assert not (tmp_path / 'checkpoints').exists()
 
 
@@ -351,8 +344,8 @@ def test_the_originals_command_lines_are_understood(script):
 @pytest.mark.data
 @pytest.mark.weights
 @pytest.mark.parametrize('task', ['MRPC', 'CoLA', 'STS-B'])
-def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path, task):
-    argv = ['--task_name', task, '--data_dir', data_dir / 'glue', '--bert_model', 'bert_6_384_12']
+def test_minilm_on_real_data(script, short_data, minilm_dir, tmp_path, task):
+    argv = ['--task_name', task, '--data_dir', short_data / 'glue', '--bert_model', 'bert_6_384_12']
     argv += ['--training_steps', '2', '--batch_size', '8', '--output_dir', tmp_path]
     assert run(script, [*argv, '--max_len', '32', '--dev_batch_size', '64']) == 0
     assert json.loads((tmp_path / 'results.json').read_text())['training']['steps'] == 2

@@ -8,19 +8,17 @@ import signal
 import subprocess
 import time
 
-import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from contract import Killed, kill
-from script_runs import SCRIPTS, assert_same_model, horovodrun, load_script, run, start
+from script_runs import SCRIPTS, assert_same_model, load_script, run, start, train_in_workers
+from toy_data import FEW, write_counting
 
-from bert import BertConfig, BertForPreTraining, BertModel, BertTokenizer
-from model_zoo.errors import InputError
+from bert import BertForPreTraining, BertModel, BertTokenizer
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 
 SCRIPT = SCRIPTS / 'finetune_lm.py'
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-WORDS = [f'w{number}' for number in range(12)]
 LENGTH = 24
 
 
@@ -29,35 +27,17 @@ def script():
     return load_script('finetune_lm')
 
 
-def write_text(path, documents, seed):
-    """Sentences of words that count on, so that a masked word can be told from its neighbours."""
-    random = np.random.RandomState(seed)
-    lines = []
-    for _ in range(documents):
-        place = random.randint(len(WORDS))
-        for _ in range(random.randint(3, 7)):
-            length = random.randint(3, 8)
-            lines.append(' '.join(WORDS[(place + n) % len(WORDS)] for n in range(length)))
-            place += length
-        lines.append('')
-    path.write_text('\n'.join(lines), 'utf-8')
-
-
 @pytest.fixture(scope='module')
 def data(tmp_path_factory):
     """A folder with a model/, text.txt, dev.txt, and samples/ of the text."""
     folder = tmp_path_factory.mktemp('data')
-    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n', 'utf-8')
-    tokenizer = BertTokenizer(folder / 'vocab.txt')
-    model = BertModel(BertConfig(
-        vocab_size=len(tokenizer.vocab), hidden_size=32, num_hidden_layers=1,
-        num_attention_heads=2, intermediate_size=64, max_position_embeddings=LENGTH,
-    ))  # fmt: skip
-    mx.random.seed(1)
-    model.initialize(mx.init.Normal(0.1))
-    model.save_pretrained(str(folder / 'model'), tokenizer)
-    write_text(folder / 'text.txt', 40, 0)
-    write_text(folder / 'dev.txt', 10, 1)
+    tiny.save_bert(
+        folder / 'model', FEW, scale=0.1, hidden_size=32, num_hidden_layers=1,
+        intermediate_size=64, max_position_embeddings=LENGTH,
+    )  # fmt: skip
+    tokenizer = BertTokenizer(folder / 'model' / 'vocab.txt')
+    write_counting(folder / 'text.txt', 40, 0)
+    write_counting(folder / 'dev.txt', 10, 1)
     maker = SampleMaker(
         Corpus([str(folder / 'text.txt')]), tokenizer, SampleOptions(LENGTH, 4, 3)
     )
@@ -162,7 +142,7 @@ def test_workers_of_a_machine_share_the_map(script, data, arguments, without_dro
         'utf-8',
     )
     more = ['--train_batch_size', 8, '--comm_backend', 'horovod', '--output_dir', tmp_path / 'two']
-    output = horovodrun(2, program, *argv, *more)
+    output = train_in_workers(2, program, *argv, *more)
     assert output.count('unpacked to') == 1
     assert not list((tmp_path / 'two').glob('mapped*'))
     assert_same_model(tmp_path / 'two', tmp_path / 'out', 1e-5)
@@ -182,7 +162,7 @@ def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
     best = tmp_path / 'out' / 'best_model'
     task = tmp_path / 'task'
     task.mkdir()
-    rows = ''.join(f'{WORDS[n % 12]} {WORDS[n % 5]}\t{n % 2}\n' for n in range(20))
+    rows = ''.join(f'{FEW[n % 12]} {FEW[n % 5]}\t{n % 2}\n' for n in range(20))
     for name in ('train', 'dev'):
         (task / f'{name}.tsv').write_text('sentence\tlabel\n' + rows, 'utf-8')
     argv = ['--task_name', 'SST-2', '--data_dir', task, '--bert_model', best, '--epochs', 1]
@@ -257,39 +237,6 @@ def test_lines_of_the_originals(script, line):
     assert args.batch_size * (args.accumulate or 1) == 32
     assert args.do_lower_case is True and args.seed == 42
     assert args.dtype == ('float16' if '--fp16' in line else 'float32')
-
-
-@pytest.mark.parametrize(
-    ('flags', 'message'),
-    [
-        ([], 'give --train_corpus, a text, or --pregenerated_data'),
-        (['--train_corpus', 'x', '--pregenerated_data', 'x'], 'give --train_corpus, a text, or'),
-        (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'give one'),
-        (['--train_corpus', 'x', '--early_stop', '1'], '--early_stop needs --dev_corpus'),
-        (['--train_corpus', 'x', '--epochs', '0'], '--epochs 0'),
-    ],
-)
-def test_bad_flags(script, arguments, flags, message):
-    with pytest.raises(InputError, match=message):
-        script.parse_arguments(arguments(*flags))
-
-
-def test_bad_data(script, data, arguments, tmp_path, capsys):
-    (tmp_path / 'one.txt').write_text('w1 w2 w3\nw4 w5\n', 'utf-8')
-    (tmp_path / 'latin.txt').write_bytes(b'w1 w2\n\nw\xe9 w3\n')
-    (tmp_path / 'part.npz').write_bytes(b'PK')
-    text = data / 'text.txt'
-    for flags, message in [
-        (['--train_corpus', tmp_path / 'nothing'], '--train_corpus: no file matches'),
-        (['--train_corpus', tmp_path / 'one.txt'], 'only one document'),
-        (['--train_corpus', tmp_path / 'latin.txt'], 'latin.txt'),
-        (['--train_corpus', text, '--max_seq_length', 99], 'the model takes 24 tokens at most'),
-        (['--train_corpus', text, '--num_workers', -1], 'num_workers -1'),
-        (['--pregenerated_data', tmp_path], 'part.npz'),
-        (['--pregenerated_data', data / 'model'], 'no file matches'),
-    ]:
-        assert run(script, *arguments(*flags)) == 1
-        assert message in capsys.readouterr().err
 
 
 @pytest.mark.data

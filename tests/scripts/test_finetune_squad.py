@@ -2,15 +2,12 @@
 
 import json
 import os
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from contract import squad as arguments
 from halves import HALVES
-from script_runs import ROOT, SCRIPTS
+from script_runs import SCRIPTS, train_in_workers
 from toy_data import SPECIAL
 
 import export.export as export
@@ -194,11 +191,6 @@ def test_version_1_with_mxnets_adam(toy):
     assert (toy.whole / 'model_bert_squad_1.params').exists()
 
 
-def environment(**changes):
-    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    return {**os.environ, 'PYTHONPATH': path, **changes}
-
-
 def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
     monkeypatch.setattr(script, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
     assert run(script, arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
@@ -241,25 +233,12 @@ def test_sentencepiece(script, data, tmp_path):
     assert BertSPTokenizer.from_pretrained(tmp_path / 'out' / 'best_model')
 
 
-def test_two_workers_train_as_one(data, tmp_path):
-    pytest.importorskip('horovod.mxnet')
-    horovodrun = pathlib.Path(sys.executable).with_name('horovodrun')
+def test_two_workers_train_as_one(script, data, tmp_path):
     more = ['--training_steps', '4', '--hparams', SIZE[1], SIZE[2] + ',dropout=0']
     argv = arguments(data, tmp_path / 'two', *more, '--comm_backend', 'horovod')
     argv[argv.index('--batch_size') + 1] = '8'
-    command = [horovodrun, '--gloo', '-np', '2', '-H', 'localhost:2', sys.executable, SCRIPT]
-    process = subprocess.run(
-        [*map(str, command), *argv],
-        env=environment(OMP_NUM_THREADS='1'),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
-    assert process.returncode == 0, process.stdout
-    one = arguments(data, tmp_path / 'one', *more)
-    command = [sys.executable, str(SCRIPT), *one]
-    subprocess.run(command, env=environment(OMP_NUM_THREADS='1'), check=True, timeout=300)
+    train_in_workers(2, SCRIPT, *argv)
+    assert run(script, arguments(data, tmp_path / 'one', *more)) == 0
     left, right = (
         parameters(tmp_path / name / 'model_bert_squad_0.params') for name in ('one', 'two')
     )
@@ -318,5 +297,6 @@ def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
     argv = ['--train_file', squad / 'train-v2.0-part.json', '--version_2', '--debug']
     argv += ['--predict_file', squad / 'dev-v2.0-part.json', '--bert_model', 'bert_6_384_12']
     argv += ['--training_steps', '2', '--batch_size', '4', '--output_dir', tmp_path]
-    assert run(script, [*argv, '--max_seq_length', '128', '--doc_stride', '32']) == 0
+    argv += ['--max_seq_length', '128', '--doc_stride', '100', '--max_query_length', '24']
+    assert run(script, argv) == 0
     assert read(tmp_path, 'results.json')['best']['dev']['total'] == 100

@@ -3,12 +3,11 @@
 import functools
 import json
 import os
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 from contract import swag as arguments
 from script_runs import (
     ROOT,
@@ -107,11 +106,5 @@ def test_the_originals_command_line_is_understood(script, capsys):
 @pytest.mark.parametrize('folder', ['.', 'scripts'])
 def test_runs_from_the_root_and_from_scripts(folder, tmp_path):
     path = os.path.relpath(SCRIPT, ROOT / folder)
-    done = subprocess.run(
-        [sys.executable, path, '--output_dir', str(tmp_path)],
-        cwd=ROOT / folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    done = warm.run([path, '--output_dir', tmp_path], ROOT / folder)
     assert done.returncode == 1 and 'error: nothing to do' in done.stderr

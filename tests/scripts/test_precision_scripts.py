@@ -8,6 +8,7 @@ import random
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from halves import HALVES
 
 import bert
@@ -17,7 +18,6 @@ from bert_embedding.cli import main as embed
 from model_zoo.app import cli
 
 ROOT = pathlib.Path(__file__).parents[2]
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
 
 
@@ -34,17 +34,12 @@ def script():
 def model_dir(tmp_path_factory):
     """A small BERT with its vocabulary, as save_pretrained writes them."""
     folder = tmp_path_factory.mktemp('model')
-    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n')
-    config = bert.BertConfig(
-        vocab_size=len(SPECIAL) + len(WORDS), hidden_size=32, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
+    tiny.save_bert(
+        folder, WORDS, bert.BertForSequenceClassification, ['bad', 'good'], scale=0.2,
+        hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
         # dropout draws other places in float16
         hidden_dropout_prob=0, attention_probs_dropout_prob=0,
     )  # fmt: skip
-    mx.random.seed(1)
-    block = bert.BertForSequenceClassification(config, num_labels=2)
-    block.initialize(mx.init.Normal(0.2))
-    block.save_pretrained(str(folder))
     return folder
 
 

@@ -9,26 +9,25 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
+import warm
+from script_runs import start
+from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tasks.pretraining import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / 'scripts' / 'run_pretraining.py'
 
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-WORDS = [f'w{number}' for number in range(40)]
-LENGTH, MASKS = 16, 3
-SIZE = ['--hparams', 'num_layers=1,units=16', f'hidden_size=32,num_heads=2,max_length={LENGTH}']
+SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
 
 
 @pytest.fixture(scope='module')
@@ -39,38 +38,11 @@ def script():
     return module
 
 
-def make_samples(count, seed):
-    """Random sentences; the second one is the next one where it begins with the first one's word.
-    """
-    random = np.random.RandomState(seed)
-    ids = np.zeros((count, LENGTH), np.int32)
-    masked = {
-        name: np.zeros((count, MASKS), dtype)
-        for name, dtype in (('positions', np.int32), ('ids', np.int32), ('weights', np.float32))
-    }
-    lengths = random.randint(9, LENGTH + 1, count).astype(np.int32)
-    labels = random.randint(0, 2, count).astype(np.int32)
-    for row, length in enumerate(lengths):
-        ids[row, :length] = random.randint(len(SPECIAL), len(SPECIAL) + len(WORDS), length)
-        ids[row, [0, 4, length - 1]] = [2, 3, 3]
-        ids[row, 5] = ids[row, 1] if labels[row] == 0 else len(SPECIAL)
-        places = 6 + np.arange(random.randint(1, min(MASKS, length - 7) + 1))
-        masked['positions'][row, : len(places)] = places
-        masked['ids'][row, : len(places)] = ids[row, places]
-        masked['weights'][row, : len(places)] = 1
-        ids[row, places] = 4
-    segments = ((np.arange(LENGTH) > 4) & (np.arange(LENGTH) < lengths[:, None])).astype(np.int32)
-    return Samples(ids, segments, *masked.values(), labels, lengths)
-
-
 @pytest.fixture(scope='module')
 def data(tmp_path_factory):
     """A folder with vocab.txt and the shards train-0.npz, train-1.npz and eval.npz."""
     folder = tmp_path_factory.mktemp('data')
-    (folder / 'vocab.txt').write_text('\n'.join([*SPECIAL, *WORDS]) + '\n', encoding='utf-8')
-    vocab = load_vocab(str(folder / 'vocab.txt'))
-    for seed, name in enumerate(('train-0', 'train-1', 'eval')):
-        write_shard(str(folder / f'{name}.npz'), make_samples(18, seed), vocab)
+    write_shards(folder)
     return folder
 
 
@@ -151,7 +123,7 @@ def test_a_run(script, arguments, data, tmp_path):
     }  # fmt: skip
     assert (folder / 'curves.png').read_bytes().startswith(b'\x89PNG')
     model = BertForPreTraining.from_pretrained(str(folder / 'model'))
-    assert model.config.vocab_size == len(SPECIAL) + len(WORDS)
+    assert model.config.vocab_size == len(SPECIAL) + len(COUNTED)
     assert (folder / 'model' / 'vocab.txt').is_file()
 
 
@@ -376,7 +348,7 @@ def test_raw_text(script, data, tmp_path):
     text = tmp_path / 'text.txt'
     random = np.random.RandomState(0)
     documents = [
-        '\n'.join(' '.join(random.choice(WORDS, 4)) for _ in range(6)) for _ in range(8)
+        '\n'.join(' '.join(random.choice(COUNTED, 4)) for _ in range(6)) for _ in range(8)
     ]
     text.write_text('\n\n'.join(documents) + '\n')
     argv = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', LENGTH]
@@ -385,28 +357,6 @@ def test_raw_text(script, data, tmp_path):
     assert run(script, argv) == 0
     results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     assert results['training']['epochs'][-1]['report']['eval']['mlm_loss'] > 0
-
-
-@pytest.mark.parametrize(
-    'more, message',
-    [
-        (['--gpus', '0'], '--gpus 0: '),
-        (['--gpus', 'a'], "--gpus 'a': give numbers"),
-        (['--data', 'nothing*.npz'], "no file matches 'nothing"),
-        (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
-        (['--warmup_ratio', '1'], '--warmup_ratio 1.0: give a number from 0 to below 1'),
-        (['--num_steps', '0'], '--num_steps 0: give 1 or more'),
-        (['--pretrained', '--from_scratch'], 'contradict one another'),
-        (['--phase1_num_steps', '3'], 'goes with --phase2'),
-        (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
-        (['--vocab_file', 'missing.txt'], "--vocab_file 'missing.txt': no such file"),
-    ],
-    ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
-)
-def test_bad_flags(script, arguments, capsys, more, message):
-    assert run(script, arguments('--num_steps', 2, *more)) == 1
-    captured = capsys.readouterr().err.splitlines()[-1]
-    assert captured.startswith('error: ') and message in captured
 
 
 def test_bad_shards(script, arguments, data, tmp_path, capsys):
@@ -418,7 +368,7 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
         input_ids=wide[0], segment_ids=wide[1], valid_lengths=samples.valid_lengths + 8
     )
     write_shard(str(tmp_path / 'longer.npz'), longer, vocab)
-    (tmp_path / 'other.txt').write_text('\n'.join([*SPECIAL, *WORDS[::-1]]) + '\n')
+    (tmp_path / 'other.txt').write_text('\n'.join([*SPECIAL, *COUNTED[::-1]]) + '\n')
     write_shard(str(tmp_path / 'other.npz'), samples, load_vocab(str(tmp_path / 'other.txt')))
     whole = (data / 'eval.npz').read_bytes()
     (tmp_path / 'cut.npz').write_bytes(whole[: len(whole) // 2])
@@ -469,24 +419,20 @@ sys.exit(os.waitpid(start(), 0)[1] != 0)
 '''
 
 
-def test_killed_20_times_and_resumed(arguments, tmp_path):
+@pytest.mark.slow
+def test_killed_20_times_and_resumed(script, arguments, tmp_path):
     """The same parameters, to the bit, and moments of the optimizer, as without any kill."""
     argv = arguments('--num_steps', 150, '--ckpt_interval', 2, '--accumulate', 2, '--resume')
     argv += ['--log_interval', '7', '--optimizer', 'lamb', '--eval_interval', '40']
     argv[argv.index('--batch_size') + 1] = '4'
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    result = subprocess.run(
-        [sys.executable, '-c', KILLER, str(SCRIPT.parent), *argv],
-        env=environment, capture_output=True, text=True, timeout=300
-    )  # fmt: skip
+    result = warm.run(['-c', KILLER, SCRIPT.parent, *argv], env=environment)
     assert result.returncode == 0, result.stderr[-2000:]
     folder = tmp_path / 'ckpt'
     log = (folder / 'log_phase1.txt').read_text()
     assert len(set(re.findall('going on from .*/(step-.*)', log))) >= 14
     argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
-    subprocess.run(
-        [sys.executable, str(SCRIPT), *argv], env=environment, check=True, capture_output=True
-    )
+    assert run(script, argv) == 0
     assert checkpoints(folder)[-1] == checkpoints(tmp_path / 'unbroken')[-1]
     assert_equal(folder, tmp_path / 'unbroken')
     for name in ('model.params', 'optimizer.params'):
@@ -499,10 +445,7 @@ def test_killed_20_times_and_resumed(arguments, tmp_path):
 
 def test_ctrl_c_saves_and_ends(arguments, tmp_path):
     argv = arguments('--num_steps', 100000, '--log_interval', 5)
-    process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *argv], stderr=subprocess.PIPE, text=True,
-        env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
-    )  # fmt: skip
+    process = start(SCRIPT, *argv, stderr=subprocess.PIPE)
     for line in process.stderr:
         if '[step 5]' in line:
             break

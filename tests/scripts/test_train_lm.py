@@ -13,8 +13,8 @@ from script_runs import (
     SCRIPTS,
     assert_same_model,
     assert_two_workers_train_as_one,
-    horovodrun,
     run,
+    train_in_workers,
 )
 from toy_data import WORDS
 
@@ -105,12 +105,12 @@ def test_two_workers_remember_each_its_own_when_resumed(data, tmp_path):
     more = ['--training_steps', 4, '--ckpt_interval', 2, '--keep_checkpoints', 9]
     more += ['--comm_backend', 'horovod']
     argv = arguments(data, tmp_path / 'whole', 'transfo_xl', *more)
-    horovodrun(2, SCRIPTS / 'train_lm.py', *argv)
+    train_in_workers(2, SCRIPTS / 'train_lm.py', *argv)
     shutil.copytree(tmp_path / 'whole', tmp_path / 'broken')
     for path in (tmp_path / 'broken' / 'checkpoints').glob('step-00000004-*'):
         shutil.rmtree(path)
     shutil.rmtree(tmp_path / 'broken' / 'best_model')
     argv = arguments(data, tmp_path / 'broken', 'transfo_xl', *more, '--resume')
-    said = horovodrun(2, SCRIPTS / 'train_lm.py', *argv)
+    said = train_in_workers(2, SCRIPTS / 'train_lm.py', *argv)
     assert 'resuming from' in said and 'step-00000002' in said
     assert_same_model(tmp_path / 'whole', tmp_path / 'broken')

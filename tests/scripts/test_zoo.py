@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import warm
 from command_flags import command_names
 from script_runs import ROOT, load_script, run
 
@@ -115,9 +116,7 @@ def test_from_what_pip_installs(fixtures, tmp_path):
     source = fixtures / 'checkpoints' / 'gpt2_tensorflow' / 'model.ckpt'
     words = ['convert_gpt2_checkpoint', str(source), str(tmp_path / 'model.safetensors')]
     code = 'import sys; from zoo_scripts.zoo import console; sys.exit(console())'
-    done = subprocess.run(
-        [sys.executable, '-c', code, *words], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, 'PYTHONPATH': str(library)},
-    )  # fmt: skip
+    environment = {**os.environ, 'PYTHONPATH': str(library)}
+    done = warm.run(['-c', code, *words], tmp_path, environment)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / 'model.safetensors').is_file() and (tmp_path / 'config.json').is_file()

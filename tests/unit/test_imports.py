@@ -1,9 +1,8 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
-import subprocess
-import sys
 
 import pytest
+import warm
 from command_flags import command_names
 from imports_of_modules import ROOT
 
@@ -39,10 +38,7 @@ assert not FOUND, FOUND
 
 
 def run(program):
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', program],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    done = warm.run(['-c', program], ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

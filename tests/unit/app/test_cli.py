@@ -4,10 +4,10 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 
 import mxnet as mx
 import pytest
+import warm
 
 from model_zoo.app import cli
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
@@ -95,23 +95,14 @@ def test_reader_that_leaves():
         'sys.exit(cli.run(main))\n'
     )
     root = os.path.dirname(os.path.dirname(os.path.abspath(cli.__file__)))
-    process = subprocess.Popen(
-        [sys.executable, '-W', 'ignore', '-c', program],
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    process = warm.Process(
+        ['-c', program], root, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdout.readline() == b'0\n'
+    assert process.stdout.readline() == '0\n'
     process.stdout.close()
-    errors = process.stderr.read()
-    process.stderr.close()
-    process.wait()
-    assert b'Traceback' not in errors
-
-
-def heed_interrupts():
-    """In a child process: tests in the background of a shell have interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with process:
+        errors = process.stderr.read()
+    assert 'Traceback' not in errors
 
 
 @pytest.mark.parametrize('command', ['scripts/demo.py', 'export/export.py', 'bin/bert-embedding'])
@@ -124,14 +115,9 @@ def test_interrupt_while_a_command_is_imported(command, tmp_path):
     if not os.path.exists(path):  # as pip makes it
         path = tmp_path / 'bert-embedding'
         path.write_text('from bert_embedding.cli import console\nconsole()\n')
-    process = subprocess.run(
-        [sys.executable, str(path)],
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), root])},
-        preexec_fn=heed_interrupts,
-        stderr=subprocess.PIPE,
-        timeout=60,
-    )
-    assert (process.returncode, process.stderr) == (130, b'interrupted\n')
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), root])}
+    process = warm.run([path], env=environment)
+    assert (process.returncode, process.stderr) == (130, 'interrupted\n')
 
 
 def test_interrupt_belongs_to_other_programs(tmp_path):
@@ -142,9 +128,7 @@ def test_interrupt_belongs_to_other_programs(tmp_path):
         'assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n'
     )
     environment = {**os.environ, 'PYTHONPATH': root}
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, preexec_fn=heed_interrupts
-    )
+    done = warm.run([program], env=environment)
     assert done.returncode == 0
 
 

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import warm
 
 from bert_embedding import BertEmbedding, cli
 from bert_embedding.writers import open_writer
@@ -221,17 +222,13 @@ def test_the_file_runs_from_anywhere(tiny_dir, tmp_path):
     """Its folder, where `import bert` would find the file itself, is first on the path then."""
     environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
     script = ROOT / 'bert_embedding' / 'bert.py'
-    command = [sys.executable, str(script), '--model', str(tiny_dir), '--sentences']
-    result = subprocess.run(
-        [*command, 'a \u4f60'], cwd=tmp_path, env=environment, capture_output=True
-    )
-    assert result.returncode == 0, result.stderr.decode()
-    assert result.stdout.decode().startswith('Text: a \u4f60\nTokens embedding: [array([')
+    command = [script, '--model', tiny_dir, '--sentences', 'a \u4f60']
+    result = warm.run(command, tmp_path, environment)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith('Text: a \u4f60\nTokens embedding: [array([')
     # in its own folder too, and errors are one line
-    result = subprocess.run(
-        [sys.executable, 'bert.py', '--model', str(tmp_path), '--sentences', 'a'],
-        cwd=script.parent, env=environment, capture_output=True,
-    )  # fmt: skip
+    command = ['bert.py', '--model', tmp_path, '--sentences', 'a']
+    result = warm.run(command, script.parent, environment)
     assert result.returncode == 1
-    assert result.stderr.decode().startswith('error: the directory')
-    assert result.stderr.count(b'\n') == 1
+    assert result.stderr.startswith('error: the directory')
+    assert result.stderr.count('\n') == 1

@@ -1,12 +1,12 @@
 """Gradient checkpointing: the same losses and gradients, with less memory."""
 
 import json
-import subprocess
 import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 
 import bert
 import gpt
@@ -208,10 +208,7 @@ print(json.dumps(peak() - before))
 def test_peak_memory():
     megabytes = []
     for mirrors in (False, True):
-        run = subprocess.run(
-            [sys.executable, '-c', MEASURE, str(mirrors)], capture_output=True, text=True,
-            timeout=120,
-        )  # fmt: skip
+        run = warm.run(['-c', MEASURE, mirrors])
         assert run.returncode == 0, run.stderr
         megabytes.append(json.loads(run.stdout))
     assert megabytes[1] < 0.6 * megabytes[0], megabytes

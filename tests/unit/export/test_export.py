@@ -3,13 +3,12 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import threading
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 
 import bert
 import export
@@ -185,13 +184,9 @@ def test_plain_mxnet_in_a_new_process(tmp_path):
         "result = net(*[mx.nd.array(arrays[f'arr_{i}']) for i in range(3)])\n"
         'print(json.dumps([result.asnumpy().tolist(), sorted(sys.modules)]))\n'
     )
-    run = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', program],
-        cwd=tmp_path,
-        env={k: v for k, v in os.environ.items() if k != 'PYTHONPATH'},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+    run = warm.run(['-c', program], tmp_path, environment)
+    assert run.returncode == 0, run.stderr
     result, modules = json.loads(run.stdout)
     assert not {'bert', 'model_zoo', 'export', 'gluonnlp'}.intersection(modules)
     np.testing.assert_allclose(result, block(*inputs).asnumpy(), atol=1e-5)

@@ -1,23 +1,20 @@
 """Exported graphs don't read or write beyond memory, whatever a caller gives them."""
 
 import json
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+import warm
 
 import bert
 import gpt2
 import transfo_xl
 from export import export_block
 
-BERT = bert.BertConfig(
-    40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-    max_position_embeddings=24,
-)  # fmt: skip
-DECODER = gpt2.GPT2Config(40, n_embd=16, n_layer=2, n_head=2, n_positions=24, n_ctx=24)
+BERT = tiny.bert_config(40)
+DECODER = tiny.decoder_config(gpt2.GPT2Config, 40)
 TRANSFO_XL = {
     'cutoffs': [10], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
     'n_layer': 2, 'tgt_len': 8, 'mem_len': 8,
@@ -78,11 +75,7 @@ def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
     export_block(block, str(tmp_path), 'net')
     for number, array in enumerate(arrays):
         np.save(tmp_path / f'input{number}.npy', array)
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', PROGRAM,
-         json.dumps([len(arrays), ids, lengths, BAD])],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+    done = warm.run(['-c', PROGRAM, json.dumps([len(arrays), ids, lengths, BAD])], tmp_path)
     assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
 
 

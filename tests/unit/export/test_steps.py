@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 
 import gpt
 import gpt2
@@ -77,12 +76,11 @@ def test_the_same_greedy_tokens(block, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ['step-0000.params', 'step-symbol.json']
     prompts = [[5, 17, 33, 3], [8], [1, 2]]
     wanted = [each[0].tokens for each in block.generate(prompts, 12)]
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', PROGRAM,
-         json.dumps([prompts, shapes_of(block, 3, 20), 12])],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
+    done = warm.run(
+        ['-c', PROGRAM, json.dumps([prompts, shapes_of(block, 3, 20), 12])], tmp_path,
+        {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [wanted, []]
 
 

@@ -2,13 +2,12 @@
 
 import threading
 
-import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import model_zoo
 from bert import (
-    BertConfig,
     BertForMaskedLM,
     BertForMultipleChoice,
     BertForNextSentencePrediction,
@@ -16,13 +15,12 @@ from bert import (
     BertForSequenceClassification,
     BertForTokenClassification,
     BertModel,
-    BertTokenizer,
 )
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.inference import PIPELINES, Engine
 
-WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'cat', 'dog', 'sleep', '##s', 'in',
-         'paris', 'good', 'bad', 'film', '.', '?', 'where', 'a']  # fmt: skip
+WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'bad', 'film', '.', '?',
+         'where', 'a']  # fmt: skip
 LENGTH = 24
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
 
@@ -31,25 +29,17 @@ TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' 
 def saved(tmp_path_factory):
     """A function that saves a tiny block and returns its folder."""
     root = tmp_path_factory.mktemp('models')
-    (root / 'vocab.txt').write_text('\n'.join(WORDS) + '\n')
-    tokenizer = BertTokenizer(str(root / 'vocab.txt'))
     folders = {}
 
-    def save(block_class, labels=None, **options):
+    def save(block_class, labels=None):
         key = block_class.__name__, str(labels)
         if key not in folders:
-            config = BertConfig(
-                len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-                intermediate_size=32, max_position_embeddings=LENGTH,
+            folder = root / f'model{len(folders)}'
+            tiny.save_bert(
+                folder, WORDS, block_class, labels, scale=0.4, seed=7,
+                max_position_embeddings=LENGTH,
             )  # fmt: skip
-            if labels:
-                config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
-                options['num_labels'] = len(labels)
-            block = block_class(config, **options)
-            mx.random.seed(7)
-            block.initialize(mx.init.Normal(0.4))
-            folders[key] = str(root / f'model{len(folders)}')
-            block.save_pretrained(folders[key], tokenizer)
+            folders[key] = str(folder)
         return folders[key]
 
     return save

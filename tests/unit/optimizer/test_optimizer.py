@@ -1,13 +1,12 @@
 """BERTAdam, OpenAIAdam and what goes with them."""
 
 import json
-import subprocess
-import sys
 import warnings
 
 import mxnet as mx
 import numpy as np
 import pytest
+import warm
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -97,7 +96,7 @@ def test_ours_is_registered_whatever_is_imported_first(order):
         'print(type(mx.optimizer.create("bertadam")).__module__,'
         ' type(mx.optimizer.create("openaiadam")).__module__)'
     )
-    result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    result = warm.run(['-c', code])
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [
         'model_zoo.optimizer.bert_adam',

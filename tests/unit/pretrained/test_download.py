@@ -9,6 +9,7 @@ import sys
 import threading
 
 import pytest
+import warm
 from loopback import LoopbackServer, Resource, zip_of
 
 from model_zoo.errors import InputError
@@ -255,9 +256,9 @@ def test_two_processes_download_once(server, path):
         'from model_zoo.pretrained.download import Checksum, download;'
         "print(download(sys.argv[1], sys.argv[2], Checksum('sha1', sys.argv[3])))"
     )
-    arguments = [sys.executable, '-c', code, server.url + 'f', path, SHA1.digest, *sys.path]
-    processes = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in '12']
-    outputs = [process.communicate(timeout=120)[0].strip() for process in processes]
+    arguments = ['-c', code, server.url + 'f', path, SHA1.digest, *sys.path]
+    processes = [warm.Process(arguments, stdout=subprocess.PIPE) for _ in '12']
+    outputs = [process.stdout.read().strip() for process in processes]
     assert outputs == [path, path]
     assert server.paths() == ['/f']
     assert read(path) == BODY

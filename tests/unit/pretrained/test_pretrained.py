@@ -3,11 +3,11 @@
 import hashlib
 import json
 import pathlib
-import subprocess
 import sys
 
 import gluonnlp
 import pytest
+import warm
 from gluonnlp.vocab import BERTVocab
 from loopback import LoopbackServer, Resource, zip_of
 from mxnet.gluon.model_zoo import model_store
@@ -500,8 +500,7 @@ def test_families_are_loaded_when_asked_for():
         'import sys; sys.path[:0] = sys.argv[1:]; from model_zoo import pretrained;'
         "print(*pretrained.resolve_alias('bert-base-chinese'))"
     )
-    arguments = [sys.executable, '-c', code, *sys.path]
-    output = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    output = warm.run(['-c', code, *sys.path]).stdout
     assert output.split() == ['bert_12_768_12', 'wiki_cn_cased']
 
 

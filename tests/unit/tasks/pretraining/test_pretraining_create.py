@@ -1,11 +1,11 @@
 """A corpus to files of samples: the same for any number of workers, in level memory."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import warm
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
@@ -138,14 +138,12 @@ def test_memory_is_level(fixtures, tmp_path):
     (tmp_path / 'text.txt').write_text(text * 90, encoding='utf-8')
     peaks = []
     for times in (1, 10):
-        result = subprocess.run(
-            [sys.executable, '-c', MEASURE, str(fixtures / 'pretraining' / 'vocab.txt')]
-            + [str(tmp_path / f'out{times}'), *([str(tmp_path / 'text.txt')] * times)],
-            capture_output=True,
-            text=True,
-            check=True,
+        files = [tmp_path / f'out{times}', *([tmp_path / 'text.txt'] * times)]
+        result = warm.run(
+            ['-c', MEASURE, fixtures / 'pretraining' / 'vocab.txt', *files],
             env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, sys.path))},
         )
+        assert result.returncode == 0, result.stderr
         samples, peak = map(int, result.stdout.split())
         peaks.append(peak)
     assert samples > 90000

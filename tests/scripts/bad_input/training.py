@@ -1,20 +1,13 @@
-"""Command lines that are wrong, and what their one line of complaint says."""
+"""Of scripts that train one of the `contract`'s toys."""
 
 import json
 import re
-from typing import Callable, List, NamedTuple
 
 from contract import SIZES, bert, classifier, squad
 
-__all__ = ['BAD_INPUT', 'BadInput']
+from .case import BadInput, named
 
-
-class BadInput(NamedTuple):
-    """``arguments(data, folder, edit)`` is the command line of a row, (edit, message)."""
-
-    toy: str
-    arguments: Callable
-    rows: List
+__all__ = ['TRAINING']
 
 
 def change(argv, flag, *values):
@@ -144,11 +137,6 @@ SQUAD = [
 ]
 
 
-def named(argv, **names):
-    """`argv` with what some of its words stand for."""
-    return [part for word in argv for part in names.get(word, [word])]
-
-
 def swag_arguments(data, folder, edit):
     argv = named(
         edit, OUT=[folder], TEST=[data / 'test.csv'], VAL=[data / 'val.csv'],
@@ -276,11 +264,14 @@ LM = [
     ),
 ]  # fmt: skip
 
-BAD_INPUT = {
-    'finetune_classifier': BadInput('finetune_classifier', classifier_arguments, CLASSIFIER),
-    'finetune_squad': BadInput('finetune_squad', squad_arguments, SQUAD),
-    'finetune_swag': BadInput('finetune_swag', swag_arguments, SWAG),
-    'finetune_tagging': BadInput('finetune_tagging', tagging_arguments, TAGGING),
-    'finetune_gpt': BadInput('finetune_gpt', gpt_arguments, GPT),
-    'train_lm': BadInput('train_lm gpt', lm_arguments, LM),
+TRAINING = {
+    script: BadInput(script, arguments, rows, toy)
+    for script, arguments, rows, toy in (
+        ('finetune_classifier', classifier_arguments, CLASSIFIER, 'finetune_classifier'),
+        ('finetune_squad', squad_arguments, SQUAD, 'finetune_squad'),
+        ('finetune_swag', swag_arguments, SWAG, 'finetune_swag'),
+        ('finetune_tagging', tagging_arguments, TAGGING, 'finetune_tagging'),
+        ('finetune_gpt', gpt_arguments, GPT, 'finetune_gpt'),
+        ('train_lm', lm_arguments, LM, 'train_lm gpt'),
+    )
 }

@@ -1,0 +1,24 @@
+"""What a case of bad input is."""
+
+from typing import Callable, List, NamedTuple, Optional
+
+__all__ = ['BadInput', 'named']
+
+
+class BadInput(NamedTuple):
+    """Command lines of a script that are wrong.
+
+    ``arguments(data, folder, edit)`` is the command line of a row, (edit, message). What `data`
+    holds is that of a toy of the `contract`, or what ``write(data)`` makes.
+    """
+
+    script: str
+    arguments: Callable
+    rows: List
+    toy: Optional[str] = None
+    write: Callable = lambda data: None
+
+
+def named(argv, **names):
+    """`argv` with what some of its words stand for."""
+    return [part for word in argv for part in names.get(word, [word])]

@@ -1,0 +1,239 @@
+"""Of scripts that use, look at, convert or compare a model."""
+
+import shutil
+
+import tiny
+from script_runs import ROOT
+
+from bert import BertForMaskedLM, BertForSequenceClassification
+from transfo_xl import TransfoXLCorpus, TransfoXLLMHeadModel
+
+from .case import BadInput, named
+
+__all__ = ['MODELS']
+
+CHECKPOINTS = ROOT / 'tests' / 'fixtures' / 'checkpoints'
+
+
+def write_classifier(folder):
+    tiny.save_bert(
+        folder / 'model', 'abcdefgh', BertForSequenceClassification, ['bad', 'good']
+    )
+    (folder / 'dev.tsv').write_text('sentence\tlabel\na b\t0\nc d e\t1\n')
+
+
+def write_masked(folder):
+    tiny.save_bert(folder / 'model', 'abcdefgh', BertForMaskedLM)
+
+
+def nothing(folder):
+    """What these need is in tests/fixtures."""
+
+
+def use(data, folder, edit):
+    return named(edit, MODEL=[data / 'model'])
+
+
+PREDICT = [
+    (['MODEL'], 'there is no text'),
+    (['MODEL', '--pairs', 'one text'], '--pairs'),
+    (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
+]
+ASK = [(['MODEL', 'where ?'], '--context')]
+TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
+FILL = [
+    (['none', 'the [MASK] .'], "unknown pretrained model 'none'"),
+    (['MODEL'], 'there is no text'),
+    (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
+]
+INFO = [(['no_such_model'], 'no_such_model')]
+
+
+def bertology(data, folder, edit):
+    argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
+    return [*argv, '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
+
+
+BERTOLOGY = [
+    (['--masking_threshold', '1'], '--masking_threshold 1.0'),
+    (['--masking_amount', '0'], '--masking_amount 0.0'),
+    (['--max_seq_length', '99'], 'the model takes 24 tokens'),
+    (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
+    (['--sentence', 'a', 'b', 'c'], '3 are too many'),
+    (['--sentence', ''], '--sentence: there is nothing in it'),
+    (['--sentence', 'a', ' '], '--sentence: there is nothing in it'),
+    (['--max_seq_length', '2'], 'a length of 2 is too small'),
+    (['--eval_file', __file__], '--eval_file is not for a BERT'),
+    (['--block_size', '9'], '--block_size is not for a BERT'),
+    (['--data_subset', '0'], '--data_subset 0'),
+    (['--task_name', 'nothing'], 'nothing'),
+    (['--model', 'nothing'], 'nothing'),
+    (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
+    (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),
+]
+
+
+def write_gpt2(folder):
+    tiny.save_gpt2(folder / 'model', n_positions=48)
+
+
+def generate(data, folder, edit):
+    (folder / 'blank.txt').write_text('\n \n')
+    return ['--model_name_or_path', data / 'model', *named(edit, HERE=[folder])]
+
+
+GENERATE = [
+    (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
+    (['--output', 'x.json'], '--output goes with'),
+    (['--nsamples', '0'], '--nsamples must be at least 1'),
+    (['--batch_size', '0'], '--batch_size must be at least 1, or -1, not 0'),
+    (['--length', '-2'], '--length must be at least 1'),
+    (['--top_k', '-1'], '--top_k must be at least 1, or 0'),
+    (['--temperature', '0'], '--temperature must be above 0; .* --greedy'),
+    (['--temperature', '-1', '--prompt', 'a'], 'temperature must be a number above 0'),
+    (['--top_k', '999', '--prompt', 'a'], 'top_k is 999, and the vocabulary has 258'),
+    (['--top_p', '1.5', '--prompt', 'a'], 'top_p must be above 0 and at most 1'),
+    (['--greedy', '--top_k', '4'], '--greedy draws no tokens'),
+    (['--greedy', '--nsamples', '2'], '--greedy finds one text'),
+    (['--num_beams', '2', '--top_p', '0.5'], '--num_beams draws no tokens'),
+    (['--num_beams', '2', '--nsamples', '3'], '--nsamples 3 is above --num_beams 2'),
+    (['--num_beams', '2', '--stream'], '--stream: beam search'),
+    (['--num_beams', '2', '--greedy'], '--greedy and --num_beams: choose one'),
+    (['--num_beams', '0'], '--num_beams must be at least 1'),
+    (['--prompt', ''], 'the prompt .* is empty'),
+    (['--prompt', 'x' * 50], 'prompt 0 has 50 tokens, and the context of this model is 48'),
+    (['--prompt', 'a', '--length', '99'], '99 are wanted'),
+    (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
+    (['--prompt', 'a', '--seed', '-1'], '--seed must be at least 0'),
+    (['--input_file', 'missing.txt'], "cannot read 'missing.txt'"),
+    (['--prompt', 'a', '--gpu', '0'], 'GPU'),
+    (['--model_name_or_path', 'HERE'], 'has no weights'),
+    (['--model_name_or_path', 'gpt5'], 'unknown'),
+    (['--model_name_or_path', 'bert_12_768_12'], 'this is no language model'),
+    (['--input_file', 'blank.txt'], 'has no prompt'),
+]
+
+
+def write_transfo_xl(folder):
+    """Texts, a model with their vocabulary, and a corpus with another one."""
+    texts = folder / 'texts'
+    texts.mkdir()
+    for name in ('train', 'valid', 'test'):
+        (texts / f'{name}.txt').write_text('a b c d e f\nc d a\n' * 9)
+    for name, special in (('model', ['<eos>']), ('other', ['<unk>', '<eos>'])):
+        corpus = TransfoXLCorpus(special=special)
+        corpus.build_corpus(texts, 'wt2')
+        corpus.save_pretrained(folder / name)
+        if name == 'model':
+            block = TransfoXLLMHeadModel(tiny.transfo_xl_config(len(corpus.vocab)))
+            shutil.rmtree(folder / name)
+            tiny.initialized(block).save_pretrained(str(folder / name), corpus.vocab)
+
+
+def evaluate(data, folder, edit):
+    argv = named(edit, TEXT=[data / 'texts' / 'test.txt'], OTHER=[data / 'other'])
+    return ['--model_name', data / 'model', '--work_dir', folder / 'out', *argv]
+
+
+EVALUATE = [
+    (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
+    (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
+    (['--dataset', 'none'], "--dataset 'none' is no folder with a text: give --text_file"),
+    (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
+    ([], 'no texts .* and no corpus in'),
+    (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
+    (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size 0: give 1 or more'),
+    (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
+    (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
+    (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu: choose one'),
+    (['--text_file', 'TEXT', '--model_name', 'OTHER'], 'has no weights'),
+]
+
+
+def convert(data, folder, edit):
+    family, target, source, *flags = edit
+    argv = ['--family', family, '--to', target, CHECKPOINTS / source, folder / 'out']
+    return [*argv, *flags]
+
+
+CONVERT = [
+    (['bert', 'native', 'gone'], 'no such file or folder'),
+    (['bert', 'native', 'gpt_numpy'], 'checkpoint of another family'),
+    (['gpt2', 'native', 'gpt_transformers'], "another family, 'openai-gpt'"),
+    (['bert', 'numpy', 'bert_transformers'], 'unknown format of BertForPreTraining'),
+    (['bert', 'gluonnlp', 'bert_transformers', '--from', 'numpy'], 'no weights in '),
+    (['bert', 'native', 'bert_transformers', '--model', 'Bert'], "bert 'Bert'; known"),
+    (
+        ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
+        'lacks parameters of a BertForQuestionAnswering: span_classifier',
+    ),
+]
+
+
+def compare(data, folder, edit):
+    return [*edit, CHECKPOINTS / 'bert_transformers']
+
+
+COMPARE = [
+    (['--family', 'transfo_xl', '--software', 'transformers'], 'tensorflow does'),
+    (['--family', 'bert', '--software', 'tensorflow'], 'needs --code'),
+    (
+        ['--family', 'bert', '--software', 'transformers', '--num_examples', '0'],
+        '--num_examples 0: give 1 or more',
+    ),
+    (['--family', 'bert', '--software', 'transformers', '--converted', 'gone'], 'directory'),
+    (['--family', 'gpt', '--software', 'transformers'], "another family, 'bert'"),
+    (['--family', 'bert', '--software', 'transformers', '--input_file', 'gone'], 'no vocabulary'),
+]
+
+
+def write_extracted(folder):
+    tiny.save_bert(folder / 'model', 'abc', num_hidden_layers=3)
+    (folder / 'input.txt').write_text('a b\nc\n')
+
+
+def extract(data, folder, edit):
+    (folder / 'empty.txt').touch()
+    (folder / 'latin.txt').write_bytes(b'a\n\xe4\n')
+    names = {'INPUT': [data / 'input.txt']}
+    argv = ['--input_file', data / 'input.txt', '--output_file', 'x.jsonl']
+    argv += [] if '--init_checkpoint' in edit else ['--bert_model', data / 'model']
+    return [*argv, *named(edit, **names)]
+
+
+EXTRACT = [
+    (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
+    (['--layers', '-4'], '--layers -4: the model has 3 layers'),
+    (['--layers', '-1'], '--max_seq_length 128: the model takes 24 tokens at most'),
+    (['--max_seq_length', '2'], '--max_seq_length 2: give 3 or more'),
+    (['--batch_size', '0'], '--batch_size 0: give 1 or more'),
+    (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
+    (['--input_file', 'empty.txt'], '--input_file .* is empty'),
+    (['--input_file', 'latin.txt'], 'latin.txt, line 2: byte 0xe4 at position 0 is not UTF-8'),
+    (['--output_file', 'INPUT'], '--output_file .* is the input'),
+    (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
+    (
+        ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
+        '--init_checkpoint and --hparams both name a model',
+    ),
+    (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
+]
+MEMORY = [(['--shapes', '1x513'], 'the model takes 512 tokens, not 513')]
+
+MODELS = {
+    name: BadInput(script, arguments, rows, write=write)
+    for name, script, arguments, rows, write in (
+        ('predict', 'predict', use, PREDICT, write_classifier),
+        ('ask', 'ask', use, ASK, write_classifier),
+        ('tag', 'tag', use, TAG, write_classifier),
+        ('fill', 'fill', use, FILL, write_masked),
+        ('info', 'info', use, INFO, write_classifier),
+        ('bertology', 'bertology', bertology, BERTOLOGY, write_classifier),
+        ('generate_gpt2', 'generate_gpt2', generate, GENERATE, write_gpt2),
+        ('eval_transfo_xl', 'eval_transfo_xl', evaluate, EVALUATE, write_transfo_xl),
+        ('convert_checkpoint', 'convert_checkpoint', convert, CONVERT, nothing),
+        ('compare_checkpoints', 'compare_checkpoints', compare, COMPARE, nothing),
+        ('extract_features', 'extract_features', extract, EXTRACT, write_extracted),
+        ('memory', 'memory', use, MEMORY, nothing),
+    )
+}

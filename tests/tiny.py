@@ -1,0 +1,124 @@
+"""Tiny models and vocabularies of all families, in memory and in folders."""
+
+import json
+
+import mxnet as mx
+
+import bert
+import gpt
+import gpt2
+import transfo_xl
+from model_zoo.tokenization.byte_level import bytes_to_unicode
+
+__all__ = [
+    'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'save_bert', 'save_gpt', 'save_gpt2',
+    'transfo_xl_config', 'write_pairs', 'write_words',
+]  # fmt: skip
+
+#: tokens of BERT's, in Google's order
+SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+BERT = {
+    'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 32,
+    'max_position_embeddings': 24,
+}  # fmt: skip
+DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24}
+TRANSFO_XL = {
+    'cutoffs': [3], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
+    'n_layer': 2,
+}  # fmt: skip
+
+
+def bert_config(vocab_size, **changes):
+    return bert.BertConfig(vocab_size, **{**BERT, **changes})
+
+
+def decoder_config(config_class, vocab_size, **changes):
+    """Of GPT or GPT-2."""
+    sizes = {**DECODER, **changes}
+    return config_class(vocab_size, n_ctx=sizes['n_positions'], **sizes)
+
+
+def transfo_xl_config(vocab_size, **changes):
+    return transfo_xl.TransfoXLConfig(vocab_size, **{**TRANSFO_XL, **changes})
+
+
+def initialized(block, scale=0.5, seed=1):
+    """The block with the same random parameters each time."""
+    mx.random.seed(seed)
+    block.initialize(mx.init.Normal(scale))
+    return block
+
+
+def write_words(folder, words):
+    """Write vocab.txt of BERT's special tokens and `words`; returns its path."""
+    path = folder / 'vocab.txt'
+    path.write_text('\n'.join([*SPECIAL, *words]) + '\n', 'utf-8')
+    return path
+
+
+def write_pairs(folder, tokens, merges):
+    """Write vocab.json and merges.txt; returns their paths."""
+    paths = folder / 'vocab.json', folder / 'merges.txt'
+    paths[0].write_text(json.dumps({token: n for n, token in enumerate(tokens)}), 'utf-8')
+    paths[1].write_text('\n'.join(['#version: 0.2', *merges]) + '\n', 'utf-8')
+    return paths
+
+
+def save_bert(
+    folder, words, block_class=bert.BertModel, labels=None, extras=None, cased=False, scale=0.5,
+    seed=1, **sizes,
+):  # fmt: skip
+    """Save a BERT of the special tokens and `words` in a folder; returns the block.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if there is none.
+    words : iterable of str
+    block_class : type
+    labels : list of str, optional
+        Of a classifier.
+    extras : dict, optional
+        What else its configuration says.
+    cased : bool
+    scale : float
+        Of the normal distribution from which the parameters are drawn.
+    seed : int
+    **sizes
+        Changes of the configuration.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = bert.BertTokenizer(write_words(folder, words), do_lower_case=not cased)
+    config, options = bert_config(len(tokenizer.vocab), **sizes), {}
+    config.extras.update(extras or {})
+    if labels:
+        config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
+        options['num_labels'] = len(labels)
+    block = initialized(block_class(config, **options), scale, seed)
+    block.save_pretrained(str(folder), tokenizer)
+    return block
+
+
+def save_gpt2(folder, block_class=gpt2.GPT2LMHeadModel, scale=0.2, **sizes):
+    """Save a GPT-2 whose tokens are bytes and ``th`` in a folder; returns the block."""
+    tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
+    return _save_decoder(
+        folder, block_class, gpt2.GPT2Config, gpt2.GPT2Tokenizer, tokens, ['t h'], scale, sizes
+    )
+
+
+def save_gpt(folder, tokens, merges, block_class=gpt.OpenAIGPTLMHeadModel, scale=0.2, **sizes):
+    """Save a GPT in a folder; returns the block."""
+    return _save_decoder(
+        folder, block_class, gpt.OpenAIGPTConfig, gpt.OpenAIGPTTokenizer, tokens, merges, scale,
+        sizes,
+    )  # fmt: skip
+
+
+def _save_decoder(folder, block_class, config_class, tokenizer_class, tokens, merges, scale, sizes):
+    folder.mkdir(parents=True, exist_ok=True)
+    options = {'format': sizes.pop('format')} if 'format' in sizes else {}
+    tokenizer = tokenizer_class(*write_pairs(folder, tokens, merges))
+    block = initialized(block_class(decoder_config(config_class, len(tokenizer), **sizes)), scale)
+    block.save_pretrained(str(folder), tokenizer, **options)
+    return block
