@@ -180,7 +180,7 @@ def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name,
     assert re.search(message, said), said
     assert not list((tmp_path / 'out').glob('*.params'))
     left = {path.name for path in (tmp_path / 'out').glob('*')}
-    assert case.toy or all(each.startswith('log_') for each in left), left
+    assert case.toy or all(each.startswith('log') for each in left), left
 
 
 COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]

@@ -49,6 +49,23 @@ FILL = [
 INFO = [(['no_such_model'], 'no_such_model')]
 
 
+def search(data, folder, edit):
+    (folder / 'texts.txt').write_text('a b\nc\n')
+    (folder / 'texts.jsonl').write_text('{"title": "a b"}\n')
+    (folder / 'empty.txt').touch()
+    return [data / 'model', '--corpus', 'texts.txt', *edit]
+
+
+SEARCH = [
+    ([], 'there is no text'),
+    (['--corpus', 'none.txt', 'a'], 'none.txt'),
+    (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text a line"),
+    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl, line 1: not a JSON object with the text in'),
+    (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
+    (['--max_len', '99', 'a'], '24'),
+]
+
+
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
     return [*argv, '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
@@ -228,6 +245,7 @@ MODELS = {
         ('tag', 'tag', use, TAG, write_classifier),
         ('fill', 'fill', use, FILL, write_masked),
         ('info', 'info', use, INFO, write_classifier),
+        ('search', 'search', search, SEARCH, write_masked),
         ('bertology', 'bertology', bertology, BERTOLOGY, write_classifier),
         ('generate_gpt2', 'generate_gpt2', generate, GENERATE, write_gpt2),
         ('eval_transfo_xl', 'eval_transfo_xl', evaluate, EVALUATE, write_transfo_xl),
