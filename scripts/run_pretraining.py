@@ -19,6 +19,7 @@ import mxnet as mx
 
 from bert import BertForPreTraining
 from model_zoo.app import (
+    Curves,
     ModelChoice,
     RunFolder,
     add_comm_backend_argument,
@@ -292,17 +293,25 @@ def make_source(args, files, is_text, model, tokenizer):
 
 
 class Results(Callback):
-    """results.json and the curves, after each evaluation."""
+    """results.json after each evaluation, and the curves at times."""
 
     def __init__(self, folder):
         self._folder = folder
+        self._curves = Curves(self._draw)
 
     def on_epoch(self, loop, record):
-        self.write(loop.state)
+        self._curves.update(loop.state)
+        self._write_results(loop.state)
 
     def write(self, state, **more):
+        self._curves.finish(state)
+        self._write_results(state, **more)
+
+    def _draw(self, state):
         model = os.path.basename(os.path.normpath(self._folder.args.model))
         plot_pretraining(self._folder.file('curves.png'), state, f'pre-training {model}')
+
+    def _write_results(self, state, **more):
         self._folder.write('results.json', state, **more)
         if state.epochs:
             self._folder.write_eval_results(state.epochs[-1]['report'], state.epochs[-1])

@@ -31,13 +31,14 @@ from .originals import (
     original_main,
 )
 from .partial import PartialOutput
-from .plot import plot_curves
+from .plot import Curves, plot_curves
 from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
 from .task_model import make_task_model
 
 __all__ = [
+    'Curves',
     'ModelChoice',
     'Outcome',
     'PartialOutput',

@@ -1,10 +1,38 @@
 """Learning curves as a picture."""
 
+import time
+
 from ..util.figures import new_figure, save_figure
 
-__all__ = ['plot_curves']
+__all__ = ['Curves', 'plot_curves']
 
 FEW_POINTS = 20
+#: while a training runs: a picture takes half a second
+SECONDS_BETWEEN_PICTURES = 30
+
+
+class Curves:
+    """The picture of a training that goes on.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(state)`` writes it.
+    """
+
+    def __init__(self, draw):
+        self._draw = draw
+        self._drawn = time.monotonic()
+
+    def update(self, state):
+        """Draw it anew unless that was done a short time ago, or the training has just begun."""
+        if time.monotonic() - self._drawn >= SECONDS_BETWEEN_PICTURES:
+            self.finish(state)
+
+    def finish(self, state):
+        """Draw it."""
+        self._draw(state)
+        self._drawn = time.monotonic()
 
 
 def full_intervals(log):
@@ -29,7 +57,7 @@ def plot_curves(path, state, title='', score_name='score'):
     """
     from matplotlib.ticker import MaxNLocator
 
-    figure = new_figure(10, 4)
+    figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
     left, right = figure.subplots(1, 2)
     log = full_intervals(state.log)
     # a line through one point can't be seen, and one through a few hides where they are

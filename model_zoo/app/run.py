@@ -21,7 +21,7 @@ from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.updater import Updater
 from ..training.workers import Workers
 from .devices import find_contexts
-from .plot import plot_curves
+from .plot import Curves, plot_curves
 from .run_folder import RunFolder
 
 __all__ = ['Outcome', 'Run', 'Score', 'Training', 'make_updater']
@@ -306,11 +306,13 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
 
 
 class EpochFiles(Callback):
-    """After each epoch: its parameters, the curves, and results so far."""
+    """After each epoch: its parameters, and results so far; the curves at times."""
 
     def __init__(self, folder, name, title, score_label, results):
         self._folder, self._name = folder, name
-        self._title, self._score_label, self._results = title, score_label, results
+        self._results = results
+        path = folder.file('curves.png')
+        self._curves = Curves(lambda state: plot_curves(path, state, title, score_label))
         self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
 
     def path(self, epoch):
@@ -325,11 +327,15 @@ class EpochFiles(Callback):
         for name in os.listdir(self._folder.path):
             if self._pattern.fullmatch(name) and name not in kept:
                 os.remove(self._folder.file(name))
-        self.write(state)
+        self._curves.update(state)
+        self._write_results(state)
 
     def write(self, state, **more):
+        self._curves.finish(state)
+        self._write_results(state, **more)
+
+    def _write_results(self, state, **more):
         epoch = state.best['epoch']
-        plot_curves(self._folder.file('curves.png'), state, self._title, self._score_label)
         parameters = os.path.basename(self.path(epoch))
         best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
         self._folder.write('results.json', state, **{**self._results, 'best': best, **more})

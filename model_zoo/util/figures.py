@@ -12,8 +12,9 @@ def new_figure(width, height, layout='constrained'):
     ----------
     width, height : float
         In inches.
-    layout : str
-        ``'compressed'`` for panels whose height follows from their width, else ``'constrained'``.
+    layout : str, optional
+        ``'compressed'`` for panels whose height follows from their width, ``'constrained'`` for
+        others; None for matplotlib's fixed margins.
 
     Returns
     -------

@@ -206,7 +206,7 @@ def plot_pretraining(path, state, title=''):
         for record in state.epochs
         if record['report']
     ]
-    figure = new_figure(10, 4)
+    figure = new_figure(10, 4, layout=None)
     for axes, kind, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
         for color, term in enumerate(TERMS):
             for records, name, style in (
