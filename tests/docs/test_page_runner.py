@@ -6,7 +6,7 @@ import commands
 import pages
 import places
 import pytest
-from real_data import shorten_data
+import real_data
 
 PAGE = '''Title
 =====
@@ -132,10 +132,10 @@ def test_data_are_shortened(tmp_path):
     paragraph = {'context': 'x', 'qas': [{'id': number} for number in range(9)]}
     squad = {'version': '1', 'data': [{'title': 'x', 'paragraphs': [paragraph] * 5}] * 3}
     (data / 'squad' / 'train.json').write_text(json.dumps(squad))
-    shorten_data(data, short)
+    real_data.shorten_data(data, short)
     text = (short / 'text' / 'long.txt').read_text()
     assert set(text.splitlines(keepends=True)) == {line}
-    assert 0 < len(text) <= places.BYTES
+    assert 0 < len(text) <= real_data.BYTES
     assert (short / 'text' / 'train.txt').read_text() == line * 1000
     assert (short / 'text' / 'one.txt').read_text() == line.strip()
     assert not (short / 'other').exists()
