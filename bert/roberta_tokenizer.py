@@ -13,6 +13,7 @@ from model_zoo.tokenization.sentence_pieces import (
     open_model,
     save_model,
     segment,
+    to_library,
 )
 from model_zoo.tokenization.vocab import make_vocab
 
@@ -143,6 +144,9 @@ class XLMRobertaTokenizer(_Framed, _Pieces):
             Path of the file.
         """
         return save_model(self._sentencepiece, path, FAIRSEQ_NAME)
+
+    def _to_library(self):
+        return to_library(self._sentencepiece, self.vocab.idx_to_token, self.unk_token)
 
     def decode(self, ids, skip_special_tokens=False):
         tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)

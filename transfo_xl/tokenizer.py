@@ -12,8 +12,10 @@ import io
 import itertools
 import logging
 import os
+import sys
 
 import numpy as np
+import tokenizers
 from tqdm import tqdm
 
 from model_zoo.errors import InputError
@@ -433,6 +435,25 @@ class TransfoXLTokenizer(Tokenizer):
         fields = {name: getattr(self, name) for name in OPTIONS}
         write_words(path, {**fields, 'idx2sym': self.idx2sym, 'counter': self.counter})
         return path
+
+    def _to_library(self):
+        if self.delimiter is not None:
+            raise InputError(
+                f'words between {self.delimiter!r} cannot be written as a tokenizer.json, unlike '
+                'those between white space'
+            )
+        unknown = self.get_sym(self.get_idx(object()))
+        rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(dict(self.sym2idx), unknown))
+        if self.lower_case:
+            rust.normalizer = tokenizers.normalizers.Lowercase()
+        spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+        rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(
+            tokenizers.Regex(f'[{spaces}]+'), 'removed'
+        )
+        return rust
+
+    def _library_tokens(self):
+        return ()  # they are words as all others
 
     def _settings(self):
         return None  # they are in the vocabulary's file

@@ -2,10 +2,15 @@
 
 import os
 
+import tokenizers
+
+from ..checkpoint.tensorflow_table import read_message
 from ..errors import InputError
 from ..util.files import atomic_write, file_in
 
-__all__ = ['FAIRSEQ_NAME', 'PREFIX', 'fairseq_ids', 'open_model', 'save_model', 'segment']
+__all__ = [
+    'FAIRSEQ_NAME', 'PREFIX', 'fairseq_ids', 'open_model', 'save_model', 'segment', 'to_library',
+]  # fmt: skip
 
 #: SentencePiece's sign for the space before a word
 PREFIX = '\u2581'
@@ -77,6 +82,64 @@ def fairseq_ids(processor):
     pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
     return {token: number for number, token in enumerate(tokens)}
+
+
+# numbers of fields in sentencepiece_model.proto
+_TRAINER, _NORMALIZER = 2, 3
+_MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 35, 2
+_UNIGRAM = 1
+
+
+def to_library(processor, tokens, unknown):
+    """A unigram model in the library `tokenizers`, as transformers converts XLM-R's.
+
+    Parameters
+    ----------
+    processor : sentencepiece.SentencePieceProcessor
+    tokens : list of str
+        The model's pieces and others, which no text is cut into, in the order of their ids.
+    unknown : str
+        The token of what has no piece.
+
+    Returns
+    -------
+    tokenizers.Tokenizer
+
+    Raises
+    ------
+    InputError
+        If the model is of another kind, such as one of byte pairs.
+    """
+    message = read_message(processor.serialized_model_proto())
+    trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
+    if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
+        raise InputError(
+            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be '
+            'written as a tokenizer.json'
+        )
+    scores = {
+        processor.IdToPiece(number): processor.GetScore(number)
+        for number in range(processor.GetPieceSize())
+        if not (processor.IsControl(number) or processor.IsUnknown(number))
+    }
+    model = tokenizers.models.Unigram(
+        [(token, scores.get(token, 0.0)) for token in tokens],
+        unk_id=tokens.index(unknown),
+        byte_fallback=False,
+    )
+    rust = tokenizers.Tokenizer(model)
+    charsmap = normalizer.get(_CHARSMAP, [b''])[0]
+    rust.normalizer = tokenizers.normalizers.Sequence(
+        [
+            *([tokenizers.normalizers.Precompiled(charsmap)] if charsmap else []),
+            tokenizers.normalizers.Strip(left=False, right=True),
+            tokenizers.normalizers.Replace(tokenizers.Regex(' {2,}'), PREFIX),
+        ]
+    )
+    prefix = {'replacement': PREFIX, 'prepend_scheme': 'always'}
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(**prefix)
+    rust.decoder = tokenizers.decoders.Metaspace(**prefix)
+    return rust
 
 
 def segment(processor, word, **options):

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import sys
 
 import gluonnlp
 import numpy as np
 import pytest
 
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab_file import find_vocab_file
 from transfo_xl.corpus import TransfoXLCorpus, get_lm_corpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
@@ -328,3 +330,25 @@ def test_corpus_of_a_name_that_is_not_to_be_had(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(tmp_path))
     with pytest.raises(PretrainedNotFoundError, match='the corpus of transfo-xl-wt103: .*corpus'):
         TransfoXLCorpus.from_pretrained('transfo-xl-wt103')
+
+
+@pytest.mark.parametrize('lower_case', [False, True])
+def test_as_a_tokenizer_json(lower_case, tmp_path):
+    """White space is Python's, and special tokens are words only where they stand alone."""
+    tokenizer = TransfoXLTokenizer(special=['<eos>', '<unk>'], lower_case=lower_case)
+    tokenizer.count_sents([['the', 'cat', 'the', 'dog', '@-@', 'caf\u00e9', '\u4e2d']])
+    tokenizer.build_vocab()
+    tokenizer.to_library().save(str(tmp_path / 'tokenizer.json'))
+    opened = FileTokenizer(tmp_path / 'tokenizer.json')
+    spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+    texts = [
+        '', '  ', ' the cat ', 'THE Cat', 'the<eos> <eos> dog', 'the-cat', 'a bird @-@ dog\n',
+        'caf\u00e9 \u4e2d \u4e2d\u4e2d', *(f'the{space}cat' for space in spaces), 'the\u200bcat',
+    ]  # fmt: skip
+    for text in texts:
+        assert opened.encode(text) == tokenizer.encode(text), text
+        assert opened.encode(text).offsets == tokenizer.encode(text).offsets, text
+    ids = tokenizer.encode('the cat <eos>')
+    assert opened.decode(ids) == tokenizer.decode(ids)
+    with pytest.raises(InputError, match="words between '' cannot be written"):
+        TransfoXLTokenizer(special=['<unk>'], delimiter='').to_library()
