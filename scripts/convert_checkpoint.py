@@ -18,6 +18,10 @@ or owner/name of the Hugging Face hub. A vocabulary beside the weights is conver
 directory, or a file with the ending .bin (pytorch), .safetensors (huggingface) or .params (native),
 which gets a configuration beside it if there is none. The output is read again and compared with
 the input.
+
+``--corpus FILE``, besides or instead of IN, is the pickled data set of a Transformer-XL. Its ids
+and its vocabulary are written to OUT, as vocab.bin and corpus.bin (pytorch), or as vocab.json and
+corpus.npz (native).
 """
 
 import logging
@@ -34,6 +38,7 @@ from model_zoo.opening import open_block, read_weights
 from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
 from model_zoo.util.files import make_writable_dir
+from transfo_xl import TransfoXLCorpus
 
 log = logging.getLogger('convert_checkpoint')
 
@@ -44,7 +49,7 @@ EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'nati
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
     formats = [*FORMATS, 'gluonnlp']
-    parser.add_argument('input', metavar='IN', help='directory, or file of weights')
+    parser.add_argument('input', metavar='IN', nargs='?', help='directory, or file of weights')
     parser.add_argument('output', metavar='OUT', help='directory, or file of weights, to write')
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
                         help='format of IN; by default recognised from its files')  # fmt: skip
@@ -57,13 +62,21 @@ def parse(argv):
                         'or what fits')  # fmt: skip
     parser.add_argument('--config', help='configuration, if there is none beside the weights')
     parser.add_argument('--num_labels', type=int, help="outputs of a task's classifier")
+    parser.add_argument('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
     args = parser.parse_args(argv)
+    if args.input is None and args.corpus is None:
+        raise InputError('give IN, the weights, or --corpus, a data set')
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
     if named and args.target not in (None, named):
         raise InputError(f'--to {args.target}: {args.output!r} is a file of the format {named}')
     if not (named or args.target):
         raise InputError('give --to, the format of OUT')
     args.target = args.target or named
+    if args.corpus is not None:
+        if args.family != 'transfo_xl' or named:
+            raise InputError('--corpus is of --family transfo_xl, and OUT is a directory then')
+        if args.target not in ('native', 'pytorch'):
+            raise InputError(f'--to {args.target}: --corpus is written as native or pytorch')
     return args
 
 
@@ -125,9 +138,31 @@ def verify(block, path):
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')
 
 
+def convert_corpus(path, output, target):
+    """Write a data set's ids and vocabulary, and read them again."""
+    corpus = TransfoXLCorpus.from_file(path)
+    paths = corpus.save_pretrained(output, format=target)
+    again = TransfoXLCorpus.from_file(paths[1])
+    same = corpus.vocab.idx2sym == again.vocab.idx2sym
+    for name in ('train', 'valid', 'test'):
+        ours, theirs = getattr(corpus, name), getattr(again, name)
+        parts = [(ours, theirs)]
+        if isinstance(ours, list):
+            same = same and len(ours) == len(theirs)
+            parts = zip(ours, theirs)
+        same = same and all(np.array_equal(one, other) for one, other in parts)
+    if not same:
+        raise CheckpointError(f'{paths[1]} does not give back what was written')
+    log.info('%s: written as %s, read again, equal', ' and '.join(paths), target)
+
+
 def main(argv=None):
     args = parse(argv)
     cli.setup_logging()
+    if args.corpus is not None:
+        convert_corpus(args.corpus, args.output, args.target)
+    if args.input is None:
+        return
     block = read(args)
     is_file = os.path.splitext(args.output)[1] in EXTENSIONS
     path = (write_file if is_file else write)(block, args.output, args.target)

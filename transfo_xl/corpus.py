@@ -11,6 +11,7 @@ import zipfile
 import numpy as np
 
 from model_zoo.checkpoint.pickles import read_pickle
+from model_zoo.checkpoint.torch_file import write_torch_object
 from model_zoo.errors import (
     CheckpointError,
     InputError,
@@ -19,7 +20,7 @@ from model_zoo.errors import (
 )
 from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
 from model_zoo.tokenization.words import to_fields
-from model_zoo.util.files import atomic_write
+from model_zoo.util.files import atomic_write, make_writable_dir
 
 from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator
 from .tokenizer import TransfoXLTokenizer
@@ -27,6 +28,7 @@ from .tokenizer import TransfoXLTokenizer
 __all__ = ['TransfoXLCorpus', 'get_lm_corpus']
 
 CORPUS_NAME = 'corpus.npz'
+_ORIGINAL_VOCAB_NAME = 'vocab.bin'
 _ORIGINAL_CORPUS_NAMES = ('corpus.bin', 'cache.pt', 'cache.pkl')
 _SPLITS = ('train', 'valid', 'test')
 
@@ -144,19 +146,30 @@ class TransfoXLCorpus:
             return LMMultiFileIterator(data, self.vocab, *args, shuffle=True, **kwargs)
         return LMShuffledIterator(data, *args, **kwargs)
 
-    def save_pretrained(self, directory):
+    def save_pretrained(self, directory, format='native'):
         """Write ``vocab.json`` and ``corpus.npz``, for :meth:`from_pretrained`.
 
         Parameters
         ----------
         directory : str or os.PathLike
             Made where it is missing.
+        format : {'native', 'pytorch'}
+            The latter: pytorch-pretrained-bert's ``vocab.bin`` and ``corpus.bin``, which needs
+            torch.
 
         Returns
         -------
         tuple of str
             Paths of both files.
         """
+        if format not in ('native', 'pytorch'):
+            raise UnknownNameError.of('format of a corpus', format, ('native', 'pytorch'))
+        if format == 'pytorch':
+            folder = make_writable_dir(directory)
+            vocab = self.vocab.save_vocabulary(os.path.join(folder, _ORIGINAL_VOCAB_NAME))
+            path = os.path.join(folder, _ORIGINAL_CORPUS_NAMES[0])
+            write_torch_object(path, self._originals_fields())
+            return vocab, path
         (vocab_path,) = self.vocab.save_pretrained(directory)
         path = os.path.join(os.fspath(directory), CORPUS_NAME)
         arrays = {'dataset': np.array(self.dataset or '')}
@@ -170,6 +183,15 @@ class TransfoXLCorpus:
         with atomic_write(path, 'wb') as file:
             np.savez(file, **arrays)
         return vocab_path, path
+
+    def _originals_fields(self):
+        def as_long(data):
+            if isinstance(data, np.ndarray):
+                return data.astype(np.int64)
+            is_text = data is None or not data or isinstance(data[0], str)
+            return data if is_text else list(map(as_long, data))
+
+        return {'dataset': self.dataset, **{name: as_long(getattr(self, name)) for name in _SPLITS}}
 
     @classmethod
     def from_pretrained(cls, directory, cache_dir=None, **kwargs):
@@ -206,6 +228,35 @@ class TransfoXLCorpus:
             path = next(filter(os.path.isfile, paths), None)
             if path is None:
                 raise InputError(f'no corpus in {folder!r}: looked for {", ".join(names)}')
+        return cls._read(path, folder, cache_dir, kwargs)
+
+    @classmethod
+    def from_file(cls, path, **kwargs):
+        """Read a corpus in a file of its own, as the originals pickle it.
+
+        Nothing that such a file might ask for is run: only plain data is read.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            With the vocabulary in it, or beside it.
+        **kwargs
+            Arguments of :class:`TransfoXLTokenizer`, which win over what the file says.
+
+        Returns
+        -------
+        TransfoXLCorpus
+
+        Raises
+        ------
+        InputError, CheckpointError
+            If it can't be read, or asks for more than plain data.
+        """
+        path = os.fspath(path)
+        return cls._read(path, os.path.dirname(path) or '.', None, kwargs)
+
+    @classmethod
+    def _read(cls, path, folder, cache_dir, kwargs):
         found = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
         if not isinstance(found, dict):
             found = getattr(found, '__dict__', {})

@@ -3,6 +3,8 @@
 import collections
 import io
 
+import numpy as np
+
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write
 from .torch_storages import Tensor, TorchFile
@@ -141,7 +143,7 @@ def write_torch_object(path, value):
     ----------
     path : str
     value : object
-        Plain data, and torch's tensors.
+        Plain data. The NumPy arrays in a dict, or in a list in it, become tensors.
 
     Raises
     ------
@@ -149,5 +151,15 @@ def write_torch_object(path, value):
         If torch isn't installed.
     """
     torch = _import_torch()
+
+    def with_tensors(each):
+        if isinstance(each, np.ndarray):
+            return torch.from_numpy(np.array(each))
+        if isinstance(each, list) and each and isinstance(each[0], np.ndarray):
+            return [with_tensors(part) for part in each]
+        return each
+
+    if isinstance(value, dict):
+        value = type(value)((name, with_tensors(each)) for name, each in value.items())
     with atomic_write(path, 'wb') as file:
         torch.save(value, file)

@@ -67,3 +67,37 @@ def test_same_weights(name, fixtures, tmp_path, monkeypatch):
     assert set(ours) == {key for key in theirs if not key.endswith('.attn.bias')}
     for key, tensor in ours.items():
         np.testing.assert_array_equal(tensor.numpy(), theirs[key].numpy(), err_msg=key)
+
+
+def plain(data):
+    """A text's ids, of all lines or of each, as lists."""
+    if isinstance(data, list):
+        return [np.asarray(each).tolist() for each in data]
+    return np.asarray(data).tolist()
+
+
+@pytest.mark.parametrize('protocol', [0, 2, 4])
+def test_same_corpus(protocol, fixtures, tmp_path, monkeypatch):
+    """A pickled data set in the place of a checkpoint, whose vocabulary and ids they write, too."""
+    files = {}
+    for who in ('ours', 'theirs'):
+        output = tmp_path / who
+        output.mkdir()
+        source = fixtures / 'lm_pickles' / f'cache_{protocol}.pkl'
+        words = ['convert_transfo_xl_checkpoint', str(source), str(output)]
+        if who == 'ours':
+            assert run(load_script('zoo', ROOT / 'scripts'), *words) == 0
+        else:
+            monkeypatch.setattr(sys, 'argv', ['pytorch_pretrained_bert', *words])
+            converter.main()
+        files[who] = [
+            torch.load(output / name, weights_only=False) for name in ('vocab.bin', 'corpus.bin')
+        ]
+    (our_vocab, ours), (their_vocab, theirs) = files['ours'], files['theirs']
+    for name in ('idx2sym', 'sym2idx', 'counter'):
+        assert our_vocab[name] == their_vocab[name]
+    for name in ('train', 'valid', 'test'):
+        assert plain(ours[name]) == plain(theirs[name])
+    # and it reads ours
+    tokenizer = ppb.TransfoXLTokenizer.from_pretrained(str(tmp_path / 'ours'))
+    assert tokenizer.idx2sym == their_vocab['idx2sym']

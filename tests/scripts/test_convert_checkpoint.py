@@ -4,12 +4,14 @@ import importlib.util
 import json
 import os
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
+from transfo_xl import TransfoXLCorpus
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'convert_checkpoint.py'
 spec = importlib.util.spec_from_file_location('convert_checkpoint', SCRIPT)
@@ -111,3 +113,36 @@ def test_tensorflow_there_and_back(convert, fixtures, tmp_path, family, source, 
     training = ('/adam_m', '/adam_v', 'global_step')
     theirs = {key: theirs[key] for key in theirs if not key.endswith(training)}
     assert_equal(tensors_of(tmp_path / 'back', 'model.ckpt'), theirs)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ('touch evil',)
+
+
+def test_a_corpus(fixtures, tmp_path, monkeypatch, capsys):
+    """Instead of weights or besides them; a pickle that would run something is refused."""
+    monkeypatch.chdir(tmp_path)
+    source = fixtures / 'lm_pickles' / 'cache_2.pkl'
+    argv = ['--family', 'transfo_xl', '--corpus', str(source), '--to', 'native']
+    weights = str(fixtures / 'checkpoints' / 'transfo_xl_tensorflow')
+    assert cli.run(convert_checkpoint.main, [*argv, 'out']) == 0
+    assert sorted(os.listdir('out')) == ['corpus.npz', 'vocab.json']
+    theirs, ours = TransfoXLCorpus.from_file(source), TransfoXLCorpus.from_pretrained('out')
+    assert ours.vocab.idx2sym == theirs.vocab.idx2sym
+    np.testing.assert_array_equal(ours.train, theirs.train)
+    assert cli.run(convert_checkpoint.main, [*argv, weights, 'both']) == 0
+    assert {'corpus.npz', 'vocab.json', 'model.params'} <= set(os.listdir('both'))
+    for flags, problem in (
+        (['--family', 'bert', '--to', 'native', '--corpus', str(source)], '--corpus is of'),
+        (['--family', 'transfo_xl', '--to', 'numpy', '--corpus', str(source)], '--to numpy'),
+        (['--family', 'transfo_xl', '--to', 'native'], 'give IN, the weights, or --corpus'),
+    ):
+        assert cli.run(convert_checkpoint.main, [*flags, 'none']) == 1
+        assert problem in capsys.readouterr().err
+    for content in (pickle.dumps({'vocab': Evil()}), b'', source.read_bytes()[:-9]):
+        pathlib.Path('evil.pkl').write_bytes(content)
+        argv = ['--family', 'transfo_xl', '--to', 'native', '--corpus', 'evil.pkl', 'none']
+        assert cli.run(convert_checkpoint.main, argv) == 1
+        assert 'Traceback' not in capsys.readouterr().err
+    assert not os.path.exists('evil') and not os.path.exists('none')
