@@ -47,6 +47,9 @@ def add_training_arguments(parser):
     add('--epsilon', type=float, default=1e-6, help='of the optimizer')
     add('--wd', type=float, default=0.01, help='weight decay; none on biases and layer norms')
     add('--warmup_ratio', type=float, default=0.1, help='part of the updates with a growing rate')
+    add('--as_bertadam', action='store_true', default=None, help="update as "
+        "pytorch-pretrained-bert does: clip each parameter's gradient by itself, not all of them "
+        'together, and let the warm-up end within an update')  # fmt: skip
     add('--seed', type=int, default=2)
     add('--early_stop', type=int, help='stop after this many epochs without a better score')
 

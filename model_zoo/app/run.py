@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Sequence
 import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
-from ..optimizer import disable_weight_decay, finetune_schedule
+from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.host_trainer import HostTrainer
 from ..training.loop import TrainingLoop
@@ -222,13 +222,17 @@ class Run:
         return Plan(num_steps, accumulate, args.seed, args.log_interval, training.num_epochs)
 
     def _updater(self, training, plan):
-        if training.schedule is None:
-            schedule = finetune_schedule(self.args.lr, plan.num_steps, self.args.warmup_ratio)
-        else:
+        args, max_grad_norm, more = self.args, training.max_grad_norm, dict(training.updater)
+        if args.as_bertadam and max_grad_norm is not None:  # the optimizer clips
+            more['options'] = {**more.get('options', {}), 'max_grad_norm': max_grad_norm}
+            max_grad_norm = None
+        if training.schedule is not None:
             schedule = training.schedule(plan.num_steps)
-        return make_updater(
-            self.args, training.model, schedule, training.max_grad_norm, **training.updater
-        )
+        elif args.as_bertadam:
+            schedule = get_schedule('warmup_linear', args.lr, args.warmup_ratio, plan.num_steps)
+        else:
+            schedule = finetune_schedule(args.lr, plan.num_steps, args.warmup_ratio)
+        return make_updater(args, training.model, schedule, max_grad_norm, **more)
 
     def _checkpoints(self):
         store = self.folder.checkpoints()
@@ -288,8 +292,14 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
     if args.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', args.optimizer, registry)
     options = {'wd': args.wd, **(options or {})}
-    if 'epsilon' in inspect.signature(registry[args.optimizer.lower()].__init__).parameters:
+    known = inspect.signature(registry[args.optimizer.lower()].__init__).parameters
+    if 'epsilon' in known:
         options['epsilon'] = args.epsilon
+    if 'max_grad_norm' in options and 'max_grad_norm' not in known:
+        raise InputError(
+            f'--optimizer {args.optimizer} does not clip each parameter by itself, as '
+            '--as_bertadam wants it: bertadam and openaiadam do'
+        )
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     if not decay_all:

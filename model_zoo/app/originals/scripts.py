@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import os
 import pathlib
 import sys
 from typing import Tuple
@@ -39,6 +40,7 @@ class Script:
 
 
 _EXAMPLES = '--train_batch_size=32',
+_BERTADAM = (*_EXAMPLES, '--as_bertadam')
 _SAMPLES = '--max_seq_length=128', '--max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false', '--as_estimator', '--lr=5e-5'
 
@@ -65,23 +67,25 @@ SCRIPTS = {
         ('--model=bert-base-cased-finetuned-mrpc', '--task_name=mrpc', '--batch_size=1'),
     ),
     'pytorch_pretrained_bert/extract_features': Script('extract_features'),
-    'pytorch_pretrained_bert/finetune_on_pregenerated': Script('finetune_lm', _EXAMPLES),
+    'pytorch_pretrained_bert/finetune_on_pregenerated': Script('finetune_lm', _BERTADAM),
     'pytorch_pretrained_bert/pregenerate_training_data': Script(
-        'create_pretraining_data', (*_SAMPLES, '--dupe_factor=3')
+        'create_pretraining_data', (*_SAMPLES, '--dupe_factor=3', '--json_epochs')
     ),
     'pytorch_pretrained_bert/run_classifier': Script(
-        'finetune_classifier', (*_EXAMPLES, '--do_train=false', '--lr=5e-5', '--seed=42')
+        'finetune_classifier', (*_BERTADAM, '--do_train=false', '--lr=5e-5', '--seed=42')
     ),
     'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2'),
-    'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _EXAMPLES),
-    'pytorch_pretrained_bert/run_openai_gpt': Script('finetune_gpt', ('--model_name=openai-gpt',)),
+    'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
+    'pytorch_pretrained_bert/run_openai_gpt': Script(
+        'finetune_gpt', ('--model_name=openai-gpt', '--as_bertadam')
+    ),
     'pytorch_pretrained_bert/run_squad': Script(
         'finetune_squad',
-        (*_EXAMPLES, '--do_train=false', '--dev_batch_size=8', '--seed=42', '--wd=0.01'),
+        (*_BERTADAM, '--do_train=false', '--dev_batch_size=8', '--seed=42', '--wd=0.01'),
     ),
-    'pytorch_pretrained_bert/run_swag': Script('finetune_swag', _EXAMPLES),
+    'pytorch_pretrained_bert/run_swag': Script('finetune_swag', _BERTADAM),
     'pytorch_pretrained_bert/run_transfo_xl': Script('eval_transfo_xl'),
-    'pytorch_pretrained_bert/simple_lm_finetuning': Script('finetune_lm', _EXAMPLES),
+    'pytorch_pretrained_bert/simple_lm_finetuning': Script('finetune_lm', _BERTADAM),
 }  # fmt: skip
 
 
@@ -96,12 +100,15 @@ class Converter:
     names : tuple of str
         Of its arguments, in their order: the weights, the output, and the configuration, which may
         be left out if it is the last one.
+    takes_corpus : bool
+        Whether a pickled corpus may take the place of the weights, or go with them.
     """
 
     source: str
     family: str
     model: str
     names: Tuple[str, ...]
+    takes_corpus: bool = False
     ours: str = 'convert_checkpoint'
 
     def arguments(self, argv):
@@ -110,14 +117,30 @@ class Converter:
         for number, name in enumerate(self.names):
             optional = name.endswith('CONFIG') and number == len(self.names) - 1
             parser.add_argument(name, nargs='?' if optional else None)
+        if self.takes_corpus:
+            parser.add_argument('--transfo_xl_dataset_file', dest='corpus',
+                                help='a pickled corpus, converted besides')  # fmt: skip
         values = vars(parser.parse_args(argv))
-        source, output = values[self.names[0]], values[_DUMP]
+        source, output = [values[self.names[0]]], values[_DUMP]
+        corpus = values.pop('corpus', None)
+        if self.takes_corpus and is_corpus(source[0]):
+            source, corpus = [], source[0]
         config = next(value for name, value in values.items() if name.endswith('CONFIG'))
         config = ['--config', config] if config else []
         # a folder, where the name isn't that of a file
         target = [] if pathlib.Path(output).suffix else ['--to', 'pytorch']
         options = ['--from', self.source, '--family', self.family, '--model', self.model]
-        return [*options, *config, *target, source, output]
+        options += ['--corpus', corpus] if corpus else []
+        return [*options, *config, *target, *source, output]
+
+
+def is_corpus(path):
+    """Whether a file is one of Transformer-XL's data, not of its weights.
+
+    pytorch-pretrained-bert looks for "ckpt" in the name.
+    """
+    is_weights = os.path.isfile(f'{path}.index') or os.path.isfile(f'{path}.meta')
+    return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
 
 
 _DUMP = 'PYTORCH_DUMP_OUTPUT'
@@ -137,6 +160,7 @@ CONVERTERS = {
         'transfo_xl',
         'TransfoXLLMHeadModel',
         ('TF_CHECKPOINT_OR_DATASET', _DUMP, 'TF_CONFIG'),
+        takes_corpus=True,
     ),
     'convert_gpt2_checkpoint': Converter(
         'tensorflow', 'gpt2', 'GPT2Model', ('TF_CHECKPOINT', _DUMP, 'GPT2_CONFIG')
