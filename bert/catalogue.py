@@ -191,6 +191,7 @@ PRETRAINED = (
             model,
             'electra_en_uncased',
             f'electra-{size}-discriminator',
+            lacks=('decoder',),
             hub=f'google/electra-{size}-discriminator',
             family='electra',
             owner='google',

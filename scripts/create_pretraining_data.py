@@ -1,4 +1,4 @@
-"""Make the samples of BERT's pre-training from text.
+"""Make the samples of the pre-training of BERT, or of a model like it, from text.
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out \\
         --vocab book_corpus_wiki_en_uncased --max_seq_length 128 --max_predictions_per_seq 20 \\
@@ -8,10 +8,11 @@ The text has one sentence per line, and blank lines between documents. Flags, de
 of the files in ``--output_dir`` are the same as in GluonNLP 0.10's script of this name. With
 ``--output_file`` the output is TFRecord files, as Google's script writes them. The text is read in
 parts of ``--part_mb``, to save memory. A second segment that doesn't follow the first one comes
-from another document of the same part.
+from another document of the same part. With a vocabulary of RoBERTa or XLM-R, and with
+``--masked_lm_only``, the samples have no next sentences but are packed with full sentences.
 """
 
-import contextlib
+import dataclasses
 import logging
 import os
 import sys
@@ -20,18 +21,27 @@ import time
 
 from tqdm import tqdm
 
-from bert.tokenizer import BertSPTokenizer, open_tokenizer
-from model_zoo.app import add_originals, cli, convert_originals, from_flags
+from bert.tokenizer import BertSPTokenizer
+from model_zoo.app import (
+    add_objective_argument,
+    add_originals,
+    cli,
+    convert_originals,
+    family_of,
+    sample_options,
+)
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import is_alias, resolve_alias
+from model_zoo.pretrained import get_entry, is_alias, is_place, resolve_alias
+from model_zoo.registry import get_family, list_families
 from model_zoo.tasks.pretraining import (
     PART_BYTES,
     Corpus,
     SampleMaker,
-    SampleOptions,
+    ShardFacts,
     create_shards,
     matching_files,
     read_shard,
+    write_epoch,
     write_tfrecords,
 )
 from model_zoo.tokenization.vocab_file import find_vocab_file
@@ -52,12 +62,17 @@ def parse_arguments(argv=None):
     add('--output_dir', help='for part-000.npz, part-001.npz and so on')
     add('--output_file', help="instead: Google's TFRecord file, or several, separated by commas")
     add(
+        '--json_epochs', action='store_true',
+        help="write pytorch-pretrained-bert's epoch_0.json and so on, --dupe_factor files",
+    )  # fmt: skip
+    add(
         '--vocab',
         '--dataset_name',
         '--vocab_file',
-        help='name of the data set that has it, such as book_corpus_wiki_en_uncased; or a '
-        'vocab.txt, or the folder of a model',
+        help='name of the data set that has it, such as book_corpus_wiki_en_uncased; or of a '
+        'model; or its folder, or a file such as vocab.txt',
     )
+    add_objective_argument(parser)
     add('--sentencepiece', help='SentencePiece model, in place of --vocab')
     add('--cased', action='store_true', help='keep the case, with --sentencepiece or a vocab.txt')
     add(
@@ -92,27 +107,31 @@ def parse_arguments(argv=None):
     convert_originals(args, 'create_pretraining_data')
     if bool(args.output_dir) == bool(args.output_file):
         raise InputError('give --output_dir, for .npz files, or --output_file, a TFRecord file')
+    if args.json_epochs and args.output_file:
+        raise InputError('--json_epochs are written to --output_dir, and --output_file is a file')
     return args
 
 
 def make_tokenizer(args):
-    """Of the vocabulary that the flags name."""
+    """Of the vocabulary that the flags name, and whether its models predict next sentences."""
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         if args.vocab:
             logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
         if not os.path.isfile(args.sentencepiece):
             raise InputError(f'--sentencepiece {args.sentencepiece!r}: no such file')
-        return BertSPTokenizer(
+        tokenizer = BertSPTokenizer(
             args.sentencepiece,
             num_best=args.sp_nbest,
             alpha=args.sp_alpha,
             lower=lowers is not False,
         )
+        return tokenizer, True
     if not args.vocab:
         raise InputError('give --vocab, a name or a file, or --sentencepiece')
-    if os.path.exists(args.vocab):
+    if os.path.exists(args.vocab) or is_place(args.vocab):
         file = find_vocab_file(None, path=args.vocab).lowered(lowers)
+        family = family_of_vocab(args.vocab, file)
     else:
         name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)
         try:
@@ -121,17 +140,30 @@ def make_tokenizer(args):
             raise InputError(
                 f'--vocab {args.vocab!r} is neither a file nor a data set: {error}'
             ) from error
+        family = get_family(get_entry(*name).family)
         if args.cased and file.do_lower_case:
             raise InputError(f'--cased: the vocabulary {args.vocab} is an uncased one')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
-    return open_tokenizer(file)
+    return family.make_tokenizer(file), 'pretraining' in family.tasks
 
 
-def show_sample(folder, tokenizer):
-    """Log a sample of the first file."""
-    path = shards_in(folder)[0]
-    samples = read_shard(path)
+def family_of_vocab(path, file):
+    """BERT or the family like it that a folder's configuration names, or a kind of file is of."""
+    families = [get_family('bert')]
+    families += [each for each in list_families() if each.variant_of == 'bert']
+    if not os.path.isfile(path):
+        named = family_of(path)
+        found = [each for each in families if each.name == named]
+        if named is not None and not found:
+            raise InputError(f'--vocab {path!r}: a model of {named} has no masked words')
+        families = found or families
+    return next((each for each in families if file.kind in each.vocab_kinds), families[0])
+
+
+def show_sample(path, tokenizer):
+    """Log the first sample of a file."""
+    samples = read_shard(path, tokenizer.vocab)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
     labels = tokenizer.convert_ids_to_tokens(samples.masked_lm_ids[0, :masks])
@@ -143,19 +175,18 @@ def show_sample(folder, tokenizer):
     logger.debug('is_random_next: %s', bool(samples.next_sentence_labels[0]))
 
 
-def temporary_folder(files, stack):
-    """A folder beside the first of some files, until `stack` ends; all can be written."""
-    folders = [make_writable_dir(os.path.dirname(path) or '.') for path in files]
-    return stack.enter_context(tempfile.TemporaryDirectory(dir=folders[0]))
+def temporary_folder(folder):
+    """A folder for a while, in one that is made where it is missing."""
+    return tempfile.TemporaryDirectory(dir=make_writable_dir(folder or '.'))
 
 
 def shards_in(folder):
-    """The paths of the files of samples."""
+    """The paths of the .npz files."""
     names = sorted(os.listdir(folder), key=lambda name: (len(name), name))
     return [os.path.join(folder, name) for name in names if name[:5] == 'part-']
 
 
-def create(args, maker, folder):
+def create(args, maker, folder, seed):
     """Write the .npz files; returns what is in them."""
     with tqdm(unit='file', disable=None) as bar:
 
@@ -167,12 +198,37 @@ def create(args, maker, folder):
         return create_shards(
             maker,
             folder,
-            seed=args.random_seed,
+            seed=seed,
             num_outputs=args.num_outputs,
             num_workers=args.num_workers,
             part_bytes=max(1, int(args.part_mb * 2**20)),
             progress=progress,
         )
+
+
+def create_records(args, maker):
+    """Write Google's files; returns the first one, and what is in them."""
+    files = [os.path.expanduser(path) for path in args.output_file.split(',')]
+    for path in files:
+        make_writable_dir(os.path.dirname(path) or '.')
+    with temporary_folder(os.path.dirname(files[0])) as folder:
+        facts = create(args, maker, folder, args.random_seed)
+        samples = map(read_shard, shards_in(folder))
+        write_tfrecords(files, samples, args.max_seq_length, args.max_predictions_per_seq)
+    return files[0], facts
+
+
+def create_epochs(args, make_maker, folder):
+    """Write pytorch-pretrained-bert's files; returns the first one, and what is in them."""
+    total = ShardFacts()
+    maker = make_maker(dupe_factor=1)
+    for epoch in range(args.dupe_factor):
+        path = os.path.join(folder, f'epoch_{epoch}.json')
+        with temporary_folder(folder) as parts:
+            total += create(args, maker, parts, args.random_seed + epoch)
+            samples = map(read_shard, shards_in(parts))
+            write_epoch(path, samples, maker.vocab, args.max_seq_length)
+    return os.path.join(folder, 'epoch_0.json'), total
 
 
 def report(facts, place, seconds):
@@ -199,25 +255,27 @@ def report(facts, place, seconds):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    options = from_flags(SampleOptions, args)
-    options.warn_of_lost_masks()
     if not args.part_mb > 0:
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     corpus = Corpus(matching_files(args.input_file))
-    tokenizer = make_tokenizer(args)
+    tokenizer, has_pairs = make_tokenizer(args)
+    options = sample_options(args, has_pairs and not args.masked_lm_only)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
     started = time.perf_counter()
-    with contextlib.ExitStack() as stack:
-        folder = os.path.expanduser(args.output_dir or '')
-        if args.output_file:
-            files = [os.path.expanduser(path) for path in args.output_file.split(',')]
-            folder = temporary_folder(files, stack)
-        facts = create(args, SampleMaker(corpus, tokenizer, options), folder)
-        if args.verbose:
-            show_sample(folder, tokenizer)
-        if args.output_file:
-            parts = (read_shard(path) for path in shards_in(folder))
-            write_tfrecords(files, parts, args.max_seq_length, args.max_predictions_per_seq)
+    folder = os.path.expanduser(args.output_dir or '')
+
+    def make_maker(**changes):
+        return SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
+
+    if args.output_file:
+        path, facts = create_records(args, make_maker())
+    elif args.json_epochs:
+        path, facts = create_epochs(args, make_maker, folder)
+    else:
+        facts = create(args, make_maker(), folder, args.random_seed)
+        path = shards_in(folder)[0]
+    if args.verbose:
+        show_sample(path, tokenizer)
     report(facts, args.output_file or folder, time.perf_counter() - started)
 
 

@@ -1,10 +1,12 @@
-"""Continue BERT's pre-training on your own text: masked words and next sentences.
+"""Continue the pre-training of BERT, or of a model like it, on your own text.
 
     python finetune_lm.py --train_corpus text.txt --bert_model bert-base-uncased --output_dir out
     python finetune_classifier.py --bert_model out/best_model ...
 
 The text has one sentence per line, and blank lines between documents. Samples are made on the fly,
-new ones in each epoch. Or make them once, for several trainings:
+new ones in each epoch. BERT learns masked words and next sentences; RoBERTa, XLM-R and DistilBERT,
+and BERT with ``--masked_lm_only``, masked words in samples of full sentences. Or make the samples
+once, for several trainings:
 
     python create_pretraining_data.py --input_file text.txt --output_dir samples \\
         --vocab vocab.txt --max_seq_length 128 --max_predictions_per_seq 20
@@ -18,11 +20,11 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 """
 
 import contextlib
+import glob
 import os
 import socket
 import sys
 
-from bert import BertForPreTraining
 from model_zoo.app import (
     ModelChoice,
     Outcome,
@@ -30,6 +32,7 @@ from model_zoo.app import (
     Score,
     Training,
     add_comm_backend_argument,
+    add_objective_argument,
     add_originals,
     add_training_arguments,
     check_length,
@@ -37,17 +40,19 @@ from model_zoo.app import (
     cli,
     convert_originals,
     describe_vocab,
-    from_flags,
     job_of,
+    pretraining_class,
+    sample_options,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
+    EpochFiles,
     MappedShards,
     PretrainingLoader,
-    SampleOptions,
     ShardFiles,
     TextFiles,
     describe_files,
+    epoch_of,
     matching_files,
 )
 from model_zoo.tasks.pretraining.objective import evaluate_pretraining, pretraining_objective
@@ -74,7 +79,8 @@ def parse_arguments(argv=None):
 def add_data_arguments(parser):
     add = parser.add_argument_group('data').add_argument
     add('--train_corpus', help='text in UTF-8; wildcards and commas for several files')
-    add('--pregenerated_data', help='instead: .npz of create_pretraining_data.py, or their folder')
+    add('--pregenerated_data', help='instead: .npz of create_pretraining_data.py, or '
+        "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder")  # fmt: skip
     add('--dev_corpus', help='text to evaluate on after each epoch; always with the same masks')
     add('--dev_data', help='instead: .npz, or their folder')
     add(
@@ -83,6 +89,7 @@ def add_data_arguments(parser):
         help='of --pregenerated_data: unpack the samples to --output_dir for the training, and map '
         'them into memory, all mixed; --train_corpus is read in small parts anyhow',
     )
+    add_objective_argument(parser)
     add('--max_seq_length', type=int, default=128, help='of a text: tokens')
     add('--max_predictions_per_seq', type=int, default=20, help='of a text: masks of a sample')
     add('--masked_lm_prob', type=float, default=0.15, help='of a text: part that is masked')
@@ -109,7 +116,20 @@ def check_arguments(args):
     for name in ('pregenerated_data', 'dev_data'):
         path = getattr(args, name)
         if path is not None and os.path.isdir(path):
-            setattr(args, name, os.path.join(path, '*.npz'))
+            setattr(args, name, os.path.join(path, samples_in(path)))
+
+
+def samples_in(folder):
+    """A pattern of the files of samples in a folder."""
+    is_original = glob.glob(os.path.join(glob.escape(folder), 'epoch_*[0-9].json'))
+    return 'epoch_*[0-9].json' if is_original else '*.npz'
+
+
+def has_epochs(args):
+    """Whether the samples are in pytorch-pretrained-bert's files, one for each epoch."""
+    return not args.train_corpus and all(
+        epoch_of(path) is not None for path in matching_files(args.pregenerated_data)
+    )
 
 
 def check_data_files(args):
@@ -129,7 +149,8 @@ def has_text(args):
 def make_model(args, contexts):
     """The model, initialized, and its tokenizer."""
     choice = ModelChoice(args, family='bert')
-    model, tokenizer = choice.build(BertForPreTraining, contexts, do_lower_case=args.do_lower_case)
+    block_class = pretraining_class(args, choice.model, args.bert_dataset)
+    model, tokenizer = choice.build(block_class, contexts, do_lower_case=args.do_lower_case)
     if has_text(args):
         check_length(args, 'max_seq_length', model)
     return model, tokenizer
@@ -141,22 +162,25 @@ def make_loaders(run, model, tokenizer, stack):
     `stack`, an ExitStack, closes them.
     """
     args, workers = run.args, run.workers
-    options = None
-    if has_text(args):
-        options = from_flags(SampleOptions, args)
-        options.warn_of_lost_masks()
+    has_pairs = 'nsp' in model.pretraining_terms
+    options = sample_options(args, has_pairs) if has_text(args) else None
+    of_samples = {'next_sentence': has_pairs, 'max_len': model.context_length}
 
     def source(corpus, samples, is_mapped=False):
         if corpus:
             return TextFiles(corpus, tokenizer, options, num_workers=args.num_workers)
         if is_mapped:  # to a folder of this machine's own
             folder = os.path.join(args.output_dir, f'mapped_{socket.gethostname()}')
-            return MappedShards(samples, tokenizer.vocab, folder, model.context_length, workers)
-        return ShardFiles(samples, tokenizer.vocab, model.context_length)
+            return MappedShards(samples, tokenizer.vocab, folder, workers=workers, **of_samples)
+        return ShardFiles(samples, tokenizer.vocab, **of_samples)
+
+    train_source = source(args.train_corpus, args.pregenerated_data, args.reduce_memory)
+    if has_epochs(args):
+        train_source = EpochFiles(train_source)
 
     common = {'ctx': run.contexts, 'workers': workers}
     train = PretrainingLoader(
-        source(args.train_corpus, args.pregenerated_data, args.reduce_memory),
+        train_source,
         args.batch_size,
         seed=args.seed,
         accumulate=run.accumulate,
@@ -172,9 +196,10 @@ def make_loaders(run, model, tokenizer, stack):
 
 
 def count_steps(run, loader):
-    """Set the number of updates, if epochs of a text have different numbers."""
+    """Set the number of updates, if epochs have different numbers: of a text, or of epochs' files.
+    """
     args = run.args
-    if args.train_corpus and args.training_steps is None:
+    if (args.train_corpus or has_epochs(args)) and args.training_steps is None:
         batches = sum(map(loader.count_batches, range(args.epochs)))
         args.training_steps = batches // run.accumulate
 

@@ -1,4 +1,4 @@
-"""Pre-train BERT: masked language model and next sentence prediction.
+"""Pre-train BERT, on masked words and next sentences, or a model like it, on masked words.
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out ...
     python run_pretraining.py --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 \\
@@ -17,13 +17,13 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
-from bert import BertForPreTraining
 from model_zoo.app import (
     Curves,
     ModelChoice,
     RunFolder,
     add_comm_backend_argument,
     add_device_arguments,
+    add_objective_argument,
     add_originals,
     check_at_least_one,
     check_device_arguments,
@@ -34,16 +34,16 @@ from model_zoo.app import (
     convert_originals,
     describe_vocab,
     find_contexts,
-    from_flags,
     is_model_folder,
     job_of,
     make_updater,
+    pretraining_class,
+    sample_options,
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
-    SampleOptions,
     ShardFiles,
     SyntheticLoader,
     TextFiles,
@@ -116,6 +116,7 @@ def add_data_arguments(parser):
     add('--dummy_data_len', type=int, help='--synthetic_data of this length')
     add('--raw', action='store_true', help='--data and --data_eval are text: sample on the fly')
     add('--eval_use_npz', action='store_true', help='with --raw: but --data_eval is .npz')
+    add_objective_argument(parser)
     add('--max_seq_length', type=int, default=512, help='of --raw and --synthetic_data')
     add('--max_predictions_per_seq', type=int, default=80, help='of --raw and --synthetic_data')
     add('--short_seq_prob', type=float, default=0.1, help='of --raw')
@@ -248,8 +249,9 @@ def make_model(args, contexts):
     given = args.pretrained_parameters or args.model_parameters or args.init_checkpoint
     args.from_scratch = not (args.pretrained or given or is_model_folder(args.model))
 
-    lowers = False if args.cased else None
-    return ModelChoice(args).build(BertForPreTraining, contexts, do_lower_case=lowers)
+    choice, lowers = ModelChoice(args), False if args.cased else None
+    block_class = pretraining_class(args, choice.model, args.dataset)
+    return choice.build(block_class, contexts, do_lower_case=lowers)
 
 
 def make_loaders(args, model, tokenizer, contexts, workers):
@@ -285,10 +287,10 @@ def make_loaders(args, model, tokenizer, contexts, workers):
 
 
 def make_source(args, files, is_text, model, tokenizer):
+    has_pairs = 'nsp' in model.pretraining_terms
     if not is_text:
-        return ShardFiles(files, tokenizer.vocab, model.context_length)
-    options = from_flags(SampleOptions, args)
-    options.warn_of_lost_masks()
+        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs)
+    options = sample_options(args, has_pairs)
     return TextFiles(files, tokenizer, options, num_workers=args.num_dataset_workers)
 
 

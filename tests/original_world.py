@@ -10,6 +10,7 @@ import string
 import numpy as np
 import tiny
 import toy_data
+from variant_models import make_roberta
 
 from bert import (
     BertConfig,
@@ -63,6 +64,10 @@ def write_models(root):
         place = folder / get_entry(*resolve(name, dataset)).full_name
         if not place.exists():
             place.symlink_to(root / 'bert')
+
+    roberta, tokenizer = make_roberta(root / 'roberta')
+    place = 'roberta_12_768_12', 'openwebtext_ccnews_stories_books_cased'
+    save(roberta, folder / get_entry(*resolve(*place)).full_name, tokenizer)
 
     toy_data.write_stories(root)
     tokenizer = OpenAIGPTTokenizer(root / 'vocab.json', root / 'merges.txt')

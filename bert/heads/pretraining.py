@@ -25,6 +25,8 @@ class BertForPreTraining(BertTask):
     """
 
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
+    #: what a pre-training of it minimizes
+    pretraining_terms = ('mlm', 'nsp')
 
     def __call__(
         self,
@@ -83,6 +85,7 @@ class BertForMaskedLM(BertTask):
     """
 
     parts = {'use_pooler': False, 'use_decoder': True}
+    pretraining_terms = ('mlm',)
 
     def __call__(
         self,

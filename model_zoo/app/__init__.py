@@ -32,6 +32,7 @@ from .originals import (
 )
 from .partial import PartialOutput
 from .plot import Curves, plot_curves
+from .pretraining import add_objective_argument, pretraining_class, sample_options
 from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
@@ -51,6 +52,7 @@ __all__ = [
     'add_device_arguments',
     'add_engine_arguments',
     'add_inference_arguments',
+    'add_objective_argument',
     'add_originals',
     'add_training_arguments',
     'calibrate',
@@ -85,6 +87,8 @@ __all__ = [
     'original_main',
     'parse_hparams',
     'plot_curves',
+    'pretraining_class',
+    'sample_options',
     'segment_files',
     'write_eval_results',
     'write_results',

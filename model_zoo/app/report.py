@@ -85,7 +85,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
                 values[name] = sum(values[part] for part in parts) / len(parts)
         values['global_step'] = step
         if 'masked_lm_loss' in values:
-            values['loss'] = values['masked_lm_loss'] + values['next_sentence_loss']
+            values['loss'] = values['masked_lm_loss'] + values.get('next_sentence_loss', 0)
         elif train_loss is not None:
             values['loss'] = train_loss
         elif 'eval_loss' in values:

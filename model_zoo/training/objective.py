@@ -27,7 +27,7 @@ class Objective(NamedTuple):
     counts : callable
         ``counts(batch) -> tuple of numbers``: the number of things of each term.
     names : tuple of str
-        The terms' names. Several terms each get a loss (and an accuracy) in the records.
+        The terms' names. Each gets a loss (and an accuracy) in the records, but for the default's.
     accuracies : bool
     tokens : callable, optional
         ``tokens(batch) -> int``, for logs.

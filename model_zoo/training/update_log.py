@@ -124,7 +124,7 @@ class UpdateLog:
             f'{state.unit}_per_second': examples / seconds,
             'seconds': state.seconds,
         }
-        if terms > 1:
+        if self._objective.names != ('loss',):
             for number, name in enumerate(self._objective.names):
                 record[f'{name}_loss'] = float(sums[number][finite].sum() / counted[number])
                 if self._objective.accuracies:

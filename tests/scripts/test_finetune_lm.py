@@ -11,11 +11,13 @@ import time
 import numpy as np
 import pytest
 import tiny
+from command_flags import main_of
 from contract import Killed, kill
 from script_runs import SCRIPTS, assert_same_model, load_script, run, start, train_in_workers
 from toy_data import FEW, write_counting
 
 from bert import BertForPreTraining, BertModel, BertTokenizer
+from model_zoo.app import cli
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 
 SCRIPT = SCRIPTS / 'finetune_lm.py'
@@ -91,6 +93,30 @@ def test_from_shards_in_memory_or_mapped(script, data, arguments, tmp_path):
     argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
     assert run(script, *argv, '--epochs', 1, '--dev_data', data / 'samples') == 0
     assert results_of(other)['best']['eval']['mlm_loss'] > 0
+
+
+@pytest.mark.parametrize('more', [[], ['--reduce_memory']], ids=str)
+def test_pregenerated_epochs(data, tmp_path, more):
+    """As the originals' two scripts do it: each epoch has a file of its own."""
+    folder = 'scripts/originals/pytorch_pretrained_bert'
+    pregenerate = main_of(f'{folder}/pregenerate_training_data.py', SCRIPTS.parent)
+    words = ['--train_corpus', data / 'text.txt', '--bert_model', data / 'model', '--do_lower_case']
+    words += ['--output_dir', tmp_path / 'training', '--epochs_to_generate', 2, '--max_seq_len']
+    assert cli.run(pregenerate, list(map(str, [*words, LENGTH]))) == 0
+    names = sorted(path.name for path in (tmp_path / 'training').iterdir())
+    assert names == [f'epoch_{n}{end}.json' for n in range(2) for end in ('', '_metrics')]
+    counts = [
+        json.loads((tmp_path / 'training' / f'epoch_{n}_metrics.json').read_text())
+        for n in (0, 1, 0)
+    ]
+    counts = [each['num_training_examples'] for each in counts]
+    train = main_of(f'{folder}/finetune_on_pregenerated.py', SCRIPTS.parent)
+    words = ['--pregenerated_data', f'{tmp_path}/training/', '--bert_model', data / 'model']
+    words += ['--do_lower_case', '--output_dir', tmp_path / 'out', '--epochs', 3, *more]
+    assert cli.run(train, list(map(str, words))) == 0
+    results = results_of(tmp_path / 'out')
+    steps = np.cumsum([-(-count // 32) for count in counts])
+    assert [epoch['step'] for epoch in results['training']['epochs']] == steps.tolist()
 
 
 @pytest.fixture(scope='module')

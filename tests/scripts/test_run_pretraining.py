@@ -344,6 +344,39 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     assert 'FullyConnected' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
 
 
+def evaluation(script, data, tmp_path, *more):
+    """What an evaluation of a model with fixed weights says."""
+    argv = ['--model', tmp_path / 'ckpt' / 'model', '--batch_size_eval', 4, *more]
+    assert run(script, [*argv, '--ckpt_dir', tmp_path / 'evaluation']) == 0
+    return json.loads((tmp_path / 'evaluation' / 'evaluation.json').read_text())['eval']
+
+
+@pytest.mark.parametrize('steps', [1, 2, 4])
+def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path, steps):
+    """The figures are those of a file with exactly the samples of these batches."""
+    assert run(script, arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
+    trained = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())['training']
+    vocab = load_vocab(str(data / 'vocab.txt'))
+    samples = make_samples(18, 2)
+    assert samples.count > 4 * 4
+
+    def of_first(count):
+        path = tmp_path / f'first-{count}.npz'
+        write_shard(str(path), samples.take(slice(count)), vocab)
+        return evaluation(script, data, tmp_path, '--data_eval', path)
+
+    cut = evaluation(
+        script, data, tmp_path, '--data_eval', data / 'eval.npz', '--max_eval_steps', steps
+    )
+    assert cut == of_first(4 * steps)
+    for count in (4 * steps - 1, 4 * steps + 1, 18):
+        assert cut != of_first(count)
+    # of the training, whose batches have 8 samples
+    assert trained['epochs'][-1]['report']['eval'] == pytest.approx(
+        of_first(min(8 * steps, 18)), rel=1e-5
+    )
+
+
 def test_raw_text(script, data, tmp_path):
     text = tmp_path / 'text.txt'
     random = np.random.RandomState(0)

@@ -5,10 +5,11 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import load_script, run
+from script_runs import load_script, refusal, run
 from toy_data import write_questions, write_reviews, write_situations, write_tagged
 from variant_models import MAKERS
 
+from bert import ElectraForPreTraining
 from bert_embedding import BertEmbedding
 from export import export_block
 from export.export import main as export_main
@@ -125,6 +126,46 @@ def test_extract_features_and_embedding(model, tmp_path):
     assert embedding([long])[0][0] == long.split()
 
 
+def write_sentences(path, seed):
+    """Sentences that repeat a word, so that a masked one can be told."""
+    random = np.random.RandomState(seed)
+    words = [['cat', 'mat', 'red', 'sat'][n] for n in random.randint(4, size=40)]
+    lines = [f'{word} {word} {word}' + '\n' * (n % 5 == 4) for n, word in enumerate(words)]
+    path.write_text('\n'.join(lines) + '\n')
+
+
+@pytest.mark.parametrize('kind', ['text', 'samples'])
+def test_pretraining(model, tmp_path, kind):
+    """Masked words alone: there are no next sentences in what is made, logged and evaluated."""
+    for seed, name in enumerate(('train', 'dev')):
+        write_sentences(tmp_path / f'{name}.txt', seed)
+        argv = ['--input_file', tmp_path / f'{name}.txt', '--output_dir', tmp_path / name]
+        argv += ['--vocab', model, '--max_seq_length', 40, '--num_workers', 1]
+        if kind == 'samples':
+            flags = [] if model.name.startswith(('roberta', 'xlmr')) else ['--masked_lm_only']
+            assert run(load_script('create_pretraining_data'), *argv, *flags) == 0
+    out, ckpt = tmp_path / 'out', tmp_path / 'ckpt'
+    sizes = ['--max_seq_length', 40, '--max_predictions_per_seq', 8]
+    data = ['--train_corpus', tmp_path / 'train.txt', '--dev_corpus', tmp_path / 'dev.txt', *sizes]
+    raw = ['--data', tmp_path / 'train.txt', '--data_eval', tmp_path / 'dev.txt', '--raw', *sizes]
+    raw += ['--num_dataset_workers', 1]  # a process gets the tokenizer
+    if kind == 'samples':
+        data = ['--pregenerated_data', tmp_path / 'train', '--dev_data', tmp_path / 'dev']
+        raw = ['--data', tmp_path / 'train/*.npz', '--data_eval', tmp_path / 'dev/*.npz']
+    common = ['--batch_size', 4, '--lr', '1e-2', '--log_interval', 1]
+    argv = [*data, '--bert_model', model, *common, '--num_workers', 0, '--output_dir', out]
+    assert run(load_script('finetune_lm'), *argv, '--training_steps', 30) == 0
+    argv = [*raw, '--model', model, *common, '--num_steps', 30, '--ckpt_dir', ckpt]
+    assert run(load_script('run_pretraining'), *argv) == 0
+    for folder, place in ((out, 'best_model'), (ckpt, 'model')):
+        assert class_of(folder / place) == variant(model, 'ForMaskedLM')
+        log = read(folder / 'results.json')['training']['log']
+        losses = [record['mlm_loss'] for record in log]
+        assert np.mean(losses[-5:]) < 0.8 * losses[0]
+        assert 'mlm_acc' in log[0] and not any(name.startswith('nsp') for name in log[0])
+        assert 'masked_lm_loss = ' in (folder / 'eval_results.txt').read_text()
+
+
 def test_bertology(model, tmp_path):
     rows = ['sentence\tlabel', *(f'the cat sat {number}\t{number % 2}' for number in range(12))]
     (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n')
@@ -156,6 +197,42 @@ def test_conversion(model, tmp_path):
     np.testing.assert_allclose(
         one.block(words)[-1].asnumpy(), other.block(words).asnumpy(), atol=1e-6
     )
+
+
+def test_pretraining_of_a_discriminator(tmp_path, capsys):
+    """It needs a generator; and a name in the catalogue is one of a discriminator."""
+    block, tokenizer = MAKERS['electra'](tmp_path / 'vocab')
+    found = ElectraForPreTraining(block.config)
+    found.initialize()
+    found.save_pretrained(str(tmp_path / 'found'), tokenizer)
+    write_sentences(tmp_path / 'text.txt', 0)
+    argv = ['--train_corpus', tmp_path / 'text.txt', '--output_dir', tmp_path / 'out']
+    for name in (tmp_path / 'found', 'google/electra-small-discriminator', 'electra_12_768_12'):
+        said = refusal(capsys, load_script('finetune_lm'), *argv, '--bert_model', name)
+        assert 'is a discriminator' in said and 'electra-small-generator' in said
+        data = ['--data', tmp_path / 'text.txt', '--raw', '--ckpt_dir', tmp_path / 'ckpt']
+        flags = [] if name == tmp_path / 'found' else ['--pretrained']
+        said = refusal(capsys, load_script('run_pretraining'), *data, '--model', name, *flags)
+        assert 'is a discriminator' in said
+
+
+def test_samples_that_do_not_suit_the_model(model, tmp_path, capsys):
+    write_sentences(tmp_path / 'text.txt', 0)
+    script = load_script('create_pretraining_data')
+    argv = ['--input_file', tmp_path / 'text.txt', '--max_seq_length', 40, '--vocab', model]
+    argv += ['--output_dir', tmp_path / 'samples', '--masked_lm_only']
+    said = refusal(capsys, script, *argv, '--short_seq_prob', 0.2)
+    assert '--short_seq_prob is of pairs' in said
+    assert run(script, *argv) == 0
+    if not (model / 'vocab.txt').exists():
+        return
+    argv = ['--data', tmp_path / 'samples/*.npz', '--vocab_file', model / 'vocab.txt']
+    argv += ['--hparams', 'num_layers=1,units=32,hidden_size=64,num_heads=2']
+    argv += ['--ckpt_dir', tmp_path / 'ckpt', '--num_steps', 2]
+    said = refusal(capsys, load_script('run_pretraining'), *argv)  # of BERT
+    assert 'samples of the masked language model alone' in said
+    assert run(load_script('run_pretraining'), *argv, '--masked_lm_only') == 0
+    assert class_of(tmp_path / 'ckpt' / 'model') == 'BertForMaskedLM'
 
 
 @pytest.mark.parametrize('task', [None, 'masked_lm', 'multiple_choice', 'question_answering'])

@@ -54,6 +54,7 @@ class _ShardMaker:
                 os.remove(self.path(number))
             return ShardFacts()
         options = maker.options
+        kind = {} if options.next_sentence else {'next_sentence': False}
         write_shard(
             self.path(number),
             samples,
@@ -62,6 +63,7 @@ class _ShardMaker:
             max_predictions_per_seq=options.max_predictions_per_seq,
             masked_lm_prob=options.masked_lm_prob,
             whole_word_mask=options.whole_word_mask,
+            **kind,
         )
         return ShardFacts(
             samples.count,

@@ -15,20 +15,20 @@ _CACHED_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 class SentenceEncoder:
     """The ids of sentences, without special tokens.
 
-    The ids of each chunk between white space are kept, as bytes, which are quick to join. So pieces
-    must not depend on text beyond white space; with BERT's tokenizers they don't.
+    The ids of each chunk between white space are kept, as bytes, which are quick to join, if the
+    tokenizer has ``ids_of_chunks``: its pieces don't depend on text beyond white space, as BERT's
+    don't.
 
     Parameters
     ----------
-    tokenizer : object
-        With ``encode_batch`` and ``ids_of_chunks``, as BERT's.
+    tokenizer : Tokenizer
     is_random : bool
         Whether it draws a segmentation each time; then nothing is kept.
     """
 
     def __init__(self, tokenizer, is_random=False):
         self._tokenizer = tokenizer
-        self._is_random = is_random
+        self._keeps = not is_random and hasattr(tokenizer, 'ids_of_chunks')
         self._forget()
 
     def _forget(self):
@@ -48,7 +48,7 @@ class SentenceEncoder:
         counts : list of int
             Number of each sentence's ids.
         """
-        encode = self._encode_anew if self._is_random else self._encode_known
+        encode = self._encode_known if self._keeps else self._encode_anew
         parts = []
         for start in range(0, len(sentences), _SENTENCES):
             parts += encode(sentences[start : start + _SENTENCES])

@@ -8,6 +8,7 @@ and of GluonNLP 0.10. The samples have the same distribution as there, with two 
 - The end of a file ends a document.
 
 A sample is four places in the tokens of a part, until its ids are laid out with many others'.
+Without next sentences it is two places: RoBERTa's full sentences, see `sentences`.
 """
 
 import bisect
@@ -23,6 +24,7 @@ from ...errors import InputError
 from .encoder import SentenceEncoder
 from .masking import draw_positions, replace_masked
 from .samples import Samples
+from .sentences import pack_sentences
 
 __all__ = ['SampleMaker', 'SampleOptions']
 
@@ -49,6 +51,9 @@ class SampleOptions:
         Share of the documents to cut into shorter samples.
     whole_word_mask : bool
         Mask all pieces of a word, or none.
+    next_sentence : bool
+        Pairs of segments, the second of which may be a random one. False: full sentences, packed
+        up to the longest sample, over the ends of documents; `short_seq_prob` has no meaning then.
     """
 
     max_seq_length: int = 512
@@ -57,6 +62,7 @@ class SampleOptions:
     masked_lm_prob: float = 0.15
     short_seq_prob: float = 0.1
     whole_word_mask: bool = False
+    next_sentence: bool = True
 
     def __post_init__(self):
         least = {'max_seq_length': 5, 'max_predictions_per_seq': 1, 'dupe_factor': 1}
@@ -91,7 +97,7 @@ class SampleMaker:
     ----------
     corpus : Corpus
     tokenizer : object
-        With ``encode_batch``, ``ids_of_chunks``, ``is_first_subword`` and ``vocab``, as BERT's.
+        As BERT's, RoBERTa's or XLM-R's: it names the special tokens.
     options : SampleOptions
     is_random : bool
         Whether the tokenizer draws a segmentation each time.
@@ -102,11 +108,19 @@ class SampleMaker:
         self.options = options
         self.vocab = vocab = tokenizer.vocab
         self._encoder = SentenceEncoder(tokenizer, is_random)
-        self._cls, self._sep = vocab[vocab.cls_token], vocab[vocab.sep_token]
-        for role in ('mask_token', 'padding_token'):
-            if getattr(vocab, role, None) is None:
-                raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}')
-        self._mask, self._pad = vocab[vocab.mask_token], vocab[vocab.padding_token]
+        roles = {role: getattr(tokenizer, f'{role}_token_id')
+                 for role in ('cls', 'sep', 'mask', 'pad')}  # fmt: skip
+        for role, place in roles.items():
+            if place is None:
+                raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')
+        self._cls, self._sep, self._mask, self._pad = roles.values()
+        if options.next_sentence and len(tokenizer.template[1]) != 1:
+            raise InputError(
+                f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of the '
+                'masked language model alone (next_sentence=False)'
+            )
+        # what joins the sentences of a document, where words of a text's begin are other tokens
+        self._prefix = tokenizer.word_prefix
         self._begins_word = None
         if options.whole_word_mask:
             begins = map(tokenizer.is_first_subword, vocab.idx_to_token)
@@ -135,31 +149,40 @@ class SampleMaker:
         tokens, documents = self._tokenize(self.corpus.documents(start, stop))
         if not documents:
             return Samples.none()
+        rng = np.random.default_rng(seed)
+        if self.options.next_sentence:
+            tokens, places = self._draw_pairs(tokens, documents, start, stop, rng)
+            lay_out = self._lay_out_pairs
+        else:
+            room = self.options.max_seq_length - 2
+            tokens, places = pack_sentences(tokens, documents, room, self._sep)
+            places = np.concatenate([places] * self.options.dupe_factor)
+            lay_out = self._lay_out_sentences
+        rng.shuffle(places)
+        length, most = self.options.max_seq_length, self.options.max_predictions_per_seq
+        samples = Samples.empty(len(places), length, most)
+        rows = max(1, _NUMBERS // length)
+        for first in range(0, len(places), rows):
+            part = slice(first, first + rows)
+            views = Samples(*(array[part] for array in samples))
+            lay_out(views, tokens, places[part], rng)
+            self._mask_words(views, rng)
+        return samples
+
+    def _draw_pairs(self, tokens, documents, start, stop, rng):
         strangers = []
         if len(documents) == 1:  # what doesn't follow has to come from somewhere
             tokens, strangers = self._with_stranger(tokens, start, stop)
-        rng = np.random.default_rng(seed)
         drawing = random.Random(int(rng.integers(2**63)))
-        pairs = np.concatenate(
-            [
-                draw_pairs(documents, strangers, self.options, drawing)
-                for _ in range(self.options.dupe_factor)
-            ]
-        )
-        rng.shuffle(pairs)
-        length, most = self.options.max_seq_length, self.options.max_predictions_per_seq
-        samples = Samples.empty(len(pairs), length, most)
-        rows = max(1, _NUMBERS // length)
-        for first in range(0, len(pairs), rows):
-            part = slice(first, first + rows)
-            self._fill(Samples(*(array[part] for array in samples)), tokens, pairs[part], rng)
-        return samples
+        rounds = range(self.options.dupe_factor)
+        pairs = [draw_pairs(documents, strangers, self.options, drawing) for _ in rounds]
+        return tokens, np.concatenate(pairs)
 
     def _tokenize(self, documents):
         """Ids of all tokens, and for each document the places where its sentences begin and end."""
         sentences, sizes = [], []
         for document in documents:
-            sentences += document
+            sentences += document[:1] + [self._prefix + each for each in document[1:]]
             sizes.append(len(document))
         ids, counts = self._encoder.encode(sentences)
         counts, place, found = iter(counts), 0, []
@@ -186,39 +209,56 @@ class SampleMaker:
             'documents'
         )
 
-    def _fill(self, samples, tokens, pairs, rng):
-        """Write samples of places in the tokens."""
+    def _lay_out_pairs(self, samples, tokens, pairs, rng):
+        """Write samples of places in the tokens, without masks."""
         options = self.options
         (start_a, count_a, start_b, count_b), labels = cut_pairs(
             pairs, options.max_seq_length - 3, rng
         )
         valid = count_a + count_b + 3
         rows, columns = np.arange(len(pairs)), np.arange(options.max_seq_length)
-        is_text, behind_a = columns < valid[:, None], columns > count_a[:, None]
+        behind_a = columns > count_a[:, None]
         places = behind_a * (start_b - count_a - 1 - start_a)[:, None]
         places += columns + (start_a - 1)[:, None]
+        self._frame(samples, tokens, places, valid)
+        samples.input_ids[rows, count_a + 1] = self._sep
+        is_text = columns < valid[:, None]
+        np.logical_and(is_text, behind_a, out=samples.segment_ids, casting='unsafe')
+        samples.segment_ids[rows, count_a + 1] = 0
+        samples.next_sentence_labels[:] = labels
+
+    def _lay_out_sentences(self, samples, tokens, spans, rng):
+        start, end = spans.T
+        places = np.arange(self.options.max_seq_length) + (start - 1)[:, None]
+        self._frame(samples, tokens, places, end - start + 2)
+        samples.segment_ids[:] = 0
+        samples.next_sentence_labels[:] = 0
+
+    def _frame(self, samples, tokens, places, valid):
+        """Write the tokens, with the first and the last special token around them."""
         ids = samples.input_ids
         tokens.take(places, mode='clip', out=ids)
         ids[:, 0] = self._cls
-        ids[rows, count_a + 1] = ids[rows, valid - 1] = self._sep
-        np.copyto(ids, self._pad, where=~is_text)
+        ids[np.arange(len(ids)), valid - 1] = self._sep
+        np.copyto(ids, self._pad, where=np.arange(ids.shape[1]) >= valid[:, None])
+        samples.valid_lengths[:] = valid
+
+    def _mask_words(self, samples, rng):
+        options, ids, valid = self.options, samples.input_ids, samples.valid_lengths
+        is_text = np.arange(ids.shape[1]) < valid[:, None]
         candidates = is_text & (ids != self._cls) & (ids != self._sep)
+        begins_word = None
+        if self._begins_word is not None:
+            begins_word = self._begins_word[ids]
+            if not options.next_sentence:  # a document's first word may be written without a space
+                begins_word[:, 1:] |= ~candidates[:, :-1]
         counts = np.rint(valid * options.masked_lm_prob).astype(int)
-        positions = draw_positions(
-            candidates,
-            counts.clip(1, options.max_predictions_per_seq),
-            options.max_predictions_per_seq,
-            rng,
-            None if self._begins_word is None else self._begins_word[ids],
-        )
+        most = options.max_predictions_per_seq
+        positions = draw_positions(candidates, counts.clip(1, most), most, rng, begins_word)
         masked_ids, drawn = replace_masked(ids, positions, self._mask, len(self.vocab), rng)
         samples.masked_lm_ids[:] = masked_ids
         samples.masked_lm_positions[:] = np.where(drawn, positions, 0)
         samples.masked_lm_weights[:] = drawn
-        np.logical_and(is_text, behind_a, out=samples.segment_ids, casting='unsafe')
-        samples.segment_ids[rows, count_a + 1] = 0
-        samples.next_sentence_labels[:] = labels
-        samples.valid_lengths[:] = valid
 
 
 def draw_pairs(documents, strangers, options, drawing):

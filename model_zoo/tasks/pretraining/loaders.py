@@ -84,7 +84,7 @@ class PretrainingLoader(Loader):
 
     def count_batches(self, epoch):
         """Number of batches of an epoch; of a text, the samples are made to count them."""
-        histogram = self._source.histogram
+        histogram = self._source.histogram_of(epoch)
         if histogram is not None:
             lengths = np.flatnonzero(histogram)
             counts = np.bincount(self._buckets.of(lengths), weights=histogram[lengths])

@@ -1,4 +1,4 @@
-"""Pre-training of BERT: its two losses as an objective, their evaluation, and their log."""
+"""Pre-training of BERT and the models like it: losses as an objective, evaluation, log."""
 
 import itertools
 import logging
@@ -14,6 +14,7 @@ from ...training.workers import Workers
 from ...util.figures import new_figure, save_figure
 
 __all__ = [
+    'MaskedLMLoss',
     'PretrainingLogger',
     'PretrainingLoss',
     'evaluate_pretraining',
@@ -26,7 +27,30 @@ logger = logging.getLogger(__name__)
 TERMS = ('mlm', 'nsp')
 
 
-class PretrainingLoss(HybridBlock):
+class _Loss(HybridBlock):
+    def __init__(self, accuracies=True, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._accuracies = accuracies
+
+    def _of(self, F, pairs):
+        """The losses of pairs of scores and labels, and how many are right."""
+        losses = [cross_entropy(F, scores, labels) for scores, labels in pairs]
+        if not self._accuracies:
+            return losses
+        return losses + [self._right(F, scores, labels) for scores, labels in pairs]
+
+    @staticmethod
+    def _right(F, scores, labels):
+        return F.reshape(F.sum(F.argmax(F.BlockGrad(scores), axis=-1) == labels), shape=(1,))
+
+    @staticmethod
+    def _counted(F, words, weights):
+        """The labels of words; -1, where the weight is 0, isn't counted."""
+        words = F.cast(words, 'float32')
+        return F.where(weights, words, -F.ones_like(words))
+
+
+class PretrainingLoss(_Loss):
     """The losses of the masked language model and of next sentence prediction.
 
     Parameters
@@ -56,32 +80,28 @@ class PretrainingLoss(HybridBlock):
     Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
     """
 
-    def __init__(self, accuracies=True, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._accuracies = accuracies
-
     def hybrid_forward(
         self, F, masked_lm, next_sentence, masked_ids, masked_weights, next_sentence_labels
     ):
-        words = F.cast(masked_ids, 'float32')
-        words = F.where(masked_weights, words, -F.ones_like(words))  # -1 isn't counted
-        pairs = [(masked_lm, words), (next_sentence, F.cast(next_sentence_labels, 'float32'))]
-        losses = [cross_entropy(F, scores, labels) for scores, labels in pairs]
-        if not self._accuracies:
-            return losses
-        return losses + [self._right(F, scores, labels) for scores, labels in pairs]
+        words = self._counted(F, masked_ids, masked_weights)
+        sentences = F.cast(next_sentence_labels, 'float32')
+        return self._of(F, [(masked_lm, words), (next_sentence, sentences)])
 
-    @staticmethod
-    def _right(F, scores, labels):
-        return F.reshape(F.sum(F.argmax(F.BlockGrad(scores), axis=-1) == labels), shape=(1,))
+
+class MaskedLMLoss(_Loss):
+    """The loss of the masked language model alone: the same without what is of next sentences."""
+
+    def hybrid_forward(self, F, masked_lm, masked_ids, masked_weights):
+        return self._of(F, [(masked_lm, self._counted(F, masked_ids, masked_weights))])
 
 
 def pretraining_objective(model, accuracies=True):
-    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp'.
+    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp', or 'mlm' alone.
 
     Parameters
     ----------
-    model : BertForPreTraining
+    model : BertForPreTraining or BertForMaskedLM
+        Or a model like these: its `pretraining_terms` tell which.
     accuracies : bool
         Whether to count the right predictions too, at the price of an argmax over the vocabulary.
 
@@ -90,22 +110,25 @@ def pretraining_objective(model, accuracies=True):
     model_zoo.training.objective.Objective
         Of the batches of a `PretrainingLoader`.
     """
-    loss = PretrainingLoss(accuracies)
+    names = model.pretraining_terms
+    with_sentences = names == TERMS
+    loss = (PretrainingLoss if with_sentences else MaskedLMLoss)(accuracies)
     loss.hybridize(static_alloc=True)
 
     def terms(batch):
-        scores = model(
-            *batch.inputs, batch.masked_positions
-        )
+        scores = model(*batch.inputs, batch.masked_positions)
+        scores = scores if with_sentences else [scores]
         scores = [each.astype('float32', copy=False) for each in scores]
-        return loss(*scores, batch.masked_ids, batch.masked_weights, batch.next_sentence_labels)
+        labels = [batch.next_sentence_labels] if with_sentences else []
+        return loss(*scores, batch.masked_ids, batch.masked_weights, *labels)
 
     return Objective(
         terms,
-        counts=lambda batch: (batch.num_masked, len(batch.indices)),
-        names=TERMS,
+        counts=lambda batch: (batch.num_masked, len(batch.indices))[: len(names)],
+        names=names,
         accuracies=accuracies,
         tokens=lambda batch: batch.num_tokens,
+        unit='samples' if with_sentences else 'words',
     )
 
 
@@ -131,10 +154,12 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
     (float, dict)
         The score, which is the negative sum of the losses; and, under the name 'eval', 'mlm_loss'
         and 'nsp_loss', means over all masked words and over all samples, with 'mlm_acc' and
-        'nsp_acc' where the objective has accuracies.
+        'nsp_acc' where the objective has accuracies. What is of next sentences is missing where
+        the objective hasn't got them.
     """
     started = time.perf_counter()
-    counts, sums = np.zeros(len(TERMS)), np.zeros(objective.num_sums)
+    names, sums = objective.names, np.zeros(objective.num_sums)
+    counts = np.zeros(len(names))
     for batch in itertools.islice(loader.epoch(0), max_batches):
         if guard is not None:
             guard.check()
@@ -142,15 +167,15 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
             continue
         own = np.array(objective.counts(batch))
         values = np.array([array.asscalar() for array in objective.terms(batch)], np.float64)
-        values[: len(TERMS)] *= own  # means, which become sums
+        values[: len(names)] *= own  # means, which become sums
         counts += own
         sums += values
     sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
-    means = sums[: objective.num_sums].reshape(-1, len(TERMS)) / np.maximum(sums[-len(TERMS) :], 1)
+    means = sums[: objective.num_sums].reshape(-1, len(names)) / np.maximum(sums[-len(names) :], 1)
     report = {
         f'{term}_{kind}': float(value)
         for kind, row in zip(('loss', 'acc'), means)
-        for term, value in zip(TERMS, row)
+        for term, value in zip(names, row)
     }
     logger.info('Eval %s', _formatted(report, losses='.3f', accuracies='.1f'))
     logger.info('Eval cost=%.1fs', time.perf_counter() - started)
@@ -161,7 +186,8 @@ def _formatted(record, losses, accuracies):
     """The losses and accuracies of a record, in the form of GluonNLP's log."""
     parts = []
     for term in TERMS:
-        parts.append(f'{term}_loss={record[f"{term}_loss"]:{losses}}')
+        if f'{term}_loss' in record:
+            parts.append(f'{term}_loss={record[f"{term}_loss"]:{losses}}')
         if f'{term}_acc' in record:
             parts.append(f'{term}_acc={record[f"{term}_acc"] * 100:{accuracies}}')
     return '\t'.join(parts)

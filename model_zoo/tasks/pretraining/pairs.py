@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import InputError
 from .loaders import make_batch
-from .samples import Samples
+from .samples import Samples, padded_rows
 
 __all__ = ['PairLoader']
 
@@ -183,21 +183,13 @@ class PairLoader:
     def _batch(self, pairs, ctx):
         ids, types, places, words, follows = zip(*pairs)
         samples = Samples(
-            _padded(ids),
-            _padded(types),
-            _padded(places, self._max_masks),
-            _padded(words, self._max_masks),
-            _padded([[1] * len(each) for each in places], self._max_masks).astype(np.float32),
+            padded_rows(ids),
+            padded_rows(types),
+            padded_rows(places, self._max_masks),
+            padded_rows(words, self._max_masks),
+            padded_rows([[1] * len(each) for each in places], self._max_masks).astype(np.float32),
             1 - np.array(follows, np.int32),
             np.array(list(map(len, ids)), np.int32),
         )
         pad = self._tokenizer.pad_token_id
         return make_batch(samples, np.arange(len(pairs)), pad, 1, ctx)
-
-
-def _padded(rows, width=None):
-    """Rows of whole numbers as one array, with zeros behind them."""
-    result = np.zeros((len(rows), width or max(map(len, rows))), np.int32)
-    for values, row in zip(rows, result):
-        row[: len(values)] = values
-    return result

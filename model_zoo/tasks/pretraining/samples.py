@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import InputError
 
-__all__ = ['MATRICES', 'WEIGHTS', 'Samples', 'check_samples']
+__all__ = ['MATRICES', 'WEIGHTS', 'Samples', 'check_samples', 'padded_rows']
 
 #: name of the array of floats
 WEIGHTS = 'masked_lm_weights'
@@ -79,6 +79,25 @@ def _stack_rows(arrays):
     return result
 
 
+def padded_rows(rows, width=None):
+    """Rows of whole numbers as one array, with zeros behind them.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of int
+    width : int, optional
+        By default that of the longest row.
+
+    Returns
+    -------
+    numpy.ndarray, shape (rows, width), int32
+    """
+    result = np.zeros((len(rows), width or max(map(len, rows))), np.int32)
+    for values, row in zip(rows, result):
+        row[: len(values)] = values
+    return result
+
+
 def check_samples(path, samples, vocab=None, max_len=None):
     """Raise InputError if numbers of the samples of a file can't be.
 
@@ -121,5 +140,6 @@ def check_samples(path, samples, vocab=None, max_len=None):
     most = max(ids.max(), samples.masked_lm_ids.max(initial=0))
     if min(ids.min(), samples.masked_lm_ids.min(initial=0)) < 0 or most >= len(vocab):
         refuse(f'it has the token id {most}, and the vocabulary {len(vocab)} tokens')
-    if (ids[:, 0] != vocab[vocab.cls_token]).any():
-        refuse(f'a sequence does not begin with {vocab.cls_token}: it is of another vocabulary')
+    first = getattr(vocab, 'cls_token', None) or vocab.bos_token  # RoBERTa's is the latter
+    if (ids[:, 0] != vocab[first]).any():
+        refuse(f'a sequence does not begin with {first}: it is of another vocabulary')

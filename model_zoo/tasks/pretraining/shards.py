@@ -2,7 +2,7 @@
 
 Each file has the arrays of :class:`Samples` under these names. GluonNLP's own files hold arrays of
 objects, rows of several lengths; they are read as well, by a reader of pickles that runs nothing.
-Google's files are read as well, see `tfrecords`.
+Google's files are read as well, see `tfrecords`, and pytorch-pretrained-bert's, `pregenerated`.
 In ours the rows are padded, so that NumPy (and GluonNLP's loader) needs no pickles, and a comment
 of the archive says which vocabulary they were made with.
 """
@@ -17,6 +17,7 @@ import numpy as np
 from ...checkpoint.pickles import read_object_array
 from ...errors import CheckpointError, InputError
 from ...util.files import atomic_write, parse_json
+from .pregenerated import epoch_of, read_epoch, read_epoch_lengths
 from .samples import MATRICES, WEIGHTS, Samples, check_samples
 from .tfrecords import is_tfrecord, read_tfrecord, read_tfrecord_lengths
 
@@ -53,13 +54,15 @@ def write_shard(path, samples, vocab, **facts):
 
 
 def read_shard(path, vocab=None, max_len=None):
-    """Read a file of samples, ours, GluonNLP's or Google's TFRecord file, and check it.
+    """Read a file of samples and check it.
+
+    It is ours, GluonNLP's, Google's TFRecord file, or pytorch-pretrained-bert's ``epoch_N.json``.
 
     Parameters
     ----------
     path : str
     vocab : gluonnlp.vocab.BERTVocab, optional
-        That the model has, and the samples should.
+        That the model has, and the samples should; needed for ``epoch_N.json``.
     max_len : int, optional
         Most positions that the model has.
 
@@ -74,7 +77,9 @@ def read_shard(path, vocab=None, max_len=None):
         another; if it was made with another vocabulary, or for longer sequences. The message says
         what.
     """
-    if is_tfrecord(path):
+    if epoch_of(path) is not None:
+        samples = read_epoch(path, vocab)
+    elif is_tfrecord(path):
         samples = read_tfrecord(path)
     else:
         with _Archive(path) as archive:
@@ -85,22 +90,26 @@ def read_shard(path, vocab=None, max_len=None):
     return samples
 
 
-def read_lengths(path, vocab=None):
+def read_lengths(path, vocab=None, next_sentence=False):
     """The valid lengths of a file's samples; quicker than reading them all.
 
     Parameters
     ----------
     path, vocab
         As of :func:`read_shard`; the vocabulary is checked where the file says its own.
+    next_sentence : bool
+        Whether its samples are to have next sentences, which is checked where the file says it.
 
     Returns
     -------
     numpy.ndarray, shape (samples,), int32
     """
+    if epoch_of(path) is not None:
+        return read_epoch_lengths(path)
     if is_tfrecord(path):
         return read_tfrecord_lengths(path)
     with _Archive(path) as archive:
-        archive.check_facts(vocab)
+        archive.check_facts(vocab, next_sentence)
         lengths = archive.read('valid_lengths')
     if not lengths.size:
         raise InputError(f'{path} has no samples: leave it out')
@@ -147,17 +156,23 @@ class _Archive:
             'create_pretraining_data.py, or leave it out'
         )
 
-    def check_facts(self, vocab):
-        """Raise InputError if the file says that it was made with another vocabulary."""
+    def check_facts(self, vocab, next_sentence=False):
+        """Raise InputError if the file says that it was made otherwise than it is used."""
         try:
             facts = parse_json(self._zip.comment or b'{}')
             checksum, size = facts.get('vocab_checksum'), facts.get('vocab_size')
+            has_pairs = facts.get('next_sentence', True)
         except (ValueError, AttributeError):
             return  # the comment of another program
         if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
             raise InputError(
                 f'{self._path!r} was made with another vocabulary (of {size} tokens) than the '
                 f"model's (of {len(vocab)}): give the one's vocabulary to the other"
+            )
+        if next_sentence and not has_pairs:
+            raise InputError(
+                f'{self._path!r} has samples of the masked language model alone: train that alone '
+                '(`masked_lm_only`), or make it anew with next sentences'
             )
 
     def read(self, name):

@@ -80,6 +80,10 @@ class Source(abc.ABC):
         Part
         """
 
+    def histogram_of(self, epoch):
+        """The `histogram` of an epoch, where they differ."""
+        return self.histogram
+
     def join(self, samples):
         """One object whose ``take`` gives samples of several parts."""
         return Samples.concatenate(samples)
@@ -102,6 +106,14 @@ class ShardFiles(Source):
         The model's.
     max_len : int, optional
         Most positions that the model has.
+    next_sentence : bool
+        Whether the samples are to have next sentences.
+
+    Attributes
+    ----------
+    paths : list of str
+    histograms : list of numpy.ndarray
+        Of each file.
 
     Raises
     ------
@@ -109,19 +121,17 @@ class ShardFiles(Source):
         If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
-    def __init__(self, files, vocab, max_len=None):
-        self._files = matching_files(files) if isinstance(files, str) else sorted(files)
+    def __init__(self, files, vocab, max_len=None, next_sentence=False):
+        self.paths = matching_files(files) if isinstance(files, str) else sorted(files)
         self.vocab, self.max_len = vocab, max_len
-        self.num_parts = len(self._files)
+        self.num_parts = len(self.paths)
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
-        histogram = np.zeros(1, np.int64)
-        for path in self._files:
-            counts = np.bincount(read_lengths(path, vocab))
-            histogram, counts = sorted((histogram, counts), key=len, reverse=True)
-            histogram[: len(counts)] += counts
-        self.histogram = histogram
-        self.shortest, self.longest = np.flatnonzero(histogram)[[0, -1]]
+        found = [np.bincount(read_lengths(path, vocab, next_sentence)) for path in self.paths]
+        width = max(map(len, found))
+        self.histograms = [np.pad(each, (0, width - len(each))) for each in found]
+        self.histogram = np.sum(self.histograms, axis=0)
+        self.shortest, self.longest = np.flatnonzero(self.histogram)[[0, -1]]
         if max_len is not None and self.longest > max_len:
             raise InputError(
                 f'the samples have up to {self.longest} tokens, and the model takes {max_len} at '
@@ -129,7 +139,7 @@ class ShardFiles(Source):
             )
 
     def part(self, number, epoch, seed):
-        return _ShardPart(number, self._files[number], self)
+        return _ShardPart(number, self.paths[number], self)
 
     def read(self, path):
         """The samples of a file."""
@@ -171,7 +181,7 @@ class MappedShards(ShardFiles):
 
     Parameters
     ----------
-    files, vocab, max_len
+    files, vocab, max_len, next_sentence
         As of `ShardFiles`.
     folder : str
         For the unpacked files, some five times as large as the others; of each machine its own.
@@ -183,8 +193,10 @@ class MappedShards(ShardFiles):
 
     mixes_all = True
 
-    def __init__(self, files, vocab, folder, max_len=None, workers=None):
-        super().__init__(files, vocab, max_len)
+    def __init__(
+        self, files, vocab, folder, max_len=None, workers=None, next_sentence=False
+    ):
+        super().__init__(files, vocab, max_len, next_sentence)
         self._folder = folder
         self._unpacks = workers is None or workers.local_rank == 0
         if self._unpacks:
@@ -198,7 +210,7 @@ class MappedShards(ShardFiles):
             workers.sum(np.zeros(1))  # the others wait for the first one
 
     def _unpack(self):
-        for number, path in enumerate(self._files):
+        for number, path in enumerate(self.paths):
             for name, array in self.read(path)._asdict().items():
                 with atomic_write(_path(self._folder, number, name), 'wb') as file:
                     np.save(file, array)
@@ -276,8 +288,8 @@ class TextFiles(Source):
     Raises
     ------
     InputError
-        If no file matches, or a number isn't positive; later, if the text can't be read or has
-        fewer than two documents.
+        If no file matches, or a number isn't positive; later, if the text can't be read or, for
+        next sentences, has fewer than two documents.
     """
 
     shortest = 1

@@ -1,0 +1,81 @@
+"""The pre-training of masked words alone, against transformers: same weights, same batch."""
+
+import numpy as np
+import pytest
+from test_variants_peers import their_model
+
+import bert
+from model_zoo.batches import Batch
+from model_zoo.tasks.pretraining import Samples, make_batch
+from model_zoo.tasks.pretraining.objective import pretraining_objective
+
+torch = pytest.importorskip('torch')
+transformers = pytest.importorskip('transformers')
+pytestmark = pytest.mark.peers
+
+VOCAB, PAD, LENGTH, MASKS = 40, 1, 12, 3
+NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+
+
+def make_samples():
+    random = np.random.RandomState(0)
+    lengths = random.randint(7, LENGTH + 1, 5).astype(np.int32)
+    ids = random.randint(PAD + 1, VOCAB, (5, LENGTH)).astype(np.int32)
+    places = np.sort([random.permutation(6)[:MASKS] + 1 for _ in lengths]).astype(np.int32)
+    weights = (np.arange(MASKS) < random.randint(1, MASKS + 1, (5, 1))).astype(np.float32)
+    words = random.randint(PAD + 1, VOCAB, places.shape).astype(np.int32)
+    zeros = np.zeros_like(lengths)
+    return Samples(ids, np.zeros_like(ids), places, words * (weights > 0), weights, zeros, lengths)
+
+
+@pytest.mark.parametrize('family', ['Roberta', 'XLMRoberta', 'DistilBert', 'Electra', 'Bert'])
+def test_loss_and_gradient(family, tmp_path):
+    """The mean over the masked words of the batch, whatever their number in each sample."""
+    if family == 'Bert':
+        theirs = bert_model()
+    else:
+        none = {'dropout': 0.0, 'attention_dropout': 0.0}
+        none = none if family == 'DistilBert' else NO_DROPOUT
+        theirs = their_model(family, 'ForMaskedLM', **none)
+    theirs.save_pretrained(str(tmp_path))
+    ours = getattr(bert, f'{family}ForMaskedLM').from_pretrained(str(tmp_path))
+    samples = make_samples()
+    batch = make_batch(samples, np.arange(5), PAD, 1, None)
+    assert isinstance(batch, Batch)
+    objective = pretraining_objective(ours)
+    counts = objective.count([batch])
+    loss, right = objective.backward([batch], counts, counts[0]).asnumpy() / counts[0, 0]
+
+    words = batch.words.asnumpy().astype(int)
+    labels = np.full_like(words, -100)
+    rows, columns = np.nonzero(samples.masked_lm_weights)
+    places = samples.masked_lm_positions[rows, columns]
+    labels[rows, places] = samples.masked_lm_ids[rows, columns]
+    mask = np.arange(words.shape[1]) < samples.valid_lengths[:, None]
+    outputs = theirs(
+        torch.tensor(words), attention_mask=torch.tensor(mask).long(), labels=torch.tensor(labels)
+    )
+    np.testing.assert_allclose(loss, outputs.loss.item(), rtol=1e-5)
+    guesses = outputs.logits.argmax(-1).numpy()
+    right_of_theirs = np.mean(guesses[labels >= 0] == labels[labels >= 0])
+    assert right == pytest.approx(right_of_theirs)
+    outputs.loss.backward()
+    gradient = theirs.get_input_embeddings().weight.grad.numpy()
+    block = our_embedding(ours)
+    np.testing.assert_allclose(block.grad().asnumpy()[:VOCAB], gradient, atol=1e-5)
+
+
+def our_embedding(block):
+    return block.base.word_embed.weight
+
+
+def bert_model():
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=24, max_position_embeddings=20, **NO_DROPOUT,
+    )  # fmt: skip
+    model = transformers.BertForMaskedLM(config).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, 0.0, 0.3)
+    return model
