@@ -106,6 +106,10 @@ class TransfoXLConfig(Config):
     layer_norm_epsilon: float = 1e-12
     tie_projs: Optional[List[bool]] = None
 
+    @property
+    def num_layers(self):
+        return self.n_layer
+
     def __post_init__(self):
         super().__post_init__()
         self._check_positive(

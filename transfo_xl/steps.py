@@ -6,16 +6,16 @@ in arrays of a fixed size.
 """
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock
 
 from model_zoo.blocks.decoder.steps import widen, write_place
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
+from model_zoo.layers.locked import LockedGraph
 
 __all__ = ['TransfoXLState', 'TransfoXLSteps']
 
 
-class _Prompt(HybridBlock):
+class _Prompt(LockedGraph):
     """Runs the prompts, and aligns their keys and values at the ends.
 
     Outputs
@@ -76,7 +76,7 @@ class _Prompt(HybridBlock):
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
 
-class _Step(HybridBlock):
+class _Step(LockedGraph):
     """Adds a token to each row."""
 
     def __init__(self, task):

@@ -2,9 +2,8 @@
 
 import inspect
 
-from mxnet.gluon import HybridBlock
-
 from ..errors import InputError
+from ..layers.locked import LockedGraph
 
 __all__ = ['BlockGraphs']
 
@@ -21,7 +20,7 @@ def _pattern(inputs):
     )
 
 
-class BlockGraphs(HybridBlock):
+class BlockGraphs(LockedGraph):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
     Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
@@ -57,9 +56,9 @@ class BlockGraphs(HybridBlock):
             setattr(self, name, value)
         self._graph_key = key
 
-    def _call_cached_op(self, *inputs):
+    def _start_graph(self, *inputs):
         self._use_graph(inputs)
-        return super()._call_cached_op(*inputs)
+        return super()._start_graph(*inputs)
 
     def export(self, path, epoch=0, remove_amp_cast=False):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.

@@ -198,7 +198,9 @@ def _fetch_rest(url, part):
     if done:
         headers.update({'Range': f'bytes={done}-', 'If-Range': validator})
     try:
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+        with _Session() as session, session.get(
+            url, headers=headers, stream=True, timeout=TIMEOUT
+        ) as response:
             status = response.status_code
             if status == 416 and response.headers.get('Content-Range') == f'bytes */{done}':
                 return  # complete already; only its installation was interrupted
@@ -219,6 +221,18 @@ def _fetch_rest(url, part):
         raise _BrokenOff(reason_of(error)) from error
 
 
+class _Session(requests.Session):
+    """Follows redirections, but not from https to http, where anybody may change the file."""
+
+    def get_redirect_target(self, response):
+        target = super().get_redirect_target(response)
+        if target is not None:
+            there = requests.compat.urljoin(response.url, target)
+            if response.url.startswith('https:') and not there.startswith('https:'):
+                raise DownloadError(f'{response.url} redirects to {there:.200}, which is not https')
+        return target
+
+
 def _write(response, part, done):
     """Append the body of `response` to `part`, which has `done` bytes."""
     length = response.headers.get('Content-Length', '')
@@ -226,7 +240,7 @@ def _write(response, part, done):
     if total is not None:
         check_space(part, total - done)
     name = os.path.basename(part)[: -len('.part')]
-    with open(part, 'ab') as file, _progress(name, total, done) as advance:
+    with open(part, 'ab', opener=_no_link) as file, _progress(name, total, done) as advance:
         for block in response.iter_content(CHUNK):
             file.write(block)
             advance(len(block))
@@ -240,19 +254,29 @@ def _begin(url, part, response):
     validator = response.headers.get('ETag', '')
     if not validator.startswith('"'):  # none, or a weak one, which can't validate a range
         validator = response.headers.get('Last-Modified')
-    with open(part, 'wb'), open(_note(part), 'w', encoding='utf-8') as file:
+    _remove(part)  # it may be a link
+    with open(part, 'wb', opener=_no_link):
+        pass
+    with open(_note(part), 'w', encoding='utf-8', opener=_no_link) as file:
         json.dump({'url': url, 'validator': validator}, file)
 
 
 def _state(url, part):
     """Bytes in `part` that can be kept, and the validator of their version: 0, None to restart."""
     try:
+        if os.path.islink(part):
+            return 0, None
         note = read_json(_note(part))
         if note['url'] == url and note['validator']:
             return os.path.getsize(part), note['validator']
     except (OSError, ValueError, KeyError, TypeError):
         pass  # no part, or one of unknown origin
     return 0, None
+
+
+def _no_link(path, flags):
+    """Open a file of ours: whoever may write to the folder could have put a link there."""
+    return os.open(path, flags | getattr(os, 'O_NOFOLLOW', 0), 0o666)
 
 
 def _note(part):
@@ -279,7 +303,9 @@ def _extract(part, member, unpacked):
     try:
         with zipfile.ZipFile(part) as archive, archive.open(member) as source:
             check_space(unpacked, archive.getinfo(member).file_size)
-            with open(unpacked, 'wb') as target:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(unpacked)
+            with open(unpacked, 'wb', opener=_no_link) as target:
                 shutil.copyfileobj(source, target, BLOCK)
     except KeyError:
         raise _Damaged(f'it is a zip archive without {member}') from None
@@ -353,4 +379,4 @@ def reason_of(error):
         return 'the proxy cannot be used (check HTTP_PROXY and HTTPS_PROXY)'
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return 'the connection broke off'
-    return text
+    return f'{text:.300}'  # of the server's words

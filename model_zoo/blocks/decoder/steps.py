@@ -1,16 +1,16 @@
 """Generation by a decoder, token by token, with keys and values in arrays of a fixed size."""
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock
 
 from ...errors import InputError
 from ...layers.attention import BLOCKED
+from ...layers.locked import LockedGraph
 from ...layers.sequences import vectors_at
 
 __all__ = ['DecoderState', 'DecoderSteps', 'widen', 'write_place']
 
 
-class _Graph(HybridBlock):
+class _Graph(LockedGraph):
     """A part of the generation that is run as one graph."""
 
     def __init__(self, task, groups):

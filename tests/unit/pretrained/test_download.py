@@ -9,12 +9,13 @@ import sys
 import threading
 
 import pytest
+import requests
 import warm
 from loopback import LoopbackServer, Resource, zip_of
 
 from model_zoo.errors import InputError
 from model_zoo.pretrained import download as module
-from model_zoo.pretrained.download import Checksum, DownloadError, download
+from model_zoo.pretrained.download import Checksum, DownloadError, _Session, download
 
 BODY = bytes(range(256)) * 8192  # 2 MB
 SHA1 = Checksum('sha1', hashlib.sha1(BODY).hexdigest())
@@ -274,6 +275,29 @@ def test_two_threads_download_once(server, path):
     for thread in threads:
         thread.join()
     assert server.paths() == ['/f']
+
+
+def test_a_link_in_the_place_of_the_part_is_not_followed(server, path, tmp_path):
+    victim = tmp_path / 'victim'
+    victim.write_text('mine')
+    os.makedirs(os.path.dirname(path))
+    for name in (f'{path}.part', f'{path}.part.json'):
+        os.symlink(victim, name)
+    server.resources['/f'] = Resource(BODY)
+    download(server.url + 'f', path, SHA1)
+    assert read(path) == BODY and victim.read_text() == 'mine'
+
+
+def test_https_is_not_left():
+    response = requests.Response()
+    response.status_code, response.url = 302, 'https://example.org/file'
+    response.headers['Location'] = 'https://elsewhere.org/file'
+    assert _Session().get_redirect_target(response) == 'https://elsewhere.org/file'
+    response.headers['Location'] = '//elsewhere.org/file'
+    _Session().get_redirect_target(response)
+    response.headers['Location'] = 'http://elsewhere.org/file'
+    with pytest.raises(DownloadError, match='not https'):
+        _Session().get_redirect_target(response)
 
 
 def test_progress(server, path, monkeypatch, capsys, caplog):
