@@ -154,6 +154,17 @@ def test_the_root_of_model_zoo_holds_few_files():
     assert len(files) <= 1 + 6, files
 
 
+def test_each_test_is_in_the_room_that_it_tests():
+    """A folder of tests/unit is one of the library; a family's or package's comes first."""
+    rooms = (ROOT, ROOT / 'model_zoo', ROOT / 'scripts' / 'originals')
+    folders = [path.parent.relative_to(ROOT / 'tests' / 'unit')
+               for path in (ROOT / 'tests' / 'unit').rglob('test_*.py')]  # fmt: skip
+    assert len(set(folders)) > 20
+    for folder in set(folders):
+        places = [room / folder for room in rooms]
+        assert any(each.is_dir() or each.with_suffix('.py').is_file() for each in places), folder
+
+
 def test_no_flags_below_app():
     """Neither argparse, nor a namespace of arguments, nor a message that tells of a flag."""
     wrong = []

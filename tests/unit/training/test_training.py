@@ -15,8 +15,7 @@ import pytest
 from mxnet.gluon import nn
 from training_loops import training_loop
 
-from model_zoo.app import Curves, cli, plot_curves, write_results
-from model_zoo.app.plot import full_intervals
+from model_zoo.app import cli, plot_curves, write_results
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
@@ -508,28 +507,6 @@ def test_results_and_curves(tmp_path):
     assert image.shape[2] == 3 and image.std() > 0
     with pytest.raises(InputError, match='cannot write'):
         plot_curves(str(tmp_path / 'no' / 'curves.png'), state)
-
-
-def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):
-    now, drawn = [100.0], []
-    monkeypatch.setattr('time.monotonic', lambda: now[0])
-    curves = Curves(drawn.append)
-    for seconds, state in ((1, 'a'), (29, 'b'), (29, 'c'), (1, 'd')):
-        now[0] += seconds
-        curves.update(state)
-    assert drawn == ['b', 'd']
-    curves.finish('e')
-    assert drawn == ['b', 'd', 'e']
-
-
-def test_curves_leave_out_intervals_of_few_updates():
-    def steps(*numbers):
-        return [record['step'] for record in full_intervals([{'step': n} for n in numbers])]
-
-    assert steps(10, 20, 23, 30, 40, 46, 50, 60) == [10, 20, 30, 40, 46, 60]
-    assert steps(4, 8, 10, 14) == [4, 8, 10, 14]
-    assert steps(3) == [3]
-    assert steps() == []
 
 
 def test_a_loss_curve_of_one_point_can_be_seen(tmp_path):
