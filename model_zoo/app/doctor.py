@@ -19,6 +19,8 @@ EXTRAS = {
     'faiss': ('search', 'a faster search for similar texts'),
     'seqeval': ('tagging', 'metrics of entities'),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
+    'fastapi': ('serve', 'serving models over HTTP'),
+    'uvicorn': ('serve', 'serving models over HTTP'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }

@@ -44,17 +44,21 @@ class StreamedText:
     Parameters
     ----------
     tokenizer : Tokenizer
+    stop : sequence of str
+        Texts that end the sequence, and aren't part of it.
 
     Attributes
     ----------
     tokens : list of int
     text : str
         What was returned so far; may lack the last tokens.
+    is_stopped : bool
+        Whether a text of `stop` has come.
     """
 
-    def __init__(self, tokenizer):
-        self._tokenizer = tokenizer
-        self.tokens, self.text = [], ''
+    def __init__(self, tokenizer, stop=()):
+        self._tokenizer, self._stop = tokenizer, stop
+        self.tokens, self.text, self.is_stopped = [], '', False
 
     def add(self, new):
         """Add a `NewToken`; returns the text that it completes, or an empty str."""
@@ -63,5 +67,18 @@ class StreamedText:
         # the last bytes may be the beginning of a character
         if not new.finish and (not text.startswith(self.text) or text.endswith('\ufffd')):
             return ''
+        places = [text.find(each, len(self.text)) for each in self._stop]
+        if any(place >= 0 for place in places):
+            self.is_stopped = True
+            text = text[: min(place for place in places if place >= 0)]
+        elif not new.finish:
+            text = text[: self._certain(text)]
         added, self.text = text[len(self.text) :], text
         return added
+
+    def _certain(self, text):
+        """Where a text begins to be what a text of `stop` may begin with."""
+        for start in range(len(self.text), len(text)):
+            if any(each.startswith(text[start:]) for each in self._stop):
+                return start
+        return len(text)

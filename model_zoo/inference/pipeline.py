@@ -11,10 +11,11 @@ from ..errors import InputError, UnknownNameError
 from ..util.padding import pad_rows
 from .engine import MXNetEngine
 
-__all__ = ['Pipeline', 'Row']
+__all__ = ['BATCH_ROWS', 'Pipeline', 'Row', 'Work']
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
 BATCH_TOKENS = 2048
+#: most rows of a batch
 BATCH_ROWS = 256
 # Rows are sorted by length among so many items; their outputs are what lies in memory.
 POOL_ITEMS = 256
@@ -38,6 +39,28 @@ class Row(NamedTuple):
     def of(cls, encoding):
         """The row of an `Encoding`, which it is `about`."""
         return cls(encoding.input_ids, encoding.token_types, encoding)
+
+
+class Work(NamedTuple):
+    """Items on their way through a pipeline: checked, and cut into rows.
+
+    Parameters
+    ----------
+    items : list
+    rows : list of list of Row
+        Of each item.
+    options : dict
+        Of the call, checked.
+    """
+
+    items: list
+    rows: list
+    options: dict
+
+    @property
+    def all_rows(self):
+        """The rows of all items, in order."""
+        return [row for of_item in self.rows for row in of_item]
 
 
 class Pipeline:
@@ -127,6 +150,67 @@ class Pipeline:
             ) from None
         return self._results(items, options)
 
+    def prepare(self, items, **options):
+        """The first of three steps, for programs that make the batches: check items, make rows.
+
+        A server makes batches of the rows of several calls. For each batch it calls `run_batch`,
+        and for each call `finish` with the outputs of the call's rows.
+
+        Parameters
+        ----------
+        items : list
+        **options
+            The task's.
+
+        Returns
+        -------
+        Work
+        """
+        options = self._checked(options)
+        return Work(items, self._rows(items, options), options)
+
+    def run_batch(self, rows):
+        """The second step: run the model.
+
+        Parameters
+        ----------
+        rows : list of Row
+            Of any number of calls. They are padded to the longest.
+
+        Returns
+        -------
+        list of list of numpy.ndarray
+            For each row what `finish` needs of its outputs.
+        """
+        # padding is masked, so any id will do
+        words = pad_rows([row.input_ids for row in rows], self.tokenizer.pad_token_id or 0)
+        types = pad_rows([row.token_types for row in rows])
+        sizes = np.array([len(row.input_ids) for row in rows], np.int32)
+        outputs = self.engine.run(words, types, sizes)
+        return [
+            [each.copy() for each in self._kept(row, [each[number] for each in outputs])]
+            for number, row in enumerate(rows)
+        ]
+
+    def finish(self, work, outputs):
+        """The third step: make the results.
+
+        Parameters
+        ----------
+        work : Work
+        outputs : list
+            Of `run_batch`, for the rows of all items in order.
+
+        Returns
+        -------
+        iterator
+            The result of each item.
+        """
+        outputs = iter(outputs)
+        for item, rows in zip(work.items, work.rows):
+            own = list(itertools.islice(outputs, len(rows)))
+            yield self._finish(item, rows, own, work.options)
+
     @classmethod
     def check_engine(cls, engine):
         """The engine for an `engine` asked for; InputError if the pipeline can't take it."""
@@ -175,27 +259,18 @@ class Pipeline:
 
     def _results(self, items, options):
         for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
-            rows = self._rows(pool, options)
-            outputs = self._run([row for of_item in rows for row in of_item])
-            for item, of_item in zip(pool, rows):
-                own = list(itertools.islice(outputs, len(of_item)))
-                yield self._finish(item, of_item, own, options)
+            work = Work(pool, self._rows(pool, options), options)
+            yield from self.finish(work, self._run(work.all_rows))
 
     def _run(self, rows):
-        """Outputs of the rows, in their order."""
+        """Outputs of the rows, in their order; batches have rows of similar length."""
         results = [None] * len(rows)
         lengths = [len(row.input_ids) for row in rows]
-        pad_id = self.tokenizer.pad_token_id or 0  # masked, so any id will do
         for places in longest_first(lengths, BATCH_ROWS, self.batch_tokens):
-            batch = [rows[place] for place in places]
-            words = pad_rows([row.input_ids for row in batch], pad_id)
-            types = pad_rows([row.token_types for row in batch])
-            sizes = np.array([lengths[place] for place in places], np.int32)
-            outputs = self.engine.run(words, types, sizes)
-            for number, place in enumerate(places):
-                own = [each[number] for each in outputs]
-                results[place] = [each.copy() for each in self._kept(batch[number], own)]
-        return iter(results)
+            outputs = self.run_batch([rows[place] for place in places])
+            for place, own in zip(places, outputs):
+                results[place] = own
+        return results
 
     def _kept(self, row, outputs):
         """What is needed of a row's outputs; the batch's are freed."""

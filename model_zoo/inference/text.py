@@ -49,14 +49,14 @@ class TextGeneration(Pipeline):
             options['num_beams'] = num_beams
         if do_sample and num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
-        ends = text_ends(self.tokenizer) if stop_at_end else []
+        ends = self.end_tokens if stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options.update(max_new_tokens=max_new_tokens, stop_tokens=ends, overflow='slide')
         return {'full': return_full_text, 'generate': options}
 
     def _results(self, items, options):
         for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
-            prompts = [self._prompt(item) for item in pool]
+            prompts = [self.encode_prompt(item) for item in pool]
             results = [None] * len(pool)
             for places in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
                 with self.engine.lock:
@@ -87,7 +87,7 @@ class TextGeneration(Pipeline):
         options = self._checked(options)['generate']
         if options.get('num_beams', 1) > 1 or options['num_return_sequences'] != 1:
             raise InputError('a stream has one sequence: num_beams and num_return_sequences are 1')
-        ids = self._prompt(text)
+        ids = self.encode_prompt(text)
         streamed = StreamedText(self.tokenizer)
         for new in self._locked(stream(self.block, [ids], **options)):
             if added := streamed.add(new):
@@ -102,7 +102,13 @@ class TextGeneration(Pipeline):
                 return
             yield step
 
-    def _prompt(self, text):
+    @property
+    def end_tokens(self):
+        """Ids of the tokens that end a text, a list."""
+        return text_ends(self.tokenizer)
+
+    def encode_prompt(self, text):
+        """The ids of a prompt, a list; an empty one is an InputError."""
         ids = self.tokenizer.encode(self._text(text))
         if not ids:
             raise InputError(f'{self.task}: the text is empty; give at least one word')

@@ -15,23 +15,52 @@ class FeatureExtraction(Pipeline):
     """Vectors of the tokens of a text: nested lists of shape (1, tokens, units).
 
     ``return_tensors=True`` gives float32 arrays instead, and `pooling` ('mean', 'cls' or 'max') one
-    vector for each text, of shape (units,). The special tokens are counted in.
+    vector for each text, of shape (units,). The special tokens are counted in. With 'model' it is
+    what `sentence_vector` makes of the tokens' vectors. ``normalize=True`` scales vectors to length
+    1.
+
+    Attributes
+    ----------
+    sentence_vector : callable
+        ``sentence_vector(states) -> vector``, of (tokens, units); the mean unless it is set, such
+        as to the `vector` of the model's own `bert_embedding.sentence_modules.SentenceModules`.
     """
 
     task = 'feature-extraction'
     block_tasks = (None,)
     per_token = True
 
-    def _options(self, return_tensors=False, pooling=None):
-        if pooling is not None and pooling not in POOLINGS:
-            raise InputError(f'pooling is {pooling!r}; it must be one of: {", ".join(POOLINGS)}')
-        return {'arrays': return_tensors, 'pooling': pooling}
+    @staticmethod
+    def sentence_vector(states):
+        """The mean of the tokens' vectors."""
+        return pool(states, 'mean')
+
+    def _options(self, return_tensors=False, pooling=None, normalize=False):
+        if pooling not in (None, 'model'):
+            check_pooling(pooling)
+        return {'arrays': return_tensors, 'pooling': pooling, 'normalize': normalize}
 
     def _finish(self, item, rows, outputs, options):
         ((states,),) = outputs
         pooling = options['pooling']
-        result = states[None] if pooling is None else pool(states, pooling)
+        if pooling == 'model':
+            result = self.sentence_vector(states)
+        else:
+            result = states[None] if pooling is None else pool(states, pooling)
+        if options['normalize']:
+            result = unit_vectors(result)
         return result if options['arrays'] else result.tolist()
+
+
+def check_pooling(pooling):
+    """Raise InputError unless pipelines have it."""
+    if pooling not in POOLINGS:
+        raise InputError(f'pooling is {pooling!r}; it must be one of: {", ".join(POOLINGS)}')
+
+
+def unit_vectors(vectors):
+    """Vectors, in the last axis, scaled to length 1."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 class SentenceSimilarity(Pipeline):
@@ -46,7 +75,8 @@ class SentenceSimilarity(Pipeline):
     per_token = True
 
     def _options(self, pooling='mean'):
-        return FeatureExtraction._options(self, pooling=pooling)
+        check_pooling(pooling)
+        return {'pooling': pooling}
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
@@ -70,7 +100,6 @@ class SentenceSimilarity(Pipeline):
         )
 
     def _finish(self, item, rows, outputs, options):
-        vectors = np.stack([pool(each, options['pooling']) for (each,) in outputs])
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors = unit_vectors(np.stack([pool(each, options['pooling']) for (each,) in outputs]))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]

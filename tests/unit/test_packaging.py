@@ -17,8 +17,10 @@ DISTRIBUTIONS = {
     'faiss': 'faiss-cpu',
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',
+    'prometheus_client': 'prometheus-client',
     'pytorch_pretrained_bert': 'pytorch-pretrained-bert',
     'sklearn': 'scikit-learn',
+    'starlette': 'fastapi',
     'tensorflow': 'tensorflow-cpu',
 }
 

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-import tiny
+from tiny_models import LENGTH, WORDS
 
 import model_zoo
 from bert import (
@@ -19,30 +19,7 @@ from bert import (
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.inference import PIPELINES, Engine
 
-WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'bad', 'film', '.', '?',
-         'where', 'a']  # fmt: skip
-LENGTH = 24
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
-
-
-@pytest.fixture(scope='module')
-def saved(tmp_path_factory):
-    """A function that saves a tiny block and returns its folder."""
-    root = tmp_path_factory.mktemp('models')
-    folders = {}
-
-    def save(block_class, labels=None):
-        key = block_class.__name__, str(labels)
-        if key not in folders:
-            folder = root / f'model{len(folders)}'
-            tiny.save_bert(
-                folder, WORDS, block_class, labels, scale=0.4, seed=7,
-                max_position_embeddings=LENGTH,
-            )  # fmt: skip
-            folders[key] = str(folder)
-        return folders[key]
-
-    return save
 
 
 @pytest.fixture(scope='module')

@@ -1,0 +1,130 @@
+"""The models of a server: for each its pipelines and its worker."""
+
+import threading
+import time
+
+from ...errors import InputError
+from ..factory import PIPELINES
+from ..text import TextGeneration
+from .errors import NoSuchModelError
+from .worker import BatchWorker
+from .writer import GenerationWorker
+
+__all__ = ['Models', 'Served', 'pipelines_of']
+
+#: tasks that a model of another task does besides: they run the same block
+BESIDES = {
+    'text-classification': ['zero-shot-classification'],
+    'zero-shot-classification': ['text-classification'],
+    'feature-extraction': ['sentence-similarity'],
+    'sentence-similarity': ['feature-extraction'],
+}
+
+
+def pipelines_of(pipeline):
+    """The pipelines of all tasks that a model does.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+
+    Returns
+    -------
+    dict
+        Task -> Pipeline, the given one first.
+    """
+    opened = pipeline.block, pipeline.tokenizer, pipeline.files
+    found = {pipeline.task: pipeline}
+    for task in BESIDES.get(pipeline.task, ()):
+        found[task] = PIPELINES[task](
+            opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
+        )
+    return found
+
+
+class Served:
+    """A model that is served.
+
+    Parameters
+    ----------
+    name : str
+    pipeline : Pipeline
+    settings : Settings
+    metrics : Metrics
+    """
+
+    def __init__(self, name, pipeline, settings, metrics):
+        self.name, self.pipeline = name, pipeline
+        self.pipelines = pipelines_of(pipeline)
+        self.created = int(time.time())
+        self.is_writer = isinstance(pipeline, TextGeneration)
+        if self.is_writer:
+            self.worker = GenerationWorker(
+                name, settings.queue_size, pipeline, settings.max_sequences,
+                metrics.token_counter(name),
+            )  # fmt: skip
+        else:
+            self.worker = BatchWorker(
+                name, settings.queue_size, pipeline, metrics.batch_counter(name)
+            )
+
+    @property
+    def tasks(self):
+        """Names of the tasks, the model's own first."""
+        return list(self.pipelines)
+
+    def of_task(self, task=None):
+        """The pipeline of a task, by default of the model's own."""
+        if task is None:
+            return self.pipeline
+        if task not in self.pipelines:
+            raise InputError(f'the model {self.name} is for {" and ".join(self.tasks)}, not {task}')
+        return self.pipelines[task]
+
+
+class Models:
+    """All models of a server, by name.
+
+    Parameters
+    ----------
+    pipelines : dict
+        Name -> Pipeline.
+    settings : Settings
+    metrics : Metrics
+    """
+
+    def __init__(self, pipelines, settings, metrics):
+        if not pipelines:
+            raise InputError('there is no model to serve: name at least one')
+        self._settings, self._metrics = settings, metrics
+        self._lock = threading.Lock()
+        self._served = {
+            name: Served(name, pipeline, settings, metrics) for name, pipeline in pipelines.items()
+        }
+        metrics.watch_queues(self)
+
+    def __iter__(self):
+        return iter(list(self._served.values()))
+
+    def get(self, name):
+        """A model by its name."""
+        try:
+            return self._served[name]
+        except KeyError:
+            raise NoSuchModelError.of('model', name, self._served) from None
+
+    def replace(self, name, pipeline):
+        """Serve another pipeline under a name; the old one answers what it has accepted."""
+        new = Served(name, pipeline, self._settings, self._metrics)
+        with self._lock:
+            old, self._served[name] = self._served.get(name), new
+        if old is not None:
+            old.worker.close()
+
+    def close(self):
+        """Answer what is accepted, and end the threads."""
+        threads = [threading.Thread(target=each.worker.close) for each in self]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

@@ -1,0 +1,248 @@
+"""The thread of a model, which makes batches of what several requests ask for."""
+
+import abc
+import collections
+import concurrent.futures
+import contextlib
+import logging
+import threading
+import time
+
+import numpy as np
+
+from ..pipeline import BATCH_ROWS
+from .errors import ClosedError, OverloadedError
+
+__all__ = ['BatchWorker', 'Worker', 'choose_rows']
+
+_log = logging.getLogger(__name__)
+
+#: Tokens of padding that cost about as much as a batch of their own would.
+SPARE_PADDING = 64
+IDLE_MEMORY = 0.9  # of the mean of seconds a request
+
+
+class Worker(abc.ABC):
+    """One thread that runs one model, for requests that wait in a bounded queue.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    queue_size : int
+        Most requests that are accepted and unanswered.
+    """
+
+    def __init__(self, name, queue_size):
+        self.name, self.queue_size = name, queue_size
+        self._condition = threading.Condition()
+        self._new = collections.deque()
+        self._count, self._closing = 0, False
+        self._seconds, self._answered_at = 0.0, None  # a request; when the last one was answered
+        self._thread = threading.Thread(target=self._main, name=f'model {name}', daemon=True)
+        self._thread.start()
+
+    @property
+    def count(self):
+        """Number of requests that are accepted and unanswered."""
+        return self._count
+
+    @property
+    def is_alive(self):
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def check(self):
+        """Raise what `submit` would raise now."""
+        if self._closing:
+            raise ClosedError(f'the model {self.name} is being closed')
+        if self._count >= self.queue_size:
+            raise OverloadedError(
+                f'the queue of the model {self.name} is full ({self.queue_size} requests): try '
+                'again later',
+                retry_after=max(1, min(60, round(self._count * self._seconds))),
+            )
+
+    def submit(self, job):
+        """Put a job into the queue.
+
+        Parameters
+        ----------
+        job : object
+            With a `concurrent.futures.Future`, ``future``. A job whose future is cancelled is
+            dropped.
+
+        Returns
+        -------
+        concurrent.futures.Future
+
+        Raises
+        ------
+        OverloadedError
+            If the queue is full.
+        ClosedError
+            After `close`.
+        """
+        with self._condition:
+            self.check()
+            self._count += 1
+            self._new.append(job)
+            self._condition.notify()
+        job.future.add_done_callback(self._answered)
+        return job.future
+
+    def close(self):
+        """Answer what is accepted, then end the thread."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        self._thread.join()
+
+    def _answered(self, future):
+        with self._condition:
+            now, before = time.monotonic(), self._answered_at
+            if before is not None and self._count > 1:  # there was no pause
+                self._seconds += (1 - IDLE_MEMORY) * (now - before - self._seconds)
+            self._answered_at = now
+            self._count -= 1
+
+    def _main(self):
+        while True:
+            with self._condition:
+                while not (self._new or self._is_busy() or self._closing):
+                    self._condition.wait()
+                new = [self._new.popleft() for _ in range(len(self._new))]
+                if not new and not self._is_busy():
+                    return
+            self._take([job for job in new if not job.future.cancelled()])
+            self._step()
+
+    @abc.abstractmethod
+    def _is_busy(self):
+        """Whether there is something left to do of what was taken."""
+
+    @abc.abstractmethod
+    def _take(self, jobs):
+        """Begin with new jobs."""
+
+    @abc.abstractmethod
+    def _step(self):
+        """Run the model once, and answer the jobs that this completes."""
+
+    @staticmethod
+    def _answer(job, result=None, error=None):
+        """Give a job its result, unless nobody waits for it any more."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            if error is None:
+                job.future.set_result(result)
+            else:
+                job.future.set_exception(error)
+
+
+class _RowsJob:
+    """The rows of a request, and their outputs as they come."""
+
+    def __init__(self, rows):
+        self.future = concurrent.futures.Future()
+        self.rows, self.outputs, self.left = rows, [None] * len(rows), len(rows)
+
+
+class BatchWorker(Worker):
+    """Runs the rows of a pipeline's calls, those of several requests in one batch.
+
+    Parameters
+    ----------
+    name, queue_size
+        See `Worker`.
+    pipeline : Pipeline
+        Its `batch_tokens` are the most tokens of a batch, padding included.
+    on_batch : callable, optional
+        ``on_batch(rows, tokens, padded_tokens, seconds)`` is called after each batch.
+    """
+
+    def __init__(self, name, queue_size, pipeline, on_batch=None):
+        self._pipeline, self._on_batch = pipeline, on_batch
+        self._rows = []  # (job, place in it, length), the oldest first
+        super().__init__(name, queue_size)
+
+    def run(self, work):
+        """Run the rows of a call.
+
+        Parameters
+        ----------
+        work : Work
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of the outputs that `Pipeline.finish` wants.
+        """
+        job = _RowsJob(work.all_rows)
+        if not job.rows:
+            self.check()
+            job.future.set_result([])
+            return job.future
+        return self.submit(job)
+
+    def _is_busy(self):
+        return bool(self._rows)
+
+    def _take(self, jobs):
+        self._rows = [each for each in self._rows if not each[0].future.done()]
+        for job in jobs:
+            self._rows += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
+
+    def _step(self):
+        if not self._rows:
+            return
+        places = choose_rows([each[2] for each in self._rows], self._pipeline.batch_tokens)
+        chosen = [self._rows[place] for place in places]
+        left = set(range(len(self._rows))).difference(places)
+        self._rows = [self._rows[place] for place in sorted(left)]
+        begin = time.monotonic()
+        try:
+            outputs = self._pipeline.run_batch([job.rows[n] for job, n, _ in chosen])
+        except Exception as error:
+            _log.exception('model %s: a batch failed', self.name)
+            for job, _, _ in chosen:
+                self._answer(job, error=error)
+            return
+        lengths = [length for _, _, length in chosen]
+        if self._on_batch is not None:
+            seconds = time.monotonic() - begin
+            self._on_batch(len(chosen), sum(lengths), len(chosen) * max(lengths), seconds)
+        for (job, place, _), own in zip(chosen, outputs):
+            job.outputs[place] = own
+            job.left -= 1
+            if not job.left:
+                self._answer(job, job.outputs)
+
+
+def choose_rows(lengths, batch_tokens):
+    """The rows of the next batch: the one that has waited longest, and those of similar length.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Of the rows that wait, the oldest first.
+    batch_tokens : int
+        Most tokens of a batch, padding included, unless one row has more.
+
+    Returns
+    -------
+    list of int
+        Places of the rows.
+    """
+    lengths = np.asarray(lengths)
+    chosen, longest, shortest = [], int(lengths[0]), int(lengths[0])
+    for place in np.argsort(np.abs(lengths - lengths[0]), kind='stable'):
+        high = max(longest, int(lengths[place]))
+        low = min(shortest, int(lengths[place]))
+        size = len(chosen) + 1
+        if chosen and (high * size > batch_tokens or size > BATCH_ROWS):
+            break
+        if high - low > max(SPARE_PADDING, low):  # cheaper in a batch of its own
+            continue
+        chosen.append(int(place))
+        longest, shortest = high, low
+    return chosen

@@ -1,0 +1,108 @@
+"""Serve models over HTTP.
+
+    python serve.py sentiment=output_dir/sentiment/best_model all-MiniLM-L6-v2 --port 8000
+
+A model is a folder or a name; requests use the folder's name, or NAME of NAME=MODEL. The server
+speaks Hugging Face's inference payloads, OpenAI's embeddings and completions, and the Open
+Inference Protocol of KServe and Triton; it needs the extra ``serve``. Ctrl-C or SIGTERM ends it,
+after it has answered what it has accepted.
+"""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import sys
+
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+
+from bert_embedding.sentence_modules import read_sentence_modules
+from model_zoo.app import cli
+from model_zoo.errors import InputError
+from model_zoo.inference import pipeline
+from model_zoo.inference.engines import ENGINES
+from model_zoo.inference.server import (
+    Reloader,
+    Settings,
+    bind,
+    build_app,
+    name_models,
+    read_key,
+    serve,
+)
+from model_zoo.inference.server.errors import check_extra
+
+logger = logging.getLogger(__name__)
+
+DEFAULTS = Settings()
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('models', nargs='+', metavar='MODEL', help='folder or name, or NAME=MODEL')
+    add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
+    add('--port', type=int, default=8000, help='0 takes any that is free')
+    add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
+    add('--engine', default='mxnet', choices=ENGINES, help='what runs the models')
+    add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
+    add('--max_len', type=int, help='cut texts to this many tokens')
+    add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
+    add('--reload', action='store_true', help='serve a folder anew when its files change')
+    limits = parser.add_argument_group('limits').add_argument
+    limits('--queue_size', type=int, default=DEFAULTS.queue_size, help='requests a model')
+    limits('--timeout', type=float, default=DEFAULTS.timeout, help='seconds for a request')
+    limits('--max_text', type=int, default=DEFAULTS.max_text, help='characters of a text')
+    limits('--max_texts', type=int, default=DEFAULTS.max_texts, help='texts of a request')
+    limits('--max_body', type=int, default=DEFAULTS.max_body, help='bytes of a request')
+    limits('--max_new_tokens', type=int, default=DEFAULTS.max_new_tokens, help='of a text')
+    limits('--max_sequences', type=int, default=DEFAULTS.max_sequences,
+           help='texts that a language model writes at once')  # fmt: skip
+    args = parser.parse_args(argv)
+    for name in ('batch_tokens', 'queue_size', 'timeout', 'max_text', 'max_texts', 'max_body',
+                 'max_new_tokens', 'max_sequences'):  # fmt: skip
+        if getattr(args, name) <= 0:
+            raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')
+    return args
+
+
+def open_pipeline(model, options):
+    """The pipeline of a model; of a folder of sentence-transformers, with its own vectors."""
+    opened = pipeline(model, **options)
+    if hasattr(opened, 'sentence_vector') and os.path.isdir(model):
+        modules = read_sentence_modules(model)
+        if modules is not None:
+            opened.sentence_vector = modules.vector
+    return opened
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    check_extra('fastapi', 'prometheus_client', 'uvicorn')  # before a model is opened
+    cli.setup_logging()
+    fields = {field.name for field in dataclasses.fields(Settings)} - {'api_key'}
+    settings = Settings(
+        api_key=None if args.api_key is None else read_key(args.api_key),
+        **{name: getattr(args, name) for name in fields},
+    )
+    named, bound, models = name_models(args.models), bind(args.host, args.port), {}
+    options = {
+        'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
+        'batch_tokens': args.batch_tokens,
+    }  # fmt: skip
+    for name, model in named.items():
+        models[name] = open_pipeline(model, options)
+        logger.info('%s: %s, from %s', name, models[name].task, model)
+    app = build_app(models, settings)
+    with contextlib.ExitStack() as stack:
+        if args.reload:
+            folders = {name: model for name, model in named.items() if os.path.isdir(model)}
+            reloader = Reloader(
+                app.state.service.models, folders, lambda folder: open_pipeline(folder, options)
+            )
+            stack.enter_context(reloader)
+        serve(app, bound, settings.timeout)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))

@@ -1,0 +1,115 @@
+"""The command serve: a process on 127.0.0.1, from its start to its end."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+from script_runs import SCRIPTS, load_script, refusal, start
+from tiny_models import save_bert, save_gpt2
+
+from bert import BertForSequenceClassification
+
+httpx = pytest.importorskip('httpx')
+pytest.importorskip('uvicorn')
+pytest.importorskip('fastapi')
+
+
+@pytest.fixture(scope='module')
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp('models')
+    labels = ['bad', 'good']
+    classifier = save_bert(root / 'sentiment' / 'best_model', BertForSequenceClassification, labels)
+    return classifier, save_gpt2(root / 'writer')
+
+
+class Served:
+    """A running ``serve``, its address and its log."""
+
+    def __init__(self, *argv):
+        self.process = start(
+            SCRIPTS / 'serve.py', *argv, '--port', 0, stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.log = ''
+        for line in self.process.stderr:
+            self.log += line
+            found = re.search(r'serving on (http://127\.0\.0\.1:\d+)', line)
+            if found:
+                break
+        else:
+            raise AssertionError(self.log)
+        self.url = found.group(1)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        # the socket is bound, and listens in a moment
+        httpx.Client(transport=httpx.HTTPTransport(retries=8)).get(f'{self.url}/health')
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log += line
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+
+
+def test_from_start_to_end(folders, tmp_path):
+    """It serves; told to end, it answers what it has accepted, a stream too."""
+    (tmp_path / 'key').write_text('secret')
+    headers = {'Authorization': 'Bearer secret'}
+    with Served(*folders, '--api_key', tmp_path / 'key', '--timeout', 300) as served:
+        assert 'secret' not in served.log
+        assert httpx.post(f'{served.url}/models/sentiment', json={}).status_code == 401
+        with httpx.Client(base_url=served.url, headers=headers, timeout=300) as client:
+            answer = client.post('/models/sentiment', json={'inputs': 'good film .'})
+            assert {each['label'] for each in answer.json()[0]} == {'bad', 'good'}
+            content = {
+                'inputs': 'The', 'parameters': {'max_new_tokens': 80, 'stop_at_end': False},
+            }  # fmt: skip
+            whole = []
+            thread = threading.Thread(
+                target=lambda: whole.append(
+                    httpx.post(f'{served.url}/models/writer', json=content, headers=headers,
+                               timeout=300)
+                )
+            )  # fmt: skip
+            with client.stream('POST', '/models/writer', json={**content, 'stream': True}) as reply:
+                lines = reply.iter_lines()
+                next(lines)
+                thread.start()
+                while 'zoo_queue{model="writer"} 2.0' not in client.get('/metrics').text:
+                    pass
+                served.process.send_signal(signal.SIGTERM)
+                events = [json.loads(line[5:]) for line in lines if line]
+            assert events[-1]['details']['generated_tokens'] == 80
+            thread.join()
+            text = whole[0].json()[0]['generated_text']
+            assert text == 'The' + events[-1]['generated_text']
+        assert served.process.wait(60) == 0
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f'{served.url}/health')
+    assert 'Traceback' not in served.log
+
+
+def test_bad_input_is_one_line(folders, tmp_path, capsys, monkeypatch):
+    script, folder = load_script('serve'), folders[0]
+    monkeypatch.delenv('NO_KEY', raising=False)
+    cases = [
+        ([tmp_path / 'nothing', '--port', 0], 'nothing'),
+        ([folder, folder], 'NAME=MODEL'),
+        ([folder, '--queue_size', 0], '--queue_size is 0'),
+        ([folder, '--port', 10**6], 'cannot serve on 127.0.0.1'),
+        ([folder, '--port', 0, '--api_key', 'env:NO_KEY'], 'NO_KEY'),
+        ([folder, '--port', 0, '--max_len', 10**6], 'max_length'),
+    ]
+    for argv, message in cases:
+        assert message in refusal(capsys, script, *argv)
+    monkeypatch.setitem(__import__('sys').modules, 'uvicorn', None)
+    assert '[serve]' in refusal(capsys, script, folder, '--port', 0)

@@ -1,0 +1,499 @@
+"""The server in this process: payloads, batches, limits, errors."""
+
+import asyncio
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from tiny_models import save_bert
+
+import model_zoo
+from bert import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+)
+from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.inference.server import (
+    Reloader,
+    Settings,
+    bind,
+    build_app,
+    name_models,
+    read_key,
+)
+from model_zoo.inference.server.worker import choose_rows
+
+httpx = pytest.importorskip('httpx')
+pytest.importorskip('fastapi')
+
+TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', 'bad ' * 15]
+CONTEXT = 'The cat sleeps in Paris. ' * 10
+
+
+@pytest.fixture(scope='module')
+def pipelines(saved, writer_folder):
+    nli = ['contradiction', 'neutral', 'entailment']
+    return {
+        'sentiment': model_zoo.pipeline(saved(BertForSequenceClassification, ['bad', 'good'])),
+        'nli': model_zoo.pipeline(saved(BertForSequenceClassification, nli)),
+        'tagger': model_zoo.pipeline(saved(BertForTokenClassification, ['O', 'B-X', 'I-X'])),
+        'squad': model_zoo.pipeline(saved(BertForQuestionAnswering)),
+        'masks': model_zoo.pipeline(saved(BertForMaskedLM)),
+        'vectors': model_zoo.pipeline(saved(BertModel)),
+        'choice': model_zoo.pipeline(saved(BertForMultipleChoice)),
+        'next': model_zoo.pipeline(saved(BertForNextSentencePrediction)),
+        'writer': model_zoo.pipeline(writer_folder),
+    }
+
+
+class Client:
+    """Asks an application without a network; each call has an event loop of its own."""
+
+    def __init__(self, app, **options):
+        self.app, self.options = app, options
+
+    @property
+    def models(self):
+        return self.app.state.service.models
+
+    def gather(self, *requests):
+        """The answers of requests, (method, path, options), that are sent at once."""
+
+        async def ask():
+            # what the application doesn't answer itself is for its server to log
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(
+                transport=transport, base_url='http://test', timeout=30, **self.options
+            ) as client:
+                return await asyncio.gather(*(client.request(m, p, **o) for m, p, o in requests))
+
+        return asyncio.run(ask())
+
+    def get(self, path, **options):
+        return self.gather(('GET', path, options))[0]
+
+    def post(self, path, content, **options):
+        return self.gather(('POST', path, {'json': content, **options}))[0]
+
+    def infer(self, name, inputs, **more):
+        answer = self.post(f'/models/{name}', {'inputs': inputs, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@pytest.fixture(scope='module')
+def client(pipelines):
+    client = Client(build_app(pipelines))
+    yield client
+    client.models.close()
+
+
+@pytest.fixture
+def small(pipelines):
+    """A function that makes a client of one model with settings."""
+    clients = []
+
+    def make(name='sentiment', **settings):
+        clients.append(Client(build_app({name: pipelines[name]}, Settings(**settings))))
+        return clients[-1]
+
+    yield make
+    for each in clients:
+        each.models.close()
+
+
+def error_of(answer, status):
+    """The line of an error."""
+    assert answer.status_code == status, answer.text
+    message = answer.json()['error']
+    assert isinstance(message, str) and '\n' not in message
+    return message
+
+
+def close_to(found, wanted):
+    """Whether JSON is the same but for rounding."""
+    if isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(close_to(found[k], wanted[k]) for k in wanted)
+    if isinstance(wanted, (list, tuple)):
+        return len(found) == len(wanted) and all(map(close_to, found, wanted))
+    return found == (pytest.approx(wanted, abs=1e-5) if isinstance(wanted, float) else wanted)
+
+
+CASES = [
+    ('sentiment', {'text': 'the cat', 'text_pair': 'a dog'}, {'top_k': 1}),
+    ('sentiment', ['a', 'the cat'], {'top_k': None, 'function_to_apply': 'sigmoid'}),
+    ('tagger', CONTEXT, {'aggregation_strategy': 'simple'}),
+    ('tagger', ['the cat', CONTEXT], {}),
+    ('squad', {'question': 'where ?', 'context': CONTEXT}, {}),
+    ('squad', [{'question': 'where ?', 'context': CONTEXT}] * 2, {'top_k': 2}),
+    ('masks', 'the [MASK] sleeps .', {'top_k': 3}),
+    ('masks', ['the [MASK] [MASK] .'], {'targets': ['cat', 'dog']}),
+    ('vectors', ['the cat', 'a'], {}),
+    ('vectors', 'the cat', {'pooling': 'mean', 'normalize': True}),
+    ('choice', {'text': 'the cat', 'choices': ['sleeps', 'in paris']}, {}),
+    ('next', {'text': 'the cat', 'text_pair': 'sleeps'}, {}),
+    ('writer', ['The model', 'A'], {'max_new_tokens': 6}),
+    ('writer', 'The', {'max_new_tokens': 6, 'return_full_text': False, 'do_sample': True,
+                       'seed': 3, 'num_return_sequences': 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('name, inputs, options', CASES)
+def test_every_task_gives_what_its_pipeline_gives(client, pipelines, name, inputs, options):
+    wanted = pipelines[name](inputs, **options)
+    if name == 'sentiment' and isinstance(inputs, dict):
+        wanted = [wanted]  # as Hugging Face's services nest it
+    found = client.infer(name, inputs, parameters=options)
+    assert close_to(found, json.loads(json.dumps(wanted)))
+
+
+def test_one_text_of_a_classifier(client, pipelines):
+    (found,) = client.infer('sentiment', 'the cat')
+    assert close_to(found, pipelines['sentiment']('the cat', top_k=None))
+
+
+def test_what_a_model_does_besides(client, pipelines, saved):
+    item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
+    similarity = model_zoo.pipeline('sentence-similarity', saved(BertModel))
+    assert close_to(client.infer('vectors', item), similarity(item))
+    found = client.infer('nli', 'the cat', parameters={'candidate_labels': ['good', 'bad']})
+    assert set(found['labels']) == {'good', 'bad'} and found['sequence'] == 'the cat'
+    path = '/models/vectors/pipeline/sentence-similarity'
+    assert close_to(client.post(path, {'inputs': item}).json(), similarity(item))
+    answer = client.post('/models/vectors/pipeline/fill-mask', {'inputs': 'a'})
+    assert 'feature-extraction and sentence-similarity, not fill-mask' in error_of(answer, 400)
+
+
+def test_models_and_health(client, pipelines):
+    assert client.get('/health').json() == {'status': 'ok', 'models': list(pipelines)}
+    data = client.get('/v1/models').json()['data']
+    assert [each['id'] for each in data] == list(pipelines)
+    assert data[0]['task'] == 'text-classification' and data[0]['labels'] == ['bad', 'good']
+    assert client.get('/v1/models/squad').json()['task'] == 'question-answering'
+    assert client.get('/v1/models/no').json()['error']['type'] == 'not_found_error'
+    paths = client.get('/openapi.json').json()['paths']
+    assert '/models/{name}' in paths and '/health' in paths
+
+
+def test_requests_share_batches(small, pipelines, monkeypatch):
+    """What waits while the model runs is one batch, and each gets its own results."""
+    client, pipeline = small(), pipelines['sentiment']
+    shapes, run = [], pipeline.engine.run
+
+    def watched(words, *others):
+        shapes.append(words.shape)
+        time.sleep(0.2)
+        return run(words, *others)
+
+    monkeypatch.setattr(pipeline.engine, 'run', watched)
+    texts = [' '.join(['cat'] * (n % 5 + 1)) for n in range(40)]
+    answers = client.gather(
+        *(('POST', '/models/sentiment', {'json': {'inputs': text}}) for text in texts)
+    )
+    assert len(shapes) < 10 and max(rows for rows, _ in shapes) > 4
+    monkeypatch.undo()
+    for text, answer in zip(texts, answers):
+        assert close_to(answer.json()[0], pipeline(text, top_k=None))
+    text = client.get('/metrics').text
+    assert 'zoo_requests_total{route="/models/{name:path}",status="200"} 40.0' in text
+    assert f'zoo_batch_rows_count{{model="sentiment"}} {len(shapes)}.0' in text
+    assert 'zoo_queue{model="sentiment"} 0.0' in text
+
+
+def test_the_rows_of_a_batch():
+    lengths = [100, 5, 90, 300, 6, 120, 100]
+    assert sorted(choose_rows(lengths, 1000)) == [0, 2, 5, 6]
+    assert choose_rows(lengths, 200) == [0, 6]
+    assert choose_rows([600, 5], 512) == [0]
+    assert sorted(choose_rows([5, 6, 60, 400], 512)) == [0, 1, 2]
+    assert len(choose_rows([3] * 1000, 10**6)) == 256
+
+
+class Held:
+    """Holds a pipeline's model back."""
+
+    def __init__(self, pipeline):
+        self.lock = pipeline.engine.lock
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, *error):
+        self.lock.release()
+
+
+def in_background(function):
+    """Call a function in a thread; the list has its result when the thread has ended."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    return thread, results
+
+
+def wait_until(condition):
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError('it never came')
+
+
+def test_a_full_queue(small, pipelines):
+    client = small(queue_size=3)
+    request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
+    with Held(pipelines['sentiment']):
+        thread, results = in_background(lambda: client.gather(*[request] * 3))
+        wait_until(lambda: client.models.get('sentiment').worker.count == 3)
+        answer = client.post('/models/sentiment', {'inputs': 'a'})
+        assert 'is full' in error_of(answer, 429) and int(answer.headers['retry-after']) >= 1
+    thread.join()
+    assert [each.status_code for each in results[0]] == [200] * 3
+    assert client.infer('sentiment', 'a')
+
+
+def test_a_request_that_takes_too_long(small, pipelines):
+    client = small(timeout=0.2)
+    with Held(pipelines['sentiment']):
+        assert '0.2 seconds' in error_of(client.post('/models/sentiment', {'inputs': 'a'}), 504)
+    wait_until(lambda: client.models.get('sentiment').worker.count == 0)
+    # on a busy machine an answer may take longer than that, too
+    wait_until(lambda: client.post('/models/sentiment', {'inputs': 'a'}).status_code == 200)
+
+
+@pytest.mark.parametrize(
+    'content, status, message',
+    [
+        ({'inputs': 'a' * 200}, 413, 'a text has 200 characters'),
+        ({'inputs': ['a'] * 9}, 413, 'more than 8 texts'),
+        ({'inputs': 'a' * 2000}, 413, 'larger than 1000 bytes'),
+        ({}, 400, 'inputs is missing'),
+        ({'inputs': 3}, 400, 'inputs must be str or list or dict, not int'),
+        ({'inputs': 'a', 'parameters': []}, 400, 'parameters must be dict'),
+        ({'inputs': 'a', 'parameters': {'topk': 1}}, 400, "'topk'"),
+        ({'inputs': ['a', 3]}, 400, 'takes a str'),
+        ([], 400, 'JSON object'),
+    ],
+)
+def test_what_is_refused(small, content, status, message):
+    client = small(max_text=100, max_texts=8, max_body=1000)
+    assert message in error_of(client.post('/models/sentiment', content), status)
+
+
+def test_bodies_without_a_length_and_other_nonsense(small):
+    client = small(max_body=1000)
+
+    async def body():
+        for _ in range(10):
+            yield b' ' * 200
+
+    answer = client.gather(('POST', '/models/sentiment', {'content': body()}))[0]
+    assert 'larger than 1000' in error_of(answer, 413)
+    answer = client.gather(('POST', '/models/sentiment', {'content': b'{"inputs": '}))[0]
+    assert 'no JSON' in error_of(answer, 400)
+    assert 'known: sentiment' in error_of(client.post('/models/no', {'inputs': 'a'}), 404)
+    assert error_of(client.get('/nothing'), 404) == 'Not Found'
+    assert error_of(client.get('/models/sentiment'), 405) == 'Method Not Allowed'
+
+
+def test_the_api_key(small):
+    client = small(api_key='secret')
+    assert client.get('/health').status_code == 200
+    for headers in ({}, {'Authorization': 'Bearer wrong'}, {'X-API-Key': ''}):
+        answer = client.post('/models/sentiment', {'inputs': 'a'}, headers=headers)
+        assert 'API key' in error_of(answer, 401)
+    for headers in ({'Authorization': 'Bearer secret'}, {'X-API-Key': 'secret'}):
+        answer = client.post('/models/sentiment', {'inputs': 'a'}, headers=headers)
+        assert answer.status_code == 200
+
+
+def test_a_model_that_fails(small, pipelines, monkeypatch):
+    client = small()
+    with monkeypatch.context() as patched:
+        patched.setattr(pipelines['sentiment'].engine, 'run', lambda *_: 1 / 0)
+        answer = client.post('/models/sentiment', {'inputs': 'a'})
+        assert error_of(answer, 500) == 'the server failed: ZeroDivisionError'
+    assert client.infer('sentiment', 'a')
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
+def test_a_worker_that_died(small, pipelines, monkeypatch):
+    client = small(timeout=0.2)
+
+    def die(*_):
+        raise SystemExit
+
+    monkeypatch.setattr(pipelines['sentiment'].engine, 'run', die)
+    client.post('/models/sentiment', {'inputs': 'a'})
+    wait_until(lambda: client.get('/health').status_code == 503)
+
+
+def test_closing_answers_what_is_accepted(small, pipelines):
+    client = small()
+    request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
+    worker = client.models.get('sentiment').worker
+    with Held(pipelines['sentiment']):
+        thread, results = in_background(lambda: client.gather(*[request] * 5))
+        wait_until(lambda: worker.count == 5)
+        closing, _ = in_background(client.models.close)
+        time.sleep(0.1)
+        assert closing.is_alive()
+    thread.join()
+    closing.join()
+    assert [each.status_code for each in results[0]] == [200] * 5
+    assert 'shutting down' in error_of(client.post('/models/sentiment', {'inputs': 'a'}), 503)
+
+
+def test_a_replaced_model_loses_no_request(small, pipelines):
+    client = small()
+    request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
+    old = client.models.get('sentiment')
+    with Held(pipelines['sentiment']):
+        thread, results = in_background(lambda: client.gather(*[request] * 4))
+        wait_until(lambda: old.worker.count == 4)
+        replacing, _ = in_background(
+            lambda: client.models.replace('sentiment', pipelines['nli'])
+        )
+        wait_until(lambda: client.models.get('sentiment') is not old)
+        new = client.infer('sentiment', 'a')[0]
+        assert {each['label'] for each in new} == set(pipelines['nli'].labels)
+    thread.join()
+    replacing.join()
+    for each in results[0]:
+        assert {label['label'] for label in each.json()[0]} == {'bad', 'good'}
+    assert not old.worker.is_alive
+
+
+def test_a_folder_that_changes(tmp_path, caplog):
+    """It is served anew; one that is broken leaves the old model in its place."""
+    folder = save_bert(tmp_path / 'model', BertForSequenceClassification, ['bad', 'good'])
+    client = Client(build_app({'model': model_zoo.pipeline(folder)}))
+
+    def labels():
+        return {each['label'] for each in client.infer('model', 'a')[0]}
+
+    with Reloader(client.models, {'model': folder}, model_zoo.pipeline, interval=0.05):
+        assert labels() == {'bad', 'good'}
+        save_bert(folder, BertForSequenceClassification, ['no', 'yes', 'both'])
+        wait_until(lambda: labels() == {'no', 'yes', 'both'})
+        (tmp_path / 'model' / 'config.json').write_text('{')
+        wait_until(lambda: 'the old model stays' in caplog.text)
+        assert labels() == {'no', 'yes', 'both'}
+        save_bert(folder, BertForSequenceClassification, ['one'])
+        wait_until(lambda: labels() == {'one'})
+    client.models.close()
+
+
+def events_of(answer):
+    """The contents of server-sent events."""
+    assert answer.headers['content-type'].startswith('text/event-stream')
+    return [json.loads(part[5:]) for part in answer.text.split('\n\n') if part]
+
+
+def test_text_that_streams(client, pipelines):
+    wanted = pipelines['writer']('The model', max_new_tokens=12)[0]['generated_text']
+    options = {'max_new_tokens': 12, 'return_full_text': True}
+    content = {'inputs': 'The model', 'parameters': options, 'stream': True}
+    events = events_of(client.post('/models/writer', content))
+    assert len(events) == events[-1]['details']['generated_tokens'] <= 12
+    assert 'The model' + ''.join(each['token']['text'] for each in events) == wanted
+    assert events[-1]['generated_text'] == wanted
+    answer = client.post('/models/writer', {**content, 'parameters': {'top_k': 10**9}})
+    assert 'vocabulary' in json.loads(answer.text[5:])['error']
+    answer = client.post('/models/writer', {**content, 'parameters': {'num_beams': 4}})
+    assert 'num_beams 4' in error_of(answer, 400)
+
+
+def test_texts_that_end_the_output(client, pipelines):
+    text = pipelines['writer']('The', max_new_tokens=20, return_full_text=False)[0]
+    text = text['generated_text']
+    stop = text[len(text) // 2 :][:3]
+    wanted = text[: text.index(stop)]
+    options = {'max_new_tokens': 20, 'return_full_text': False, 'stop': [stop], 'details': True}
+    (found,) = client.infer('writer', 'The', parameters=options)
+    assert found['generated_text'] == wanted
+    assert found['details']['finish_reason'] == 'stop_sequence'
+
+
+def test_texts_of_several_requests_are_written_together(small, pipelines, monkeypatch):
+    """In one batch, where they are chosen alike; each with its own length."""
+    client, pipeline = small('writer', max_sequences=16), pipelines['writer']
+    counts, step = [], type(pipeline.block).step
+
+    def watched(block, tokens, state):
+        counts.append(len(tokens))
+        return step(block, tokens, state)
+
+    monkeypatch.setattr(type(pipeline.block), 'step', watched)
+    sizes = [3, 5, 8, 12]
+    with Held(pipeline):
+        thread, results = in_background(lambda: client.gather(*(
+            ('POST', '/models/writer', {'json': {
+                'inputs': f'The {size}', 'parameters': {'max_new_tokens': size}}})
+            for size in sizes
+        )))
+        wait_until(lambda: client.models.get('writer').worker.count == 4)
+    thread.join()
+    assert max(counts) >= 3 and len(counts) < sum(sizes)
+    monkeypatch.undo()
+    for size, answer in zip(sizes, results[0]):
+        assert answer.json() == pipeline(f'The {size}', max_new_tokens=size)
+
+
+@pytest.mark.parametrize(
+    'inputs, options, status, message',
+    [
+        ('a', {'max_new_tokens': 10**6}, 400, 'from 1 to 1024'),
+        ('a', {'num_return_sequences': 99, 'do_sample': True}, 413, '16 at once'),
+        ('a', {'stop': ['']}, 400, 'not empty'),
+        ('a', {'temperature': -1}, 400, 'temperature'),
+        ('', {}, 400, 'empty'),
+        (['a', 3], {}, 400, 'list of texts'),
+    ],
+)
+def test_what_a_writer_refuses(client, inputs, options, status, message):
+    answer = client.post('/models/writer', {'inputs': inputs, 'parameters': options})
+    assert message in error_of(answer, status)
+
+
+def test_names_of_models(tmp_path):
+    folder = tmp_path / 'sentiment' / 'best_model'
+    folder.mkdir(parents=True)
+    named = name_models([str(folder), f'second={folder}', 'gpt2'])
+    assert named == {'sentiment': str(folder), 'second': str(folder), 'gpt2': 'gpt2'}
+    with pytest.raises(InputError, match='NAME=MODEL'):
+        name_models([str(folder), str(folder)])
+
+
+def test_where_the_key_is(tmp_path, monkeypatch):
+    (tmp_path / 'key').write_text('secret\n')
+    assert read_key(str(tmp_path / 'key')) == 'secret'
+    monkeypatch.setenv('A_KEY', 'other')
+    assert read_key('env:A_KEY') == 'other'
+    for place in ('env:NO_KEY', str(tmp_path / 'none'), str(tmp_path)):
+        with pytest.raises(InputError):
+            read_key(place)
+
+
+def test_a_port_that_is_taken():
+    taken = bind('127.0.0.1', 0)
+    taken.listen()
+    with taken, pytest.raises(InputError, match='cannot serve on 127.0.0.1'):
+        bind('127.0.0.1', taken.getsockname()[1])
+
+
+def test_the_extra_is_named(pipelines, monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'fastapi', None)
+    with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[serve\]'):
+        build_app(pipelines)
+
+
+def test_vectors_of_length_one(pipelines):
+    vector = pipelines['vectors']('the cat', return_tensors=True, pooling='mean', normalize=True)
+    assert np.linalg.norm(vector) == pytest.approx(1)

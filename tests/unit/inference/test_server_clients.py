@@ -1,0 +1,374 @@
+"""Real clients against the server on 127.0.0.1: openai, huggingface_hub and tritonclient."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import model_zoo
+from bert import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+)
+from model_zoo.errors import InputError
+from model_zoo.inference.server import Settings, build_app
+from model_zoo.inference.server.run import bind
+from model_zoo.inference.server.tensors import read_request, write_response
+
+uvicorn = pytest.importorskip('uvicorn')
+pytest.importorskip('fastapi')
+
+KEY = 'secret'
+CONTEXT = 'The cat sleeps in Paris. ' * 10
+
+
+@pytest.fixture(scope='module')
+def pipelines(saved, writer_folder):
+    nli = ['contradiction', 'neutral', 'entailment']
+    return {
+        'nli': model_zoo.pipeline(saved(BertForSequenceClassification, nli)),
+        'tagger': model_zoo.pipeline(saved(BertForTokenClassification, ['O', 'B-X', 'I-X'])),
+        'squad': model_zoo.pipeline(saved(BertForQuestionAnswering)),
+        'masks': model_zoo.pipeline(saved(BertForMaskedLM)),
+        'owner/vectors': model_zoo.pipeline(saved(BertModel)),
+        'writer': model_zoo.pipeline(writer_folder),
+    }
+
+
+@pytest.fixture(scope='module')
+def url(pipelines):
+    app, bound = build_app(pipelines, Settings(api_key=KEY)), bind('127.0.0.1', 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
+    bound.listen(64)
+    thread.start()
+    yield f'127.0.0.1:{bound.getsockname()[1]}'
+    server.should_exit = True
+    thread.join()
+
+
+# -- OpenAI ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def openai_client(url):
+    openai = pytest.importorskip('openai')
+    with openai.OpenAI(base_url=f'http://{url}/v1', api_key=KEY, max_retries=0) as client:
+        yield client
+
+
+def test_openai_embeddings(openai_client, pipelines):
+    texts, pipeline = ['the cat', 'good film .'], pipelines['owner/vectors']
+    wanted = pipeline(texts, return_tensors=True, pooling='mean', normalize=True)
+    found = openai_client.embeddings.create(model='owner/vectors', input=texts)  # base64
+    np.testing.assert_allclose([each.embedding for each in found.data], wanted, atol=1e-6)
+    assert found.usage.prompt_tokens == 9  # [CLS] and [SEP] count
+    ids = [pipeline.tokenizer.encode(text).input_ids.tolist() for text in texts]
+    for value, rows in [(ids, wanted), (ids[1], wanted[1:]), (texts[0], wanted[:1])]:
+        found = openai_client.embeddings.create(
+            model='owner/vectors', input=value, encoding_format='float', dimensions=16
+        )
+        np.testing.assert_allclose([each.embedding for each in found.data], rows, atol=1e-6)
+
+
+def test_openai_embeddings_of_the_folders_own_kind(openai_client, pipelines, monkeypatch):
+    monkeypatch.setattr(pipelines['owner/vectors'], 'sentence_vector', lambda states: states[0])
+    found = openai_client.embeddings.create(model='owner/vectors', input='the cat')
+    wanted = pipelines['owner/vectors']('the cat', pooling='cls', normalize=True)
+    np.testing.assert_allclose(found.data[0].embedding, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    'options, message',
+    [
+        ({'dimensions': 8}, 'cannot be shortened'),
+        ({'input': [[99999]]}, 'not in the vocabulary'),
+        ({'input': [[]]}, 'empty'),
+        ({'input': []}, 'input must be'),
+        ({'input': [[2] * 25]}, 'takes 24 at most'),
+        ({'model': 'writer'}, 'text-generation'),
+        ({'model': 'nli'}, 'not feature-extraction'),
+    ],
+)
+def test_openai_embeddings_refused(openai_client, options, message):
+    import openai
+
+    with pytest.raises(openai.BadRequestError, match=message):
+        openai_client.embeddings.create(**{'model': 'owner/vectors', 'input': 'a', **options})
+
+
+def test_openai_completions(openai_client, pipelines):
+    pipeline, create = pipelines['writer'], openai_client.completions.create
+    options = {'max_new_tokens': 12, 'return_full_text': False}
+    wanted = pipeline(['The model', 'A'], **options)
+    found = create(model='writer', prompt=['The model', 'A'], max_tokens=12, temperature=0)
+    assert [each.text for each in found.choices] == [each[0]['generated_text'] for each in wanted]
+    ids = [pipeline.encode_prompt('The model')]
+    found = create(model='writer', prompt=ids, max_tokens=12, temperature=0, echo=True)
+    assert found.choices[0].text == 'The model' + wanted[0][0]['generated_text']
+    assert found.usage.prompt_tokens == len(ids[0])
+    assert found.usage.completion_tokens <= 12 and found.choices[0].finish_reason == 'length'
+
+
+def test_openai_completions_that_are_drawn(openai_client):
+    options = {'model': 'writer', 'prompt': 'The', 'n': 3, 'seed': 5, 'max_tokens': 8}
+    one, two = (openai_client.completions.create(**options, logprobs=0) for _ in range(2))
+    assert [each.text for each in one.choices] == [each.text for each in two.choices]
+    assert len({each.text for each in one.choices}) == 3
+    logprobs = one.choices[0].logprobs
+    assert all(value < 0 for value in logprobs.token_logprobs)
+    assert len(logprobs.tokens) == len(logprobs.text_offset) == one.usage.completion_tokens / 3
+
+
+def test_openai_completions_that_stream(openai_client):
+    options = {'model': 'writer', 'prompt': ['The', 'A model'], 'max_tokens': 10, 'temperature': 0}
+    whole = openai_client.completions.create(**options)
+    texts = ['', '']
+    chunks = list(openai_client.completions.create(
+        **options, stream=True, stream_options={'include_usage': True}
+    ))
+    for chunk in chunks:
+        for choice in chunk.choices:
+            texts[choice.index] += choice.text
+    assert texts == [each.text for each in whole.choices]
+    assert len(chunks) > 10 and chunks[-1].usage == whole.usage
+    stop = whole.choices[0].text[4:7]
+    options.update(prompt='The', stop=[stop])
+    cut = openai_client.completions.create(**options).choices[0]
+    assert stop not in cut.text and cut.finish_reason == 'stop'
+    pieces = [chunk.choices[0].text for chunk in openai_client.completions.create(
+        **options, stream=True)]  # fmt: skip
+    assert ''.join(pieces) == cut.text
+
+
+@pytest.mark.parametrize(
+    'options, message',
+    [
+        ({'logprobs': 3}, 'logprobs 3'),
+        ({'best_of': 2}, 'best_of 2'),
+        ({'max_tokens': 0}, 'from 1 to'),
+        ({'n': 2, 'temperature': 0}, 'drawn'),
+        ({'prompt': ''}, 'empty'),
+        ({'prompt': [10**6]}, 'not in the vocabulary'),
+        ({'model': 'nli'}, 'writes no text'),
+    ],
+)
+def test_openai_completions_refused(openai_client, options, message):
+    import openai
+
+    for stream in (False, True):
+        with pytest.raises(openai.BadRequestError, match=message):
+            openai_client.completions.create(
+                **{'model': 'writer', 'prompt': 'a', **options}, stream=stream
+            )
+
+
+def test_openai_models_and_errors(openai_client, url, pipelines):
+    import openai
+
+    assert [each.id for each in openai_client.models.list()] == list(pipelines)
+    assert openai_client.models.retrieve('owner/vectors').id == 'owner/vectors'
+    with pytest.raises(openai.NotFoundError, match="unknown model 'no'"):
+        openai_client.embeddings.create(model='no', input='a')
+    with openai.OpenAI(base_url=f'http://{url}/v1', api_key='no', max_retries=0) as other, \
+            pytest.raises(openai.AuthenticationError, match='API key'):  # fmt: skip
+        other.models.list()
+
+
+# -- Hugging Face ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub_client(url, monkeypatch):
+    hub = pytest.importorskip('huggingface_hub')
+    monkeypatch.setattr(hub.constants, 'HF_HUB_OFFLINE', False)
+    hub.utils.reset_sessions()
+    yield lambda name: hub.InferenceClient(f'http://{url}/models/{name}', token=KEY)
+    monkeypatch.undo()
+    hub.utils.reset_sessions()
+
+
+def test_huggingface_hub(hub_client, pipelines):
+    found = hub_client('nli').text_classification('the cat')
+    assert [each.score for each in found] == pytest.approx(
+        [each['score'] for each in pipelines['nli']('the cat', top_k=None)], abs=1e-5
+    )
+    found = hub_client('nli').zero_shot_classification('the cat', ['good', 'bad'])
+    assert {each.label for each in found} == {'good', 'bad'}
+    found = hub_client('tagger').token_classification(CONTEXT, aggregation_strategy='simple')
+    assert [each.word for each in found] == [
+        each['word'] for each in pipelines['tagger'](CONTEXT, aggregation_strategy='simple')
+    ]
+    found = hub_client('squad').question_answering('where ?', CONTEXT)
+    assert found.answer == pipelines['squad']('where ?', CONTEXT)['answer']
+    found = hub_client('masks').fill_mask('the [MASK] .', top_k=2)
+    assert [each.token_str for each in found] == [
+        each['token_str'] for each in pipelines['masks']('the [MASK] .', top_k=2)
+    ]
+    vectors = hub_client('owner/vectors')
+    found = vectors.feature_extraction('the cat', normalize=True)
+    assert np.shape(found) == (1, 4, 16)
+    assert np.linalg.norm(found[0][0]) == pytest.approx(1, abs=1e-5)
+    assert len(vectors.sentence_similarity('the cat', other_sentences=['a dog', 'a'])) == 2
+
+
+def test_huggingface_hub_text_generation(hub_client, pipelines):
+    client, prompt = hub_client('writer'), 'The model'
+    (wanted,) = pipelines['writer'](prompt, max_new_tokens=8, return_full_text=False)
+    options = {'max_new_tokens': 8, 'return_full_text': False}
+    assert client.text_generation(prompt, **options) == wanted['generated_text']
+    pieces = list(client.text_generation(prompt, **options, stream=True))
+    assert ''.join(pieces) == wanted['generated_text'] and len(pieces) > 1
+    found = client.text_generation(prompt, **options, details=True)
+    assert found.details.generated_tokens == len(found.details.tokens) <= 8
+
+
+# -- the Open Inference Protocol -------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def triton(url):
+    triton = pytest.importorskip('tritonclient.http')
+    with triton.InferenceServerClient(url) as client:
+        yield triton, client
+
+
+def headers():
+    """Of a request; the client adds its own to the dict that it is given."""
+    return {'Authorization': f'Bearer {KEY}'}
+
+
+def text_input(triton, name, texts, binary):
+    tensor = triton.InferInput(name, [len(texts)], 'BYTES')
+    tensor.set_data_from_numpy(np.array(texts, object), binary_data=binary)
+    return tensor
+
+
+def test_triton_server_and_models(triton):
+    client = triton[1]
+    assert client.is_server_live() and client.is_server_ready()
+    assert client.is_model_ready('nli', headers=headers())
+    assert not client.is_model_ready('no', headers=headers())
+    assert 'binary_tensor_data' in client.get_server_metadata(headers=headers())['extensions']
+    metadata = client.get_model_metadata('squad', headers=headers())
+    assert [each['name'] for each in metadata['inputs']] == ['question', 'context']
+    assert client.get_model_metadata('nli', '1', headers=headers())['versions'] == ['1']
+    assert len(client.get_model_repository_index(headers=headers())) == 6
+
+
+@pytest.mark.parametrize('binary', [True, False])
+def test_triton_texts(triton, pipelines, binary):
+    triton, client = triton
+    texts = ['the cat', 'ein Käfer']
+    result = client.infer(
+        'nli', [text_input(triton, 'text', texts, binary)], headers=headers(), request_id='7',
+        outputs=[triton.InferRequestedOutput(name, binary_data=binary)
+                 for name in ('label', 'score', 'result')],
+        parameters={'top_k': 2},
+    )  # fmt: skip
+    wanted = pipelines['nli'](texts, top_k=2)
+    labels = result.as_numpy('label').tolist()
+    labels = [each.decode() if isinstance(each, bytes) else each for each in labels]
+    assert labels == [each[0]['label'] for each in wanted]
+    np.testing.assert_allclose(
+        result.as_numpy('score'), [each[0]['score'] for each in wanted], atol=1e-5
+    )
+    assert len(json.loads(result.as_numpy('result')[1])) == 2
+    assert result.get_response()['id'] == '7'
+    inputs = [text_input(triton, name, texts, binary) for name in ('question', 'context')]
+    answers = client.infer('squad', inputs, headers=headers()).as_numpy('result')
+    assert json.loads(answers[0])['answer'] == pipelines['squad']('the cat', 'the cat')['answer']
+    inputs = [text_input(triton, 'text', texts, binary)]
+    vectors = client.infer('owner/vectors', inputs, headers=headers()).as_numpy('embedding')
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    found = client.infer('writer', inputs, headers=headers(), parameters={'max_new_tokens': 4})
+    text = pipelines['writer']('the cat', max_new_tokens=4)[0]['generated_text']
+    assert found.as_numpy('generated_text')[0].decode() == text
+
+
+@pytest.mark.parametrize('binary', [True, False])
+@pytest.mark.parametrize('kind', ['INT64', 'INT32'])
+def test_triton_token_ids(triton, pipelines, kind, binary):
+    """The model's own scores, for padded batches of ids."""
+    triton, client = triton
+    encoded = pipelines['nli'].tokenizer.encode_batch(['the cat', 'the cat sleeps in paris .'])
+    ids, lengths = encoded.input_ids, encoded.valid_length
+    mask = np.arange(ids.shape[1]) < np.array(lengths)[:, None]
+    inputs = []
+    for name, values in [('input_ids', ids), ('attention_mask', mask)]:
+        tensor = triton.InferInput(name, list(ids.shape), kind)
+        tensor.set_data_from_numpy(values.astype(kind.lower()), binary_data=binary)
+        inputs.append(tensor)
+    outputs = {'nli': ['logits'], 'tagger': ['logits'], 'squad': ['start_logits', 'end_logits'],
+               'owner/vectors': ['last_hidden_state'], 'masks': ['logits']}  # fmt: skip
+    for name, names in outputs.items():
+        found = client.infer(name, inputs, headers=headers())
+        wanted = pipelines[name].engine.run(
+            ids.astype('i4'), np.zeros_like(ids, 'i4'), np.array(lengths, 'i4')
+        )
+        for output, values in zip(names, wanted):
+            if name != 'nli':
+                values = values * mask.reshape(*mask.shape, *[1] * (values.ndim - 2))
+            np.testing.assert_allclose(found.as_numpy(output), values, atol=1e-5)
+
+
+def test_triton_refusals(triton):
+    triton, client = triton
+    from tritonclient.utils import InferenceServerException
+
+    ids = triton.InferInput('input_ids', [1, 2], 'INT64')
+    ids.set_data_from_numpy(np.array([[1, 10**6]]))
+    texts = text_input(triton, 'text', ['a'], True)
+    cases = [
+        ('no', [texts], "unknown model 'no'"),
+        ('nli', [ids], 'not in the vocabulary'),
+        ('writer', [ids], 'takes texts'),
+        ('squad', [texts], "'text'"),
+        ('nli', [text_input(triton, 'text_pair', ['a'], True)], 'text is missing'),
+    ]
+    for name, inputs, message in cases:
+        with pytest.raises(InferenceServerException, match=message):
+            client.infer(name, inputs, headers=headers())
+
+
+TENSOR = {'name': 'x', 'datatype': 'INT32', 'shape': [2], 'data': [1, 2]}
+
+
+@pytest.mark.parametrize(
+    'body, size, message',
+    [
+        (b'{', None, 'no JSON'),
+        (b'[]', None, 'JSON object'),
+        ({**TENSOR, 'shape': [3]}, None, '2 values'),
+        ({**TENSOR, 'shape': [-1]}, None, 'shape'),
+        ({**TENSOR, 'datatype': 'INT3'}, None, 'datatype'),
+        ({**TENSOR, 'data': ['a', 'b']}, None, 'numbers'),
+        ({**TENSOR, 'datatype': 'BYTES'}, None, 'str'),
+        ({**TENSOR, 'parameters': {'binary_data_size': 8}}, ..., 'fewer bytes'),
+        (b'{"inputs": []}xx', 14, 'left over'),
+        (b'{}', 99, 'longer than the body'),
+    ],
+)
+def test_requests_that_are_damaged(body, size, message):
+    if isinstance(body, dict):
+        body = json.dumps({'inputs': [body]}).encode()
+    with pytest.raises(InputError, match=message):
+        read_request(body, len(body) if size is ... else size)
+
+
+@pytest.mark.parametrize('binary', [set(), {'a', 'b', 'c'}])
+def test_tensors_there_and_back(binary):
+    texts = np.array([['ä', ''], ['b', 'c']], object)
+    arrays = {'a': texts, 'b': np.eye(3, dtype='f4'), 'c': np.array([[True], [False]])}
+    body, size = write_response({}, arrays, binary)
+    content = json.loads(body[:size])
+    content = json.dumps({'inputs': content['outputs']}).encode()
+    rest = b'' if size is None else body[size:]
+    _, found = read_request(content + rest, len(content))
+    for name, values in arrays.items():
+        assert found[name].dtype == values.dtype
+        np.testing.assert_array_equal(found[name], values)
