@@ -6,12 +6,8 @@ import os
 import tempfile
 
 from ..errors import InputError
-from ..inference.quantization import (
-    CALIBRATION_MODES,
-    LAYER_KINDS,
-    QUANTIZED_DTYPES,
-    quantize,
-)
+from ..inference.layer_choice import leave_out
+from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES, Quantizer
 from ..util.files import put_in_place
 from .arguments import check_at_least_one
 
@@ -57,8 +53,8 @@ def check_calibration_arguments(args):
 def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005):
     """Write the model in INT8, and what it scores before and after.
 
-    Layers stay in float32, one kind after the other, as long as the score is more than
-    `most_lost` below that of float32; each time the kind that helps most.
+    As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
+    that of float32; see `leave_out`.
 
     Parameters
     ----------
@@ -84,20 +80,19 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     batches = [
         batch.inputs for batch in itertools.islice(iter(loader), args.num_calib_batches)
     ]
-
-    def attempt(exclude):
-        block = quantize(model, batches, args.calib_mode, args.quantized_dtype, exclude)
-        score, report = evaluate(lambda batch: block(*batch.inputs))
-        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
-        return score, report, block, exclude
-
     before, report = evaluate(lambda batch: model(*batch.inputs))
     logger.info('float32: %s %.4f', metric, before)
-    best = attempt(())
-    while before - best[0] > most_lost and len(best[3]) < len(LAYER_KINDS):
-        left = [kind for kind in LAYER_KINDS if kind not in best[3]]
-        best = max((attempt((*best[3], kind)) for kind in left), key=lambda tried: tried[0])
-    score, quantized_report, block, exclude = best
+    quantizer = Quantizer(model, batches, args.calib_mode, args.quantized_dtype)
+
+    def attempt(exclude):
+        block = quantizer.block(exclude)
+        score, report = evaluate(lambda batch: block(*batch.inputs))
+        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
+        return score, report, block
+
+    (score, quantized_report, block), exclude = leave_out(
+        quantizer.layers, quantizer.harm, attempt, lambda tried: before - tried[0] <= most_lost
+    )
     prefix = os.path.join(
         args.output_dir, f'model_bert_{name}_quantized_{args.calib_mode}'
     )
@@ -115,7 +110,7 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
         float32=report,
         int8=quantized_report,
         lost=before - score,
-        float32_layers=list(exclude),
+        float32_layers=exclude,
         files=files,
     )
     logger.info(

@@ -11,10 +11,11 @@ import os
 import tempfile
 
 import mxnet as mx
+import numpy as np
 
 from ..errors import InputError, UnknownNameError
 
-__all__ = ['CALIBRATION_MODES', 'LAYER_KINDS', 'QUANTIZED_DTYPES', 'quantize']
+__all__ = ['CALIBRATION_MODES', 'LAYER_KINDS', 'QUANTIZED_DTYPES', 'Quantizer', 'quantize']
 
 logger = logging.getLogger(__name__)
 
@@ -27,34 +28,107 @@ LAYER_KINDS = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier
 QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 _BACKEND = 'MKLDNN_QUANTIZE'
 _INPUTS = ('data0', 'data1', 'data2')
+_PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
 
 
-class _ClippedRanges:
-    """The collector of mode 'customize': a GELU's outputs over 10 and a LayerNorm's under -50 count
-    as these (``BertLayerCollector`` of GluonNLP 0.10)."""
+class _Ranges:
+    """Collects the smallest and the largest values of outputs.
+
+    If `clipped`, a GELU's outputs over 10 and a LayerNorm's under -50 count as these
+    (``BertLayerCollector`` of GluonNLP 0.10).
+    """
 
     largest_gelu, smallest_norm = 10.0, -50.0
 
-    def __init__(self):
-        self.min_max_dict = {}
+    def __init__(self, clipped):
+        self.min_max_dict, self._clipped = {}, clipped
 
     def collect(self, name, handle):
-        name = name.decode() if isinstance(name, bytes) else name
-        if not name.endswith('_output'):
+        name, array = _output(name, handle)
+        if array is None:
             return
-        handle = ctypes.cast(handle, mx.base.NDArrayHandle)
-        array = mx.nd.NDArray(handle, writable=False)
-        low, high = float(array.min().asscalar()), float(array.max().asscalar())
-        if 'eltwise' in name or 'gelu' in name:
+        low, high = float(array.min()), float(array.max())
+        if self._clipped and ('eltwise' in name or 'gelu' in name):
             high = min(high, self.largest_gelu)
-        elif 'layernorm' in name:
+        elif self._clipped and 'layernorm' in name:
             low = max(low, self.smallest_norm)
         old = self.min_max_dict.get(name, (low, high))
         self.min_max_dict[name] = min(low, old[0]), max(high, old[1])
 
 
+class _Histograms:
+    """Counts values of outputs, whose ranges are known."""
+
+    #: TensorRT's number; MXNet's 8001 take 16 times as long, and are too fine for small samples
+    bins = 2001
+
+    def __init__(self, ranges):
+        self._ranges, self._counts = ranges, {}
+
+    def collect(self, name, handle):
+        name, array = _output(name, handle)
+        if array is not None:
+            high = max(map(abs, self._ranges[name])) or 1.0
+            counts, edges = np.histogram(array, self.bins, (-high, high))
+            if name in self._counts:
+                counts = counts + self._counts[name][0]
+            self._counts[name] = counts, edges
+
+    def best_ranges(self, dtype):
+        """Ranges for which the values in 8 bits are distributed most as they are."""
+        best = {}
+        for name, (counts, edges) in self._counts.items():
+            one_sided = self._ranges[name][0] >= 0 and dtype != 'int8'
+            high, _ = mx.nd.contrib.calibrate_entropy(
+                hist=mx.nd.array(counts),
+                hist_edges=mx.nd.array(edges),
+                num_quantized_bins=511 if one_sided else 255,
+            )
+            high = float(high.asscalar())
+            best[name] = 0.0 if one_sided else -high, high
+        return best
+
+
+def _output(name, handle):
+    """Name and values of what a monitor is shown, None if it is no output of a layer."""
+    name = name.decode() if isinstance(name, bytes) else name
+    if not name.endswith('_output'):
+        return name, None
+    handle = ctypes.cast(handle, mx.base.NDArrayHandle)
+    return name, mx.nd.NDArray(handle, writable=False).asnumpy()
+
+
 def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     """A block as a graph whose matrix products are computed in integers of 8 bits.
+
+    Parameters
+    ----------
+    block, batches, mode, dtype
+        See `Quantizer`.
+    exclude : sequence of str
+        Parts of names of layers, or of their parameters, that stay in float32, such as 'ffn_2'; see
+        `LAYER_KINDS`.
+
+    Returns
+    -------
+    mxnet.gluon.SymbolBlock
+        With the inputs data0, data1 and data2. Its ``export`` writes two files that
+        ``SymbolBlock.imports`` reads.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        See `Quantizer`.
+    """
+    quantizer = Quantizer(block, batches, mode, dtype)
+    return quantizer.block([
+        layer for layer, names in quantizer.layers.items()
+        if any(part in name for part in exclude for name in names)
+    ])  # fmt: skip
+
+
+class Quantizer:
+    """A block that is calibrated once, and becomes graphs with other layers in integers.
 
     Each output of a layer has a scale of its own, except in mode 'none'. With mode 'none' or dtype
     'int8', the products of attention stay in float32.
@@ -70,15 +144,11 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         One of `CALIBRATION_MODES`.
     dtype : str
         One of `QUANTIZED_DTYPES`.
-    exclude : sequence of str
-        Parts of names of layers, or of their parameters, that stay in float32, such as 'ffn_2'; see
-        `LAYER_KINDS`.
 
-    Returns
-    -------
-    mxnet.gluon.SymbolBlock
-        With the inputs data0, data1 and data2. Its ``export`` writes two files that
-        ``SymbolBlock.imports`` reads.
+    Attributes
+    ----------
+    layers : dict of str to list of str
+        What can be quantized: a layer's name -> those of its node and of its parameters.
 
     Raises
     ------
@@ -87,51 +157,119 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     InputError
         If there are no batches.
     """
-    from mxnet.contrib import quantization  # loads scipy.stats
 
-    if mode not in CALIBRATION_MODES:
-        raise UnknownNameError.of('calib_mode', mode, CALIBRATION_MODES)
-    if dtype not in QUANTIZED_DTYPES:
-        raise UnknownNameError.of('quantized_dtype', dtype, QUANTIZED_DTYPES)
-    batches = iter(batches)
-    first = next(batches, None)
-    if first is None:
-        raise InputError('there is no text to calibrate the model with')
-    symbol, parameters, auxiliary = _trace(block, first)
-    symbol = symbol.get_backend_symbol(_BACKEND)
-    if mode == 'none' or dtype == 'int8':  # MXNet can't agree on the type of their inputs then
-        exclude = (*exclude, 'selfatt')
-    quantized, weights, auxiliary, collector = quantization.quantize_graph(
-        symbol,
-        parameters,
-        auxiliary,
-        excluded_sym_names=_named(symbol, exclude),
-        excluded_op_names=[],
-        calib_mode=mode,
-        quantized_dtype=dtype,
-        quantize_mode='smart',
-        # a scale for each output of a layer needs ranges that are known before
-        quantize_granularity='tensor-wise' if mode == 'none' else 'channel-wise',
-        LayerOutputCollector=_ClippedRanges(),
-    )
-    if mode != 'none':
-        count = _calibrate(symbol, parameters, collector, [first, *batches])
-        logger.info('calibrated on %d batches', count)
-        quantized, weights, auxiliary = quantization.calib_graph(
-            quantized, parameters, auxiliary, collector, calib_mode=mode, quantized_dtype=dtype
+    def __init__(self, block, batches, mode='customize', dtype='auto'):
+        if mode not in CALIBRATION_MODES:
+            raise UnknownNameError.of('calib_mode', mode, CALIBRATION_MODES)
+        if dtype not in QUANTIZED_DTYPES:
+            raise UnknownNameError.of('quantized_dtype', dtype, QUANTIZED_DTYPES)
+        self._mode, self._dtype, batches = mode, dtype, iter(batches)
+        self._first = next(batches, None)
+        if self._first is None:
+            raise InputError('there is no text to calibrate the model with')
+        symbol, self._parameters, self._auxiliary = _trace(block, self._first)
+        self._symbol = symbol.get_backend_symbol(_BACKEND)
+        self.layers, fixed = {}, []
+        for name, names in _products(self._symbol, block.prefix):
+            # MXNet can't agree on the type of the inputs of attention's products then
+            if 'selfatt' in name and (mode == 'none' or dtype == 'int8'):
+                fixed.append(names[0])
+            else:
+                self.layers[name] = names
+        self._fixed, self._ranges, self._outputs = fixed, None, None
+        if mode != 'none':
+            batches = [self._first, *batches]
+            self._ranges = self._calibrate(batches)
+            logger.info('calibrated on %d batches', len(batches))
+
+    def block(self, exclude=()):
+        """The graph without the layers `exclude`, by their names, as a block.
+
+        Returns
+        -------
+        mxnet.gluon.SymbolBlock
+        """
+        symbol, weights = self._quantized(exclude)
+        inputs = [name for name in _INPUTS if name in symbol.list_inputs()]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'weights')
+            mx.nd.save(path, {f'arg:{name}': array for name, array in weights.items()})
+            symbol.save(f'{path}.json')
+            return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
+
+    def harm(self, layer):
+        """How far the outputs for the first batch are from those of float32 if only this layer is
+        in integers: the mean of the squared differences."""
+        if self._outputs is None:
+            self._outputs = self._run(self._symbol, self._parameters, self._first)
+        results = self._run(
+            *self._quantized([each for each in self.layers if each != layer]), self._first
         )
-    return _as_block(quantized.get_backend_symbol(_BACKEND), weights)
+        return sum(float(((one - two) ** 2).mean()) for one, two in zip(results, self._outputs))
+
+    def _quantized(self, exclude):
+        """Symbol and weights."""
+        from mxnet.contrib import quantization  # loads scipy.stats
+
+        quantized, weights, auxiliary, _ = quantization.quantize_graph(
+            self._symbol,
+            self._parameters,
+            self._auxiliary,
+            excluded_sym_names=[*self._fixed, *(self.layers[name][0] for name in exclude)],
+            excluded_op_names=[],
+            calib_mode='none',
+            quantized_dtype=self._dtype,
+            quantize_mode='smart',
+            # a scale for each output of a layer needs ranges that are known before
+            quantize_granularity='tensor-wise' if self._mode == 'none' else 'channel-wise',
+        )
+        if self._ranges is not None:
+            quantized, weights, auxiliary = quantization.calib_graph(
+                quantized,
+                self._parameters,
+                auxiliary,
+                self._ranges,
+                calib_mode='customize',
+                quantized_dtype=self._dtype,
+                logger=None,
+            )
+        return quantized.get_backend_symbol(_BACKEND), weights
+
+    def _calibrate(self, batches):
+        """What holds the range of each output, by its name, in ``min_max_dict``."""
+        clipped = self._mode == 'customize'
+        ranges = _Ranges(clipped)
+        for batch in batches:
+            self._run(self._symbol, self._parameters, batch, ranges.collect)
+        if self._mode == 'entropy':
+            histograms = _Histograms(ranges.min_max_dict)
+            for batch in batches:
+                self._run(self._symbol, self._parameters, batch, histograms.collect)
+            ranges.min_max_dict = histograms.best_ranges(self._dtype)
+        return ranges
+
+    def _run(self, symbol, weights, batch, collect=None):
+        known = set(symbol.list_inputs())
+        values = {**weights, **dict(zip(_INPUTS, batch))}
+        executor = symbol.bind(
+            mx.cpu(), {name: each for name, each in values.items() if name in known},
+            grad_req='null',
+        )  # fmt: skip
+        if collect is not None:
+            executor.set_monitor_callback(collect, monitor_all=True)
+        return [output.asnumpy() for output in executor.forward(is_train=False)]
 
 
-def _named(symbol, parts):
-    """Names of the nodes that are called so, or whose parameters are."""
+def _products(symbol, prefix):
+    """Name of each layer that can be quantized, and those of its node and of its parameters."""
     nodes = json.loads(symbol.tojson())['nodes']
-    return [
-        node['name']
-        for node in nodes
-        for names in [[node['name'], *(nodes[place[0]]['name'] for place in node['inputs'])]]
-        if node['op'] != 'null' and any(part in name for part in parts for name in names)
-    ]
+    for node in nodes:
+        if node['op'].startswith(_PRODUCTS):
+            inputs = [nodes[place]['name'] for place, *_ in node['inputs']]
+            weight = next((name for name in inputs if name.endswith('_weight')), None)
+            name = node['name'] if weight is None else weight[: -len('_weight')]
+            name = name[len(prefix):] if name.startswith(prefix) else name
+            yield name, [node['name'], *inputs]
 
 
 def _trace(block, batch):
@@ -142,23 +280,3 @@ def _trace(block, batch):
         prefix = os.path.join(folder, 'float')
         block.export(prefix)
         return mx.model.load_checkpoint(prefix, 0)
-
-
-def _calibrate(symbol, parameters, collector, batches):
-    """Show the collector what the layers give for the batches; returns their number."""
-    for batch in batches:
-        inputs = dict(zip(_INPUTS, batch))
-        executor = symbol.bind(mx.cpu(), {**parameters, **inputs}, grad_req='null')
-        executor.set_monitor_callback(collector.collect, monitor_all=True)
-        for output in executor.forward(is_train=False):
-            output.wait_to_read()
-    return len(batches)
-
-
-def _as_block(symbol, weights):
-    inputs = [name for name in _INPUTS if name in symbol.list_inputs()]
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, 'weights')
-        mx.nd.save(path, {f'arg:{name}': array for name, array in weights.items()})
-        symbol.save(f'{path}.json')
-        return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
