@@ -218,8 +218,8 @@ class BertForQuestionAnswering(BertTask):
         if (start_positions is None) != (end_positions is None):
             raise InputError('give both start_positions and end_positions, or neither')
         self.check_inputs(words, token_types, valid_length)
-        check_labels('start_positions', start_positions, words, 1)
-        check_labels('end_positions', end_positions, words, 1)
+        check_labels('start_positions', start_positions, words, 1, 2**31)
+        check_labels('end_positions', end_positions, words, 1, 2**31)
         return super().__call__(
             words, token_types, valid_length, start_positions, end_positions,
             self.full_head_mask(head_mask),

@@ -50,10 +50,10 @@ def read_numpy(path, shapes):
     for number in range(_PARTS):
         part = os.path.join(folder, f'params_{number}.npy')
         try:
-            parts.append(np.load(part, allow_pickle=False).reshape(-1))
+            parts.append(_read_array(part).reshape(-1))
         except OSError as error:
             raise CheckpointError(f'cannot read {part!r}: {error.strerror or error}') from error
-        except (ValueError, EOFError) as error:
+        except Exception as error:  # NumPy reads a damaged header with Python's own parser
             raise CheckpointError(
                 f'{part!r} is damaged ({error}); copy or download the file again'
             ) from error
@@ -72,6 +72,11 @@ def read_numpy(path, shapes):
         str(place): array.reshape(shape)
         for place, (array, shape) in enumerate(zip(arrays, shapes))
     }, {}
+
+
+def _read_array(path):
+    """The array of an ``.npy`` file, mapped first: that takes no memory that the file has not."""
+    return np.array(np.load(path, mmap_mode='r', allow_pickle=False))
 
 
 def write_numpy(path, tensors):

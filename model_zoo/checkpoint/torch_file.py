@@ -22,7 +22,7 @@ def is_torch(head):
 
     They are zip archives since version 1.6, pickles before.
     """
-    return head.startswith(_ZIP) or (head[:1] == b'\x80' and 2 <= head[1] <= 5)
+    return head.startswith(_ZIP) or (head[:1] == b'\x80' and b'\2' <= head[1:2] <= b'\5')
 
 
 def read_torch(path):

@@ -56,14 +56,20 @@ class NewToken(NamedTuple):
     finish: Optional[str]
 
 
-def _number(name, value, low):
-    """`value` as an int of at least `low`."""
+_MOST_TEXTS = 4096  # of one prompt at once
+_COLDEST = 1e-6  # scores divided by less could overflow
+
+
+def _number(name, value, low, high=2**31 - 1):
+    """`value` as an int from `low` to `high`."""
     try:
         number = operator.index(value)
     except TypeError:
         raise InputError(f'{name} must be an integer: {value!r}') from None
     if number < low or isinstance(value, bool):
         raise InputError(f'{name} must be an integer of at least {low}: {value!r}')
+    if number > high:
+        raise InputError(f'{name} is {value}, and may be {high} at most')
     return number
 
 
@@ -127,6 +133,8 @@ def _read_prompt(number, prompt):
             raise InputError(f'prompt {number} holds {token!r}, which is no token id') from None
         if ids[-1] < 0:
             raise InputError(f'prompt {number} holds {token!r}, and ids are not negative')
+        if ids[-1] >= 2**31:
+            raise InputError(f'prompt {number} holds {token!r:.80}, which is no token id')
     return ids
 
 
@@ -139,8 +147,10 @@ class _Request:
     ):  # fmt: skip
         self.prompts = _read_prompts(prompts, valid_length)
         self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
-        self.num_beams = _number('num_beams', num_beams, 1)
-        self.sequences = _number('num_return_sequences', num_return_sequences, 1)
+        self.num_beams = _number('num_beams', num_beams, 1, _MOST_TEXTS)
+        self.sequences = _number(
+            'num_return_sequences', num_return_sequences, 1, _MOST_TEXTS
+        )
         stop_tokens = stop_tokens if np.iterable(stop_tokens) else [stop_tokens]
         self.stop_tokens = {_number('stop_tokens', token, 0) for token in stop_tokens}
         self.seed = None if seed is None else _number('seed', seed, 0)
@@ -161,6 +171,8 @@ class _Request:
         temperature = 1.0 if temperature is None else temperature
         if not _is_real(temperature) or temperature < 0:
             raise InputError(f'temperature must be a number above 0: {temperature!r}')
+        if 0 < temperature < _COLDEST:
+            raise InputError(f'temperature is {temperature}, and must be {_COLDEST} at least')
         if temperature == 0:
             raise InputError(
                 'temperature must be above 0; for the likeliest token at every step leave out '

@@ -14,6 +14,8 @@ def check_shape(name, array, shape):
         raise InputError(
             f'{name} must be an NDArray, but is a {type(array).__name__}: pass mx.nd.array({name})'
         )
+    if array.stype != 'default':
+        raise InputError(f"{name} is sparse ({array.stype}): pass {name}.tostype('default')")
     if 0 in array.shape:
         raise InputError(f'{name} is empty: it has shape {array.shape}')
     wrong = len(array.shape) != len(shape) or any(
@@ -25,7 +27,7 @@ def check_shape(name, array, shape):
 
 
 def check_range(name, array, low, high, hint=''):
-    """Raise InputError unless all values of `array` are in [low, high).
+    """Raise InputError unless all values of `array` are whole numbers in [low, high).
 
     MXNet's embedding silently takes the first or last row for an id out of range, and operators
     that take lengths can read beyond their memory. When a model is called, the values of a batch
@@ -40,14 +42,13 @@ def check_range(name, array, low, high, hint=''):
         raise InputError(
             f'{name} holds {wrong:.10g}, and its values must be in [{low}, {high}){hint}'
         )
+    if not np.issubdtype(values.dtype, np.integer):
+        wrong = values[values != np.floor(values)]
+        if wrong.size:
+            raise InputError(f'{name} holds {wrong[0]:.10g}, and its values must be whole numbers')
 
 
 def check_ids(name, array, size):
-    """Raise InputError unless all ids of `array` are whole and in [0, size); see `check_range`."""
+    """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
     hint = ': was the text encoded with the vocabulary of these weights?'
     check_range(name, array, 0, size, hint)
-    if array.context.device_type != 'gpu' and not np.issubdtype(array.dtype, np.integer):
-        values = array.asnumpy()
-        wrong = values[values != np.floor(values)]
-        if wrong.size:
-            raise InputError(f'{name} holds {wrong[0]:.10g}, and ids are whole numbers')

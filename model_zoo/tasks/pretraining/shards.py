@@ -10,6 +10,7 @@ of the archive says which vocabulary they were made with.
 import hashlib
 import io
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -120,6 +121,10 @@ def read_lengths(path, vocab=None, next_sentence=False):
     return lengths.reshape(-1).astype(np.int32)
 
 
+# of samples that are padding for the most part, deflated, some tens are usual
+_MOST_COMPRESSED = 200
+
+
 class _Archive:
     """A file of samples while it is read."""
 
@@ -138,6 +143,10 @@ class _Archive:
                     'create_pretraining_data.py, or sample from it while training, with `raw`'
                 ) from error
             raise self._damaged(error) from error
+        size = sum(info.file_size for info in self._zip.infolist())
+        if size > _MOST_COMPRESSED * os.path.getsize(self._path) + 2**20:
+            self._zip.close()
+            raise self._damaged(f'unpacked it would have {size / 1e6:.0f} MB')
         missing = {f'{name}.npy' for name in Samples._fields}.difference(self._zip.namelist())
         if missing:
             self._zip.close()

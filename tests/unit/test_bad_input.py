@@ -1,0 +1,132 @@
+"""Files and arguments that an audit found to end in Python's or MXNet's own errors."""
+
+import io
+import json
+import zipfile
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertConfig, BertForSequenceClassification, BertModel
+from gpt2 import GPT2Config, GPT2LMHeadModel
+from model_zoo.checkpoint.readers import read_tensors
+from model_zoo.errors import CheckpointError, InputError
+from model_zoo.tasks.pretraining.shards import read_lengths
+from model_zoo.training.state import TrainingState
+
+NESTED = b'[' * 100000 + b']' * 100000
+CONFIG = {
+    'vocab_size_or_config_json_file': 40,
+    'hidden_size': 8,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 16,
+}
+
+
+def array_file(shape, size=48):
+    """An ``.npy`` file that claims to hold an array of `shape`."""
+    file = io.BytesIO()
+    header = {'descr': '<f4', 'fortran_order': False, 'shape': shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue() + bytes(size)
+
+
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        (NESTED, 'nested too deeply'),
+        (b'{"weight_map": {"a": "index.json"}}', 'no file of weights'),
+        (b'{"weight_map": {"a": "a\\u0000b"}}', 'no file of weights'),
+        (b'{"weight_map": {"a": "\\ud800"}}', 'no file of weights'),
+        (b'\x80', 'none of the files of weights'),
+    ],
+    ids=['nested', 'itself', 'NUL', 'surrogate', 'one byte'],
+)
+def test_files_of_weights(tmp_path, content, message):
+    path = tmp_path / 'index.json'
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        read_tensors(path)
+    assert '\n' not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        array_file((3, 4)).replace(b'(3, 4)', b'(3, 4 '),  # the parser wants another line
+        array_file((3, 2**40)),  # 12 TB
+        array_file((2**40, 2**40)),
+        array_file((3, 4))[:60],
+    ],
+    ids=['open bracket', 'huge', 'overflow', 'cut'],
+)
+def test_arrays_that_cannot_be(tmp_path, content):
+    for number in range(10):
+        (tmp_path / f'params_{number}.npy').write_bytes(content)
+    path = tmp_path / 'params_shapes.json'
+    path.write_text('[[3, 4]]')
+    with pytest.raises(CheckpointError, match='is damaged'):
+        read_tensors(path)
+
+
+def test_samples_that_would_fill_the_memory(tmp_path):
+    path = tmp_path / 'samples.npz'
+    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr('valid_lengths.npy', bytes(2**25))
+    with pytest.raises(InputError, match='unpacked it would have 34 MB'):
+        read_lengths(str(path))
+
+
+def test_a_configuration_of_more_layers_than_the_weights_have(tmp_path):
+    block = BertModel(BertConfig(**CONFIG))
+    block.initialize()
+    block.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / 'config.json').read_text())
+    (tmp_path / 'config.json').write_text(json.dumps({**config, 'num_hidden_layers': 10**9}))
+    with pytest.raises(CheckpointError, match='too few for 1000000000 layers'):
+        BertModel.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize('field', ['step', 'batch', 'seconds', 'log', 'epochs', 'unknown'])
+@pytest.mark.parametrize('value', [-1, 'x', 1e400])
+def test_a_state_of_training_that_was_edited(field, value):
+    with pytest.raises(CheckpointError, match='the state of the training is damaged'):
+        TrainingState.from_json({field: value})
+
+
+@pytest.mark.parametrize('hybridize', [False, True])
+def test_arrays_of_the_wrong_kind(hybridize):
+    block = BertForSequenceClassification(BertConfig(**CONFIG))
+    block.initialize()
+    if hybridize:
+        block.hybridize(static_alloc=True, static_shape=True)
+    words = mx.nd.array([[1, 2, 3]])
+    with pytest.raises(InputError, match='sparse'):
+        block(words.tostype('csr'))
+    with pytest.raises(InputError, match='holds 1.5'):
+        block(words, None, mx.nd.array([1.5]))
+    with pytest.raises(InputError, match='holds 0.5'):
+        block(words, None, None, mx.nd.array([0.5]))
+
+
+@pytest.mark.parametrize(
+    'prompt, options',
+    [
+        ([2**70], {}),
+        ([1], {'num_beams': 10**9}),
+        ([1], {'temperature': 1.0, 'num_return_sequences': 10**9}),
+        ([1], {'temperature': 1e-30}),
+        ([1], {'temperature': float('nan')}),
+        ([1], {'max_new_tokens': 2**70}),
+        ([1], {'seed': 2**70}),
+    ],
+)
+def test_generations_that_cannot_be(prompt, options):
+    block = GPT2LMHeadModel(
+        GPT2Config(vocab_size_or_config_json_file=40, n_positions=8, n_embd=8, n_layer=1, n_head=2)
+    )
+    block.initialize()
+    with pytest.raises(InputError):
+        block.generate([prompt], **{'max_new_tokens': 2, **options})
