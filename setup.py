@@ -41,6 +41,7 @@ setup(
     ],
     package_dir={'zoo_scripts': 'scripts', ORIGINAL: f'scripts/originals/{ORIGINAL}'},
     package_data={
+        'model_zoo.app': ['*.html'],
         'zoo_scripts': ['originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*']
     },
     python_requires='>=3.8,<3.12',
@@ -77,6 +78,7 @@ setup(
         'search': ['faiss-cpu>=1.7.2,<1.9'],
         'serve': ['fastapi>=0.100', 'uvicorn>=0.23', 'prometheus-client>=0.17'],
         'tagging': ['seqeval>=1.2.2'],
+        'datasets': ['datasets>=2.14', 'pyarrow<26'],  # 26 wants NumPy 2
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
         'dev': [
             'pytest>=7',

@@ -109,6 +109,11 @@ class Family:
             return FileTokenizer.from_vocab_file(file)
         return self.open_tokenizer(file)
 
+    def task_named(self, architectures):
+        """The task, or None, of the head that a configuration's ``architectures`` name."""
+        heads = {each.__name__: task for task, each in self.tasks.items() if task != 'pretraining'}
+        return next((heads[name] for name in architectures or () if name in heads), None)
+
     def block_class(self, task):
         """The class for a task, a class's name here or on the Hugging Face hub, or a class."""
         if isinstance(task, type):

@@ -5,8 +5,8 @@
     python bertology.py --model gpt2 --eval_file valid.txt --try_masking
 
 The flags are the same as in pytorch-pretrained-bert's bertology.py. The data are the dev set of a
-task of finetune_classifier.py, for a BERT that was trained there, or a text, for OpenAI GPT and
-GPT-2.
+task of finetune_classifier.py, a custom one included, for a BERT that was trained there, or a text,
+for OpenAI GPT and GPT-2. With --sentence and no data, only the attention over it is drawn.
 
 ``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,
 its importance (how much the loss depends on its output) and its rank. ``entropy.png`` and
@@ -35,6 +35,8 @@ from model_zoo.analysis import (
     ClassifierSubject,
     HeadStudy,
     LanguageModelSubject,
+    OneSentence,
+    SentencePair,
     attention_of,
     plot_attention,
     plot_heads,
@@ -44,16 +46,19 @@ from model_zoo.app import (
     ModelChoice,
     PartialOutput,
     RunFolder,
+    add_custom_task_arguments,
     add_originals,
     check_at_least_one,
     check_files,
     check_labels,
+    check_task_choice,
     cli,
     convert_originals,
     describe,
     describe_model,
     family_of,
     job_of,
+    make_task,
     make_task_model,
     write_results,
 )
@@ -62,7 +67,6 @@ from model_zoo.errors import InputError
 from model_zoo.registry import get_family
 from model_zoo.tasks.classification import (
     ClassifierFeatures,
-    get_task,
     list_tasks,
     read_examples,
 )
@@ -75,11 +79,11 @@ logger = logging.getLogger('bertology')
 
 # What may differ when a run is resumed: where things are; what they hold is compared.
 FREE = (
-    'data_dir', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters', 'vocab_file',
-    'hparams',
+    'data_dir', 'dev_file', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters',
+    'vocab_file', 'hparams', 'text_columns', 'label_column', 'labels', 'header', 'regression',
 )  # fmt: skip
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
-OF_BERT = 'task_name', 'data_dir', 'max_seq_length'
+OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
@@ -89,10 +93,12 @@ FAMILIES = 'bert', *LANGUAGE_MODELS, 'roberta', 'xlmr', 'distilbert', 'electra'
 
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument_group('data').add_argument
-    add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}; default: MRPC')
+    group = parser.add_argument_group('data')
+    add = group.add_argument
+    add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}, or custom; default: MRPC')
     add('--data_dir', help="of BERT: folder of the task's TSV files; default: GluonNLP downloads "
         'them')  # fmt: skip
+    add_custom_task_arguments(group, ['dev'])
     add('--metric_name', help='for masking; default: that by which the task compares models')
     add('--max_seq_length', type=int, help='of BERT: tokens, the special ones counted; default: '
         '128')  # fmt: skip
@@ -115,7 +121,8 @@ def parse_arguments(argv=None):
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must stay')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
-    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two')
+    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two; '
+        'without data nothing else')  # fmt: skip
     ModelChoice.add_arguments(parser, None)
     parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
     parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
@@ -145,6 +152,7 @@ def check_arguments(args):
         raise InputError('--sentence: there is nothing in it; give a text')
     if args.model is None:
         raise InputError('give --model, a name or a folder')
+    check_task_choice(args, trains=False)
 
 
 def find_family(args):
@@ -160,10 +168,12 @@ def find_family(args):
     for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
         if getattr(args, name) is not None:
             raise InputError(f'--{name} is not for {kind}, which --model {args.model!r} is')
+    has_data = args.task_name or args.data_dir or args.eval_file or args.try_masking
+    args.sentence_alone = bool(args.sentence) and not has_data
     if is_bert:
-        args.task_name = args.task_name or 'MRPC'
+        args.task_name = args.task_name or (None if args.sentence_alone else 'MRPC')
         args.max_seq_length = 128 if args.max_seq_length is None else args.max_seq_length
-    elif args.eval_file is None:
+    elif args.eval_file is None and not args.sentence_alone:
         raise InputError(f'--model {args.model!r} is {kind}: it needs --eval_file')
     if len(args.sentence or ()) > (2 if is_bert else 1):
         raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
@@ -171,7 +181,9 @@ def find_family(args):
 
 def build_classifier(args, ctx):
     """BERT on the dev set of a task, and the data's description for the job."""
-    task = get_task(args.task_name)
+    task = make_task(args, args.model)
+    if not task.dev_segments:
+        raise InputError('--task_name custom needs --dev_file')
     choice = ModelChoice(args)
     check_labels(task, args.model)
     model, tokenizer = make_task_model(
@@ -208,6 +220,17 @@ def build_language_model(args, ctx):
     subject = LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
     logger.info('%s: %d tokens', args.eval_file, len(tokens))
     return subject, describe(len(tokens), 'tokens', [np.array(tokens)])
+
+
+def build_alone(args, ctx):
+    """A model without data, whose backbone alone is looked at; there is nothing to describe."""
+    head = LANGUAGE_MODELS.get(args.family)
+    if head is not None:
+        return OneSentence(*ModelChoice(args).build(head, ctx)), None
+    base = get_family(args.family).base
+    # the attentions are the last output where there is nothing behind the layers
+    nothing_more = {f'use_{part}': False for part in base.optional_parts}
+    return SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more)), None
 
 
 def draw_attention(args, folder, task, ctx):
@@ -274,13 +297,18 @@ def main(argv=None):
     ctx = cli.get_ctx(args.gpu)
     folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
     is_decoder = args.family in LANGUAGE_MODELS
-    task, data = (build_language_model if is_decoder else build_classifier)(args, ctx)
+    build = build_language_model if is_decoder else build_classifier
+    task, data = (build_alone if args.sentence_alone else build)(args, ctx)
+    del args.sentence_alone
     job = job_of(args, FREE, model=describe_model(task.model), data=data)
     partial = PartialOutput(folder.file('results.json'), job, args.resume)
     if partial.is_complete():
         return
     with partial, InterruptGuard() as guard:
         results = {'attention': draw_attention(args, folder, task, ctx)} if args.sentence else {}
+        if data is None:
+            write_results(partial.path, vars(args), **results, job=job)
+            return
         study = HeadStudy(
             task,
             partial,

@@ -8,7 +8,6 @@ the export in a new process. It fails if the fine-tuned model isn't clearly bett
 frequent label.
 """
 
-import json
 import os
 import pathlib
 import subprocess
@@ -22,7 +21,7 @@ from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
 from model_zoo.tasks.classification import get_task, read_examples
-from model_zoo.util.files import make_writable_dir
+from model_zoo.util.files import make_writable_dir, read_json
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent
 DATA = SCRIPTS / 'demo_data'
@@ -60,15 +59,16 @@ def main(argv=None):
     headline(1, 'embed sentences, and find for each the nearest other one (by cosine)')
     embed()
 
+    results = os.path.join(folder, 'results.json')
+    again = ['--overwrite_output_dir'] if is_own(results) else []
     headline(2, f'fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs')
     run(
         'finetune_classifier.py',
         *('--task_name', 'SST', '--data_dir', DATA, '--bert_model', MODEL),
         *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_len', 64),
-        *('--output_dir', folder),
+        *('--output_dir', folder, *again),
     )
-    with open(os.path.join(folder, 'results.json'), encoding='utf-8') as file:
-        accuracy = json.load(file)['best']['dev']['accuracy']
+    accuracy = read_json(results)['best']['dev']['accuracy']
 
     headline(3, 'export the best epoch to symbol.json')
     best = os.path.join(folder, 'best_model')
@@ -108,6 +108,13 @@ def parse_arguments(argv):
     parser.add_argument('--output_dir', default=os.path.join('output_dir', 'demo'))
     parser.add_argument('--epochs', type=int, default=4)
     return parser.parse_args(argv)
+
+
+def is_own(results):
+    """Whether results are those of an earlier run of this demo, which may be replaced."""
+    if not os.path.exists(results):
+        return False
+    return read_json(results).get('args', {}).get('data_dir') == str(DATA)
 
 
 def headline(number, text):

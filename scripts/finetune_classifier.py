@@ -20,6 +20,7 @@ import logging
 import sys
 
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -27,23 +28,24 @@ from model_zoo.app import (
     Training,
     add_calibration_arguments,
     add_comm_backend_argument,
+    add_custom_task_arguments,
     add_inference_arguments,
     add_originals,
     add_training_arguments,
     calibrate,
     check_at_least_one,
     check_calibration_arguments,
-    check_files,
     check_inference_arguments,
     check_labels,
+    check_task_choice,
     check_training_arguments,
     cli,
     convert_originals,
     describe,
     forward_of,
     job_of,
-    labels_of_folder,
     load_exported,
+    make_task,
     make_task_model,
     name_labels,
 )
@@ -52,9 +54,6 @@ from model_zoo.tasks.classification import (
     ClassifierEvaluator,
     ClassifierFeatures,
     TaskSets,
-    custom_task,
-    get_task,
-    infer_labels,
     list_tasks,
     write_class_probabilities,
     write_predictions,
@@ -70,17 +69,11 @@ PLACES = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_e
 
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument_group('task').add_argument
+    group = parser.add_argument_group('task')
+    add = group.add_argument
     add('--task_name', required=True, help=f'one of {", ".join(list_tasks())}, or custom')
     add('--data_dir', help="folder of the task's TSV files; default: GluonNLP downloads them")
-    add('--train_file', help='of a custom task; TSV files in UTF-8')
-    add('--dev_file', help='of a custom task')
-    add('--test_file', help='of a custom task')
-    add('--text_columns', nargs='+', help='custom task: name or number of one column, or of two')
-    add('--label_column', help='custom task: name or number of the column; numbers begin at 0')
-    add('--labels', nargs='+', help="of a custom task; default: the training file's, sorted")
-    add('--header', action='store_true', help='files with numbered columns have a first line')
-    add('--regression', action='store_true', help='custom task: the labels are numbers')
+    add_custom_task_arguments(group)
     add('--max_len', type=int, default=128, help='in tokens, special ones included')
     add('--round_to', type=int, help='pad batches to multiples of this length')
     add(
@@ -119,34 +112,7 @@ def check_arguments(args):
     check_inference_arguments(args)
     check_calibration_arguments(args)
     check_at_least_one(args, 'round_to')
-    if args.task_name != 'custom':
-        names = ('train_file', 'dev_file', 'test_file', 'text_columns', 'label_column', 'labels')
-        given = [name for name in (*names, 'header', 'regression') if getattr(args, name)]
-        if given:
-            raise InputError(f'--{given[0]} goes with --task_name custom, not {args.task_name}')
-    elif not args.text_columns:
-        raise InputError('--task_name custom needs --text_columns')
-    elif not args.only_inference and not (args.train_file and args.dev_file):
-        raise InputError('--task_name custom needs --train_file and --dev_file for training')
-    elif (args.train_file or args.dev_file) and not args.label_column:
-        raise InputError('--train_file and --dev_file need --label_column, its name or number')
-
-
-def make_task(args):
-    """The task; a custom one with its labels, if they are known."""
-    if args.task_name != 'custom':
-        return get_task(args.task_name)
-    check_files(args, 'train_file', 'dev_file', 'test_file')
-    files = {'train': args.train_file, 'dev': args.dev_file, 'test': args.test_file}
-    task = custom_task(
-        args.text_columns,
-        args.label_column,
-        labels=args.labels or labels_of_folder(args.init_checkpoint or args.bert_model),
-        regression=args.regression,
-        header=True if args.header else None,
-        files={segment: path for segment, path in files.items() if path},
-    )
-    return task if task.labels or not args.train_file else infer_labels(task)
+    check_task_choice(args, trains=not args.only_inference)
 
 
 def make_deployed(args, task, ctx):
@@ -188,7 +154,18 @@ def train(run, choice, task, model, tokenizer, sets, evaluator):
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score(task.primary_metric, evaluator.evaluate),
-        Outcome(save, evaluator.predict, {'task': task.name}),
+        Outcome(
+            save,
+            evaluator.predict,
+            {'task': task.name},
+            evaluator.examine,
+            About(
+                'text-pair-classification' if task.is_pair else 'text-classification',
+                choice.title,
+                {name: len(sets.get(name)[0]) for name in task.segments if sets.has(name)},
+                labels=task.labels,
+            ),
+        ),
         job_of(args, PLACES, do_predict=False, **{place: data}),
     )
 
@@ -215,9 +192,9 @@ def quantize_model(run, task, model, sets, segments, make_evaluator):
 def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
-    task = make_task(args)
+    task = make_task(args, args.init_checkpoint or args.bert_model)
     workers = make_workers(args.comm_backend)
-    run = Run(args, task.name, 'bert', workers)
+    run = Run(args, task.name, 'bert', workers, trains=not args.only_inference)
     if args.deploy:
         model = make_deployed(args, task, run.ctx)
         tokenizer = choice.tokenizer('classification', args.do_lower_case)

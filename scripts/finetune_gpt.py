@@ -21,6 +21,7 @@ import mxnet as mx
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -163,7 +164,7 @@ def main(argv=None):
     choice = ModelChoice(args, family='gpt')
     train, dev = read_stories(args)
     workers = make_workers(args.comm_backend)
-    run = Run(args, 'story_cloze', workers=workers)
+    run = Run(args, 'story_cloze', workers=workers, trains=args.do_train)
     model, tokenizer = make_model(choice, run.contexts)
     special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
     make_features = StoryClozeFeatures(tokenizer.encode, *special, model.config.n_positions)
@@ -186,6 +187,7 @@ def main(argv=None):
         return
     features, loader = make_loader(train, args.batch_size, shuffle=True, workers=workers)
     values = (part for each in features for part in each.content)
+    sizes = {'train': len(train), 'dev': len(dev)}
 
     def schedule(num_steps):
         # OpenAI's Adam asks for the rate of step 1 at the first update
@@ -204,7 +206,9 @@ def main(argv=None):
         Outcome(
             lambda folder: model.save_pretrained(folder, tokenizer),
             evaluator.predict if args.do_eval else None,
-            {'stories': {'train': len(train), 'dev': len(dev)}},
+            {'stories': sizes},
+            evaluator.examine,
+            About(None, os.path.basename(os.path.normpath(args.gpt_model)), sizes, 'stories'),
         ),
         job_of(args, FREE, train_dataset=describe(len(train), 'stories', values)),
     )

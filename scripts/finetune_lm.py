@@ -26,6 +26,7 @@ import socket
 import sys
 
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -220,7 +221,10 @@ def train(run, model, tokenizer, loader, dev):
     run.train(
         Training(title, model, loader, objective),
         Score('negative loss', None if dev is None else evaluate),
-        Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+        Outcome(
+            lambda folder: model.save_pretrained(folder, tokenizer),
+            about=About('fill-mask', os.path.basename(os.path.normpath(args.bert_model)), {}),
+        ),
         job,
     )
 

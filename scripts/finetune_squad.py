@@ -16,6 +16,7 @@ import os
 import sys
 
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -180,10 +181,17 @@ def train(run, choice, model, tokenizer, features, loader, evaluator):
         model.save_pretrained(folder, tokenizer)
 
     title = f'SQuAD, {choice.title}'
+    sizes = {'train': len(squad.questions), 'dev': evaluator.num_questions}
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score('f1', evaluator.evaluate),
-        Outcome(save, evaluator.predict, {'task': f'SQuAD {2.0 if args.version_2 else 1.1}'}),
+        Outcome(
+            save,
+            evaluator.predict,
+            {'task': f'SQuAD {2.0 if args.version_2 else 1.1}'},
+            evaluator.examine,
+            About('question-answering', choice.title, sizes, 'questions'),
+        ),
         job_of(args, PLACES, train_file=data),
     )
 
@@ -194,7 +202,7 @@ def main(argv=None):
     args.vocab_file = args.sentencepiece or args.vocab_file
     choice = ModelChoice(args, family='bert')
     workers = make_workers(args.comm_backend)
-    run = Run(args, 'squad', 'bert', workers)
+    run = Run(args, 'squad', 'bert', workers, trains=not args.only_inference)
     contexts = run.contexts
     if args.deploy:
         contexts = contexts[:1]

@@ -16,6 +16,7 @@ import os
 import sys
 
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -127,10 +128,14 @@ def train(run, model, tokenizer, features, loader, evaluator):
 
     title = f'SWAG, {os.path.basename(os.path.normpath(args.bert_model))}'
     predict = evaluator.predict if args.do_eval else None
+    sizes = {'train': len(features), **evaluator.sizes}
     run.train(
         Training(title, model, loader, mean_over_examples(loss)),
         Score('accuracy', evaluator.evaluate),
-        Outcome(save, predict, {'choices': len(features[0].input_ids)}),
+        Outcome(
+            save, predict, {'choices': len(features[0].input_ids)}, evaluator.examine,
+            About('multiple-choice', os.path.basename(os.path.normpath(args.bert_model)), sizes),
+        ),
         job_of(args, FREE, train_file=describe(len(features), 'examples', values)),
     )
 
@@ -140,7 +145,7 @@ def main(argv=None):
     choice = ModelChoice(args, family='bert')
     sets = read_examples(args)
     workers = make_workers(args.comm_backend)
-    run = Run(args, 'swag', 'bert', workers)
+    run = Run(args, 'swag', 'bert', workers, trains=args.do_train)
     model, tokenizer = make_task_model(
         args, choice, 'multiple_choice', run.contexts,
         trains=args.do_train, do_lower_case=args.do_lower_case or None,

@@ -17,6 +17,7 @@ import os
 import sys
 
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -174,7 +175,7 @@ def make_sets(args, files, sentences, labels, tokenizer, contexts, workers):
     return sets
 
 
-def train(run, labels, model, tokenizer, data, evaluator):
+def train(run, choice, labels, model, tokenizer, data, evaluator):
     args = run.args
     features = data.loader.samples
     values = (part for each in features for part in each.content)
@@ -192,12 +193,14 @@ def train(run, labels, model, tokenizer, data, evaluator):
     def losses(batch):
         return [model(*batch.inputs, batch.labels)]
 
+    sizes = {'train': len(data.sentences), **evaluator.sizes}
+    about = About('token-classification', choice.title, sizes, 'sentences', labels)
     title = f'tagging, {os.path.basename(os.path.normpath(args.bert_model))}'
     objective = Objective(losses, lambda batch: (batch.count,), unit='words')
     run.train(
         Training(title, model, data.loader, objective),
         Score(evaluator.metric, evaluator.evaluate),
-        Outcome(save, predict, results),
+        Outcome(save, predict, results, evaluator.examine, about),
         job_of(args, PLACES, train_file=describe(len(features), 'samples', values)),
     )
 
@@ -209,7 +212,7 @@ def main(argv=None):
     sentences = read_files(args, files)
     labels = choose_labels(args, sentences.get('train'))
     workers = make_workers(args.comm_backend)
-    run = Run(args, 'tagging', 'bert', workers)
+    run = Run(args, 'tagging', 'bert', workers, trains=not args.only_inference)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(
         args, choice, 'tagging', run.contexts,
@@ -221,7 +224,7 @@ def main(argv=None):
     if args.only_inference:
         run.infer(evaluator.evaluate_all, evaluator.predict)
     else:
-        train(run, labels, model, tokenizer, data, evaluator)
+        train(run, choice, labels, model, tokenizer, data, evaluator)
 
 
 if __name__ == '__main__':

@@ -146,6 +146,7 @@ def add_training_arguments(parser):
     add('--phase2', action='store_true', help='start from the end of another training')
     add('--phase1_num_steps', type=int, help='its --num_steps; its --ckpt_dir is the same')
     add('--resume', action='store_true', help='continue from the newest checkpoint, if any')
+    add('--overwrite_output_dir', action='store_true', help='replace the training in --ckpt_dir')
 
 
 def add_output_arguments(parser):
@@ -192,6 +193,8 @@ def check_arguments(args):
         raise InputError('give --data to train, --data_eval to evaluate, or both')
     if args.sentencepiece and args.vocab_file:
         raise InputError('--sentencepiece and --vocab_file both name the vocabulary: give one')
+    if args.resume and args.overwrite_output_dir:
+        raise InputError('--resume and --overwrite_output_dir contradict one another: give one')
     if args.pretrained and args.from_scratch:
         raise InputError('--pretrained and --from_scratch contradict one another: give one')
 
@@ -362,7 +365,7 @@ def open_store(folder, phase2):
     return folder.checkpoints('checkpoints_phase2' if phase2 else 'checkpoints')
 
 
-def begin(folder, loop):
+def begin(folder, loop, workers):
     """Go back to where an earlier run was, if the flags say so."""
     args, path = folder.args, None
     if args.resume:
@@ -375,10 +378,13 @@ def begin(folder, loop):
     elif path is None and args.start_step:
         path = loop.resume(args.start_step)
     elif path is None and not args.resume and open_store(folder, args.phase2).paths():
-        raise InputError(
-            f'--ckpt_dir {args.ckpt_dir!r} has checkpoints of an earlier training, which this one '
-            'would replace: add --resume to go on with that one, or choose another folder'
-        )
+        if not args.overwrite_output_dir:
+            raise InputError(
+                f'--ckpt_dir {args.ckpt_dir!r} has checkpoints of another training: add --resume '
+                'to go on with it, --overwrite_output_dir to replace it, or name another folder'
+            )
+        if workers.rank == 0:
+            open_store(folder, args.phase2).clear()
     if path is not None:
         logger.info('going on from %s', path)
 
@@ -386,7 +392,7 @@ def begin(folder, loop):
 def train(folder, model, tokenizer, objective, loaders, contexts, workers):
     args = folder.args
     loop, results = make_loop(folder, model, tokenizer, objective, loaders, contexts, workers)
-    begin(folder, loop)
+    begin(folder, loop, workers)
     parts = args.accumulate * len(contexts) * workers.size
     logger.info(
         'training: %d steps of %d x %d %s, by %d workers with %s',

@@ -23,6 +23,7 @@ from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2 import GPT2LMHeadModel
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -280,6 +281,7 @@ def train(run, task, tokenizer, evaluate):
         Outcome(
             lambda folder: model.save_pretrained(folder, tokenizer),
             results={'tokens': len(tokens), 'vocab_size': model.config.vocab_size},
+            about=About('text-generation', args.family, {'train': len(tokens)}, 'tokens'),
         ),
         job_of(args, PLACES, train_file=describe(len(tokens), 'tokens', [tokens])),
     )
@@ -287,7 +289,8 @@ def train(run, task, tokenizer, evaluate):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    run = Run(args, 'lm', workers=make_workers(args.comm_backend))
+    workers = make_workers(args.comm_backend)
+    run = Run(args, 'lm', workers=workers, trains=bool(args.train_file))
     task, tokenizer = build(run)
     loader, num_words, _ = task.load(args.eval_file, args.dev_batch_size)
 

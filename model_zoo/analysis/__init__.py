@@ -9,7 +9,7 @@ from .heads import HeadMeasures, attention_of, measure_heads, normalize_importan
 from .masking import MaskingStep, heads_left, heads_to_prune, mask_heads
 from .pictures import plot_attention, plot_heads
 from .study import HeadStudy, rank_heads
-from .subjects import ClassifierSubject, LanguageModelSubject
+from .subjects import ClassifierSubject, LanguageModelSubject, OneSentence, SentencePair
 
 __all__ = [
     'ClassifierSubject',
@@ -17,6 +17,8 @@ __all__ = [
     'HeadStudy',
     'LanguageModelSubject',
     'MaskingStep',
+    'OneSentence',
+    'SentencePair',
     'attention_of',
     'heads_left',
     'heads_to_prune',

@@ -4,12 +4,46 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
-from ..tasks.classification import compute_metrics
+from ..tasks.classification import compute_baseline, compute_metrics
 
-__all__ = ['ClassifierSubject', 'LanguageModelSubject']
+__all__ = ['ClassifierSubject', 'LanguageModelSubject', 'OneSentence', 'SentencePair']
 
 
-class ClassifierSubject:
+class SentencePair:
+    """A BERT on a sentence or two, of which no score is known.
+
+    Parameters
+    ----------
+    model : ZooBlock
+    tokenizer : model_zoo.tokenization.base.Tokenizer
+    """
+
+    def __init__(self, model, tokenizer):
+        self.model, self.tokenizer = model, tokenizer
+
+    def encode(self, sentences, max_length, ctx):
+        """The model's inputs for a sentence or two, and its tokens."""
+        encoded = self.tokenizer.encode(*sentences, max_length=max_length)
+        inputs = encoded.input_ids, encoded.token_types
+        return [mx.nd.array([ids], ctx=ctx, dtype='int32') for ids in inputs], encoded.tokens
+
+
+class OneSentence(SentencePair):
+    """A language model on a sentence, of which no score is known."""
+
+    def encode(self, sentences, max_length, ctx):
+        """The model's inputs for a sentence, and its tokens as the vocabulary has them."""
+        ids = self.tokenizer.encode(sentences[0])
+        if not 0 < len(ids) <= self.model.context_length:
+            raise InputError(
+                f'`sentence` has {len(ids)} tokens: the model takes 1 to '
+                f'{self.model.context_length}'
+            )
+        words = mx.nd.array([ids], ctx=ctx, dtype='int32')
+        return [words], self.tokenizer.convert_ids_to_tokens(ids)
+
+
+class ClassifierSubject(SentencePair):
     """A classifier on the examples of a task.
 
     Parameters
@@ -27,7 +61,8 @@ class ClassifierSubject:
         self.metric = metric or task.primary_metric
         if self.metric not in task.metrics:
             raise UnknownNameError.of(f'`metric_name` of {task.name}', self.metric, task.metrics)
-        self.name, self.model, self.tokenizer, self.loader = task.name, model, tokenizer, loader
+        super().__init__(model, tokenizer)
+        self.name, self.loader = task.name, loader
         self._task, self._labels = task, labels
 
     def predict(self, batch, head_mask=None):
@@ -50,22 +85,11 @@ class ClassifierSubject:
         return dict(compute_metrics(self._task, self._labels, rows[order]))
 
     def baseline(self):
-        """The task's metrics, by name, for always giving the most frequent label, or the mean
-        grade."""
-        if self._task.regression:
-            guess = np.mean(self._labels)
-        else:
-            guess = np.bincount(self._labels).argmax()
-        return dict(compute_metrics(self._task, self._labels, np.full_like(self._labels, guess)))
-
-    def encode(self, sentences, max_length, ctx):
-        """The model's inputs for a sentence or two, and its tokens."""
-        encoded = self.tokenizer.encode(*sentences, max_length=max_length)
-        inputs = encoded.input_ids, encoded.token_types
-        return [mx.nd.array([ids], ctx=ctx, dtype='int32') for ids in inputs], encoded.tokens
+        """The task's metrics, by name: see `compute_baseline`."""
+        return dict(compute_baseline(self._task, self._labels)[1])
 
 
-class LanguageModelSubject:
+class LanguageModelSubject(OneSentence):
     """A language model on a text.
 
     Parameters
@@ -85,7 +109,8 @@ class LanguageModelSubject:
     def __init__(self, name, model, tokenizer, loader, metric=None):
         if metric not in (None, self.metric):
             raise UnknownNameError.of('`metric_name` of a text', metric, [self.metric])
-        self.name, self.model, self.tokenizer, self.loader = name, model, tokenizer, loader
+        super().__init__(model, tokenizer)
+        self.name, self.loader = name, loader
 
     def predict(self, batch, head_mask=None):
         """What the model returns for a batch."""
@@ -110,14 +135,3 @@ class LanguageModelSubject:
 
     def baseline(self):
         """None: a text has no labels to guess."""
-
-    def encode(self, sentences, max_length, ctx):
-        """The model's inputs for a sentence, and its tokens as the vocabulary has them."""
-        ids = self.tokenizer.encode(sentences[0])
-        if not 0 < len(ids) <= self.model.context_length:
-            raise InputError(
-                f'`sentence` has {len(ids)} tokens: the model takes 1 to '
-                f'{self.model.context_length}'
-            )
-        words = mx.nd.array([ids], ctx=ctx, dtype='int32')
-        return [words], self.tokenizer.convert_ids_to_tokens(ids)

@@ -23,6 +23,7 @@ from .engines import add_engine_arguments, check_engine_arguments, forward_of
 from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
+from .model_card import About
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .originals import (
     add_originals,
@@ -36,9 +37,11 @@ from .pretraining import add_objective_argument, pretraining_class, sample_optio
 from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
+from .task_choice import add_custom_task_arguments, check_task_choice, make_task
 from .task_model import make_task_model
 
 __all__ = [
+    'About',
     'Curves',
     'ModelChoice',
     'Outcome',
@@ -49,6 +52,7 @@ __all__ = [
     'Training',
     'add_calibration_arguments',
     'add_comm_backend_argument',
+    'add_custom_task_arguments',
     'add_device_arguments',
     'add_engine_arguments',
     'add_inference_arguments',
@@ -65,6 +69,7 @@ __all__ = [
     'check_labels',
     'check_length',
     'check_rates',
+    'check_task_choice',
     'check_training_arguments',
     'convert_originals',
     'data_checksum',
@@ -81,6 +86,7 @@ __all__ = [
     'library_versions',
     'load_exported',
     'load_script',
+    'make_task',
     'make_task_model',
     'make_updater',
     'name_labels',

@@ -62,6 +62,8 @@ def add_training_arguments(parser):
     add('--keep_checkpoints', type=int, default=2, help='of how many last epochs to keep files, '
         'and how many of the newest checkpoints')  # fmt: skip
     add('--resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
+    add('--overwrite_output_dir', action='store_true', help='replace the training in --output_dir; '
+        'else another one there is refused')  # fmt: skip
 
 
 def add_comm_backend_argument(parser):

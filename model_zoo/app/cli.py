@@ -11,6 +11,7 @@ from ..errors import ZooError
 from ..util import startup
 
 __all__ = [
+    'at_end',
     'boolean',
     'get_ctx',
     'is_given',
@@ -24,6 +25,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+_ending = contextlib.ExitStack()
+
 
 class _Formatter(argparse.HelpFormatter):
     """Shows the defaults, also for flags without a help text."""
@@ -33,6 +36,17 @@ class _Formatter(argparse.HelpFormatter):
         if action.option_strings and not none and '%(default)' not in (action.help or ''):
             action.help = f'{action.help or ""} (default: %(default)s)'.strip()
         return super()._format_action(action)
+
+
+class _LogFormatter(logging.Formatter):
+    """Time and message; what is worse than a message says so, and a detail where it comes from."""
+
+    def formatMessage(self, record):
+        if record.levelno >= logging.WARNING:
+            record.message = f'{record.levelname.lower()}: {record.message}'
+        elif record.levelno < logging.INFO:
+            record.message = f'{record.name}: {record.message}'
+        return super().formatMessage(record)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -167,6 +181,11 @@ def message_of(error):
     return text if _Parser.used is None else re.sub(r'`(\w+)`', name, text)
 
 
+def at_end(function):
+    """Have `run` call ``function()`` when the command has ended, however that was."""
+    _ending.callback(function)
+
+
 def run(main, argv=None):
     """Call ``main(argv)`` and turn errors into one line and an exit status.
 
@@ -203,6 +222,8 @@ def run(main, argv=None):
         if mxnet is None or not isinstance(error, mxnet.MXNetError):
             raise
         return _fail(f'MXNet: {_last_line(error)}')
+    finally:
+        _ending.close()
 
 
 def _fail(message):
@@ -232,16 +253,17 @@ def get_ctx(gpu=None):
 
 
 def setup_logging(log_file=None, verbose=False, level=logging.INFO):
-    """Log to standard error, and append to `log_file` if given; notes of `note` come first."""
+    """Log time and message to standard error, and append to `log_file` if given.
+
+    Notes of `note` come first.
+    """
     handlers = [logging.StreamHandler()]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
+    for handler in handlers:
+        handler.setFormatter(_LogFormatter('%(asctime)s %(message)s', '%H:%M:%S'))
     logging.basicConfig(
-        level=logging.DEBUG if verbose else level,
-        format='%(levelname)s:%(name)s:%(asctime)s %(message)s',
-        datefmt='%H:%M:%S',
-        handlers=handlers,
-        force=True,
+        level=logging.DEBUG if verbose else level, handlers=handlers, force=True
     )
     logging.captureWarnings(True)
     for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):

@@ -18,6 +18,7 @@ EXTRAS = {
     'horovod': ('horovod', 'several workers'),
     'faiss': ('search', 'a faster search for similar texts'),
     'seqeval': ('tagging', 'metrics of entities'),
+    'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'fastapi': ('serve', 'serving models over HTTP'),
     'uvicorn': ('serve', 'serving models over HTTP'),

@@ -25,6 +25,7 @@ NOT_OF_THE_JOB = {
     'only_inference',
     'optimize_on_cpu',
     'output_dir',
+    'overwrite_output_dir',
     'precision',
     'quantized_dtype',
     'resume',

@@ -1,7 +1,6 @@
 """The names of the classes of a trained model, in its ``config.json`` as transformers writes them.
 """
 
-import logging
 import os
 import re
 
@@ -10,8 +9,6 @@ from ..pretrained import local_path
 from ..util.files import read_json
 
 __all__ = ['check_labels', 'labels_of_folder', 'name_labels']
-
-logger = logging.getLogger(__name__)
 
 
 def config_of_folder(folder):
@@ -68,9 +65,9 @@ def _are_numbers(labels):
 
 
 def check_labels(task, folder):
-    """Raise InputError if one of our models can't have been trained for a task.
+    """Raise InputError if one of our models was trained for another task.
 
-    One that was trained for another task with the same classes is warned of.
+    A custom task may be any other one with the same classes.
 
     Parameters
     ----------
@@ -93,8 +90,11 @@ def check_labels(task, folder):
             f'the model {folder!r} was trained for {trained}, where it {there}; a model for '
             f'{task.name} {here}'
         )
-    if trained != task.name:
-        logger.warning('the model %r was trained for %s, not for %s', folder, trained, task.name)
+    if trained != task.name and 'custom' not in (trained, task.name):
+        raise InputError(
+            f'the model {folder!r} was trained for {trained}, not for {task.name}; data of another '
+            'task with the same labels goes with --task_name custom'
+        )
 
 
 def name_labels(model, task, labels=None):

@@ -6,7 +6,7 @@ import os
 from ..errors import InputError
 from ..opening import check_vocab, families_like, find_block_class, open_model, open_tokenizer
 from ..pretrained import get_entry, is_place, names_files, resolve
-from ..registry import get_family
+from ..registry import family_of_class, get_family
 from . import cli
 from .arguments import check_files
 from .labels import config_of_folder
@@ -128,6 +128,20 @@ class ModelChoice:
         if isinstance(task, type):
             return task
         return find_block_class(self._family, task, self.model, self._dataset)
+
+    def check_trained_for(self, task):
+        """Raise InputError if the model's folder says that it was trained for another task."""
+        block = self.block_class(task)
+        family = family_of_class(block)
+        if family is None or not self.is_folder or self._parameters:
+            return
+        trained = family.task_named(config_of_folder(self.model).get('architectures'))
+        if trained in (None, 'masked_lm') or family.tasks[trained] is block:
+            return
+        raise InputError(
+            f'--{self._model_flag} {self.model!r} is a {family.tasks[trained].__name__}, for '
+            f'{trained.replace("_", " ")}; a {block.__name__} is needed here'
+        )
 
     def tokenizer(self, task, do_lower_case=None):
         """The tokenizer that belongs to the model; see `build`."""

@@ -5,13 +5,13 @@ import logging
 import os
 import shutil
 
-import filelock
 import numpy as np
 
 from ..errors import CheckpointError, InputError
 from ..training.checkpoint import check_same_config
 from ..training.interrupt import Interrupted, StopRequested
 from ..util.files import read_json, write_json
+from ..util.lock import lock_file
 
 __all__ = ['PartialOutput']
 
@@ -112,11 +112,8 @@ class PartialOutput:
         with self._reporting(), contextlib.ExitStack() as stack:
             if not os.path.isdir(self.folder):
                 os.mkdir(self.folder)
-            lock = filelock.FileLock(self._file(_LOCK))
-            try:
-                stack.enter_context(lock.acquire(timeout=0))
-            except filelock.Timeout:
-                raise InputError(f'another run is writing {self.path!r}: wait for it') from None
+            message = f'another run is writing {self.path!r}: wait for it'
+            stack.callback(lock_file(self._file(_LOCK), message).release)
             self._begin()
             self._records, self._index = (
                 stack.enter_context(open(self._file(name), 'ab')) for name in (_RECORDS, _ENDS)

@@ -4,7 +4,7 @@ import time
 
 from ..util.figures import new_figure, save_figure
 
-__all__ = ['Curves', 'plot_curves']
+__all__ = ['Curves', 'loss_points', 'plot_curves']
 
 FEW_POINTS = 20
 #: while a training runs: a picture takes half a second
@@ -35,17 +35,38 @@ class Curves:
         self._drawn = time.monotonic()
 
 
-def full_intervals(log):
-    """The records of full intervals; a short one at an epoch's end has a noisy mean loss."""
+def loss_points(log):
+    """The mean training loss over full log intervals.
+
+    A short interval, as at the end of an epoch, has a noisy mean: it is joined to the one before
+    it, weighted by their numbers of updates.
+
+    Parameters
+    ----------
+    log : list of dict
+        See `TrainingState`.
+
+    Returns
+    -------
+    list of (int, float)
+        Steps and losses.
+    """
     steps = [0, *(record['step'] for record in log)]
     sizes = [stop - start for start, stop in zip(steps, steps[1:])]
-    return [record for record, size in zip(log, sizes) if 2 * size >= max(sizes)]
+    full, points = max(sizes, default=0), []  # of (step, loss, updates)
+    for record, size in zip(log, sizes):
+        step, loss = record['step'], record['loss']
+        if points and size < full:
+            _, before, count = points.pop()
+            size, loss = size + count, (size * loss + count * before) / (size + count)
+        points.append((step, loss, size))
+    return [(step, loss) for step, loss, _ in points]
 
 
 def plot_curves(path, state, title='', score_name='score'):
     """Draw the loss by step, and the score by epoch, to a PNG file.
 
-    Log intervals with fewer than half of the usual updates, at the end of an epoch, are left out.
+    See `loss_points`.
 
     Parameters
     ----------
@@ -59,14 +80,10 @@ def plot_curves(path, state, title='', score_name='score'):
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
     left, right = figure.subplots(1, 2)
-    log = full_intervals(state.log)
+    points = loss_points(state.log)
     # a line through one point can't be seen, and one through a few hides where they are
-    marker = 'o' if len(log) <= FEW_POINTS else None
-    left.plot(
-        [record['step'] for record in log],
-        [record['loss'] for record in log],
-        marker=marker,
-    )
+    marker = 'o' if len(points) <= FEW_POINTS else None
+    left.plot(*zip(*points), marker=marker)
     left.set(xlabel='step', ylabel='training loss')
     right.plot(
         [record['epoch'] for record in state.epochs],

@@ -44,6 +44,11 @@ def write_results(path, args, state=None, **more):
         Gives the epochs, the best of them, the loss log, time and throughput.
     **more
         Further entries, plain JSON.
+
+    Returns
+    -------
+    dict
+        What was written.
     """
     results = {'args': args, 'versions': library_versions()}
     if state is not None:
@@ -55,7 +60,9 @@ def write_results(path, args, state=None, **more):
             'epochs': state.epochs,
             'log': state.log,
         }
-    write_json(path, {**results, **more})
+    results.update(more)
+    write_json(path, results)
+    return results
 
 
 def write_eval_results(folder, report, step=0, train_loss=None):

@@ -4,15 +4,13 @@ import dataclasses
 import inspect
 import logging
 import math
-import os
-import re
 from typing import Any, Callable, Optional, Sequence
 
 import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
 from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
-from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.callbacks import ProgressLogger, TensorBoardWriter
 from ..training.host_trainer import HostTrainer
 from ..training.loop import TrainingLoop
 from ..training.loss_scale import LossScale
@@ -21,7 +19,8 @@ from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.updater import Updater
 from ..training.workers import Workers
 from .devices import find_contexts
-from .plot import Curves, plot_curves
+from .epoch_files import EpochFiles
+from .model_card import About
 from .run_folder import RunFolder
 
 __all__ = ['Outcome', 'Run', 'Score', 'Training', 'make_updater']
@@ -94,11 +93,17 @@ class Outcome:
         ``predict(folder)`` writes predictions of the best model, and returns the files' names.
     results : dict
         Further entries of results.json.
+    examine : callable, optional
+        ``examine()`` is the `Examination` of the best model, or None.
+    about : About, optional
+        For the model's card.
     """
 
     save: Callable
     predict: Optional[Callable] = None
     results: dict = dataclasses.field(default_factory=dict)
+    examine: Optional[Callable] = None
+    about: Optional[About] = None
 
 
 class Run:
@@ -113,6 +118,8 @@ class Run:
     family : str
         Comes before the name in the names of files with parameters, if there is one.
     workers : Workers, optional
+    trains : bool
+        Whether the run is a new or resumed training: see `RunFolder`.
 
     Attributes
     ----------
@@ -125,11 +132,13 @@ class Run:
     workers : Workers
     """
 
-    def __init__(self, args, name, family='', workers=None):
+    def __init__(self, args, name, family='', workers=None, trains=True):
         self.args, self.workers = args, workers or Workers()
         self.contexts = find_contexts(args.gpus, self.workers, args.gpu)
         self.ctx = self.contexts[0]
-        self.folder = RunFolder(args.output_dir, args, f'log_{name}.txt', self.workers)
+        self.folder = RunFolder(
+            args.output_dir, args, f'log_{name}.txt', self.workers, trains=trains
+        )
         self._model_name = f'{family}_{name}' if family else name
 
     def train(self, training, score, outcome, job):
@@ -137,8 +146,8 @@ class Run:
 
         These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
         from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,
-        ``curves.png``, ``results.json``, ``eval_results.txt`` (of the best epoch), and
-        ``best_model/``. At the end the model has the best epoch's parameters.
+        ``curves.png``, ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch),
+        and ``best_model/`` with its card. At the end the model has the best epoch's parameters.
 
         Parameters
         ----------
@@ -163,8 +172,10 @@ class Run:
         if len(self.contexts) > 1:
             job = {**job, 'gpus': len(self.contexts)}
         plan = self._plan(training)
-        label = 'updates' if score.evaluate is None else f'dev {score.name}'
-        files = EpochFiles(self.folder, self._model_name, training.title, label, outcome.results)
+        if self.workers.rank == 0:
+            self.folder.clear()
+        metric = None if score.evaluate is None else score.name
+        files = EpochFiles(self.folder, self._model_name, training.title, metric, outcome.results)
         callbacks = [ProgressLogger(), files, *training.callbacks]
         if args.tensorboard:
             callbacks.append(TensorBoardWriter(args.tensorboard))
@@ -174,7 +185,7 @@ class Run:
             loader,
             plan,
             Evaluation(score.evaluate, early_stop=args.early_stop),
-            Checkpoints(self._checkpoints(), args.ckpt_interval, job),
+            Checkpoints(self.folder.checkpoints(), args.ckpt_interval, job),
             callbacks,
             self.workers,
         )
@@ -201,7 +212,8 @@ class Run:
         more = {}
         if outcome.predict is not None:
             more['predictions'] = outcome.predict(self.folder.path)
-        files.write(state, **more)
+        examination = None if outcome.examine is None else outcome.examine()
+        files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
         return state
 
     @property
@@ -233,16 +245,6 @@ class Run:
         else:
             schedule = finetune_schedule(args.lr, plan.num_steps, args.warmup_ratio)
         return make_updater(args, training.model, schedule, max_grad_norm, **more)
-
-    def _checkpoints(self):
-        store = self.folder.checkpoints()
-        if store.paths() and not self.args.resume and self.workers.rank == 0:
-            logger.warning(
-                '%s has checkpoints of an earlier training, which this one replaces at its first: '
-                'stop now and add --resume to go on with that one',
-                self.folder.path,
-            )
-        return store
 
     def infer(self, evaluate, predict):
         """``--only_inference``: evaluate, predict, and write ``inference.json`` and
@@ -313,40 +315,3 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
     elif args.loss_scale is not None:
         logger.warning('--loss_scale has an effect with --dtype float16 only')
     return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
-
-
-class EpochFiles(Callback):
-    """After each epoch: its parameters, and results so far; the curves at times."""
-
-    def __init__(self, folder, name, title, score_label, results):
-        self._folder, self._name = folder, name
-        self._results = results
-        path = folder.file('curves.png')
-        self._curves = Curves(lambda state: plot_curves(path, state, title, score_label))
-        self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
-
-    def path(self, epoch):
-        """The file of an epoch, which a record counts from 1 and the name of the file from 0."""
-        return self._folder.file(f'model_{self._name}_{epoch - 1}.params')
-
-    def on_epoch(self, loop, record):
-        state, epoch = loop.state, record['epoch']
-        loop.block.save_parameters(self.path(epoch))
-        last = range(epoch + 1 - self._folder.args.keep_checkpoints, epoch + 1)
-        kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
-        for name in os.listdir(self._folder.path):
-            if self._pattern.fullmatch(name) and name not in kept:
-                os.remove(self._folder.file(name))
-        self._curves.update(state)
-        self._write_results(state)
-
-    def write(self, state, **more):
-        self._curves.finish(state)
-        self._write_results(state, **more)
-
-    def _write_results(self, state, **more):
-        epoch = state.best['epoch']
-        parameters = os.path.basename(self.path(epoch))
-        best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
-        self._folder.write('results.json', state, **{**self._results, 'best': best, **more})
-        self._folder.write_eval_results(state.best['report'], state.best)

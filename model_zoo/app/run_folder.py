@@ -3,11 +3,16 @@
 import json
 import logging
 import os
+import re
+import shutil
+import weakref
 
+from ..errors import InputError
 from ..training.checkpoint import CheckpointStore
 from ..training.seed import seed_all
 from ..training.workers import Workers
-from ..util.files import make_writable_dir
+from ..util.files import make_writable_dir, remove_leftovers
+from ..util.lock import lock_file
 from . import cli
 from .report import write_eval_results, write_results
 
@@ -16,8 +21,18 @@ __all__ = ['RunFolder']
 logger = logging.getLogger(__name__)
 
 
+# What a training leaves beside its checkpoints; the log, cached data and exports may stay.
+_MODEL, _RESULTS = 'best_model', 'results.json'
+_OF_TRAINING = re.compile(
+    r'results\.json|report\.html|eval_results\.txt|curves\.png|model_.+_\d+\.params'
+)
+
+
 class RunFolder:
-    """The folder of a run. Creating it starts the log, which lists the flags, and sets the seed.
+    """The folder of a run. Creating it starts the log, and sets the seed.
+
+    The folder is locked until the command has ended: another run in it is refused. Temporary files
+    that a killed run has left there are removed.
 
     Parameters
     ----------
@@ -31,16 +46,69 @@ class RunFolder:
         All but number 0 log errors only, and to standard error.
     verbose : bool
         Whether the log has details.
+    trains : bool
+        Whether the run writes a training's files to the folder. If it has those of another one,
+        that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be written to, or is in use, or another training's.
     """
 
-    def __init__(self, path, args, log, workers=None, verbose=False):
+    def __init__(self, path, args, log, workers=None, verbose=False, trains=False):
         self.path, self.args = make_writable_dir(path), args
         if (workers or Workers()).rank == 0:
+            self._lock()
+            if trains:
+                self._check_place()
             cli.setup_logging(self.file(log), verbose)
         else:
             cli.setup_logging(level=logging.ERROR)
-        logger.info('%s', json.dumps(vars(args)))
+        logger.debug('arguments: %s', json.dumps(vars(args)))
         seed_all(args.seed)
+
+    def _lock(self):
+        message = f'another run is writing to {self.path!r}: wait for it, or name another folder'
+        try:
+            lock = lock_file(self.file('.lock'), message)
+        except NotImplementedError:
+            logger.warning('%s has no locks: run nothing else in it', self.path)
+        else:
+            cli.at_end(lock.release)
+            weakref.finalize(self, lock.release)  # where there is no command
+        for place in ('', _MODEL, 'cache'):
+            if os.path.isdir(self.file(place)):
+                remove_leftovers(self.file(place))
+
+    def _check_place(self):
+        """Refuse to write over another training."""
+        if self.args.overwrite_output_dir:
+            if self.args.resume:
+                raise InputError(
+                    '--resume and --overwrite_output_dir contradict one another: give one'
+                )
+            return
+        if self.checkpoints().paths():
+            ways = None if self.args.resume else 'add --resume to go on with it, '
+        elif any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS)):
+            ways = 'it has no checkpoint to go on from; add ' if self.args.resume else 'add '
+        else:
+            ways = None
+        if ways is not None:
+            raise InputError(
+                f'{self.path!r} has the results of another training: {ways}'
+                '--overwrite_output_dir to replace it, or name another folder'
+            )
+
+    def clear(self):
+        """Remove what another training has left, if ``args.overwrite_output_dir`` says so."""
+        if not self.args.overwrite_output_dir:
+            return
+        self.checkpoints().clear()
+        for name in filter(_OF_TRAINING.fullmatch, os.listdir(self.path)):
+            os.remove(self.file(name))
+        shutil.rmtree(self.file(_MODEL), ignore_errors=True)
 
     def file(self, name):
         """The path of a file in the folder."""
@@ -51,8 +119,8 @@ class RunFolder:
         return CheckpointStore(self.file(name), self.args.keep_checkpoints)
 
     def write(self, name, state=None, **more):
-        """Write a JSON file: see `write_results`."""
-        write_results(self.file(name), vars(self.args), state, **more)
+        """Write a JSON file, and return what it has: see `write_results`."""
+        return write_results(self.file(name), vars(self.args), state, **more)
 
     def write_eval_results(self, report, record=None):
         """Write ``eval_results.txt``: see `write_eval_results`.

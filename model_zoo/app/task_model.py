@@ -23,7 +23,8 @@ def make_task_model(
         Such as 'classification', or a subclass of `bert.BertTask`.
     ctx : mxnet.Context
     trains : bool
-        Whether the run trains the model; if not, a random head gets a warning.
+        Whether the run trains the model; if not, a random head gets a warning, and a model of
+        another task is refused.
     length_flag : str
         Name, without dashes, of the flag for the most tokens of a text.
     do_lower_case : bool, optional
@@ -42,6 +43,8 @@ def make_task_model(
             'neither a folder of a trained model nor --model_parameters is given: the predictions '
             'come from a random head'
         )
+    if not trains:
+        choice.check_trained_for(task)
     lowers = None if choice.has_released_vocab else do_lower_case
     model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)
     if do_lower_case not in (None, tokenizer.do_lower_case):

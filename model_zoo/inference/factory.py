@@ -126,14 +126,13 @@ def _block_task(pipeline_class, family):
 
 def _check_trained_for(pipeline_class, family, block):
     """Refuse a model of another task whose head happens to have parameters of the same names."""
-    heads = {each.__name__: task for task, each in family.tasks.items() if task != 'pretraining'}
-    for name in block.config.extras.get('architectures') or ():
-        wanted = pipeline_class.block_tasks
-        if name in heads and heads[name] not in wanted and None not in wanted:
-            raise InputError(
-                f'the model is a {name}, for {heads[name]}; {pipeline_class.task} needs a '
-                f'{type(block).__name__}'
-            )
+    task = family.task_named(block.config.extras.get('architectures'))
+    wanted = pipeline_class.block_tasks
+    if task is not None and task not in wanted and None not in wanted:
+        raise InputError(
+            f'the model is a {family.tasks[task].__name__}, for {task}; {pipeline_class.task} '
+            f'needs a {type(block).__name__}'
+        )
 
 
 def _pipeline_of(block):

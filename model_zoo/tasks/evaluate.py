@@ -5,6 +5,7 @@ import logging
 import numpy as np
 
 from ..errors import InputError
+from .examination import cross_entropies
 
 __all__ = ['check_finite', 'evaluate_segments', 'mean_cross_entropy', 'softmax']
 
@@ -49,10 +50,7 @@ def mean_cross_entropy(labels, outputs):
     outputs : numpy.ndarray, shape (samples, classes)
         Unnormalized scores.
     """
-    from scipy.special import log_softmax
-
-    outputs = outputs.astype(np.float64)
-    return float(-np.mean(log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]))
+    return float(np.mean(cross_entropies(labels, outputs)))
 
 
 def softmax(outputs):

@@ -215,6 +215,11 @@ class CheckpointStore:
             )
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
 
+    def clear(self):
+        """Remove all checkpoints."""
+        for path in self.paths():
+            shutil.rmtree(path, ignore_errors=True)
+
     def _clean(self):
         """Remove the rest of a killed or failed save, and restore what it had set aside."""
         for name in os.listdir(self.folder):

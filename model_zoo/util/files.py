@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import secrets
 import tempfile
 
@@ -15,8 +16,11 @@ __all__ = [
     'parse_json',
     'put_in_place',
     'read_json',
+    'remove_leftovers',
     'write_json',
 ]
+
+_TEMPORARY = re.compile(r'\..+[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
 
 
 def make_writable_dir(path):
@@ -117,6 +121,14 @@ def parse_json(text):
         return json.loads(text)
     except RecursionError:
         raise ValueError('its lists or objects are nested too deeply') from None
+
+
+def remove_leftovers(folder):
+    """Remove the temporary files of `atomic_write` that a killed process has left in a folder."""
+    for name in os.listdir(folder):
+        if _TEMPORARY.fullmatch(name):
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(folder, name))
 
 
 def read_json(path, what=''):

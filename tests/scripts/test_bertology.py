@@ -130,6 +130,39 @@ def test_bert_on_a_task(script, bert, tmp_path):
     assert second['pruning']['before']['heads'] == mask.sum()
 
 
+def test_a_custom_task_is_examined_as_one_of_the_table(script, bert, tmp_path):
+    model, data = bert
+    rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()]
+    (tmp_path / 'dev.csv').write_text('\n'.join(f'{label},"{text}"' for text, label in rows))
+    common = ['--model', model, '--max_seq_length', 16, '--output_dir']
+    custom = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.csv', '--labels', '0', '1',
+              '--text_column', 'sentence', '--label_column', 'label']  # fmt: skip
+    assert run(script, *common, tmp_path / 'custom', *custom) == 0
+    table = ['--task_name', 'SST', '--data_dir', data]
+    assert run(script, *common, tmp_path / 'table', *table) == 0
+    found, expected = (results_of(tmp_path / name) for name in ('custom', 'table'))
+    assert found['scores']['accuracy'] == expected['scores']['accuracy'] == 0.875
+    assert found['baseline']['accuracy'] == expected['baseline']['accuracy']
+    for name in ('entropy', 'importance', 'ranks'):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+
+
+def test_a_sentence_alone_needs_no_data(script, bert, gpt2, tmp_path, capsys):
+    folder, _ = bert
+    for model, sentences, tokens in (
+        (folder, ['a b', 'c'], ['[CLS]', 'a', 'b', '[SEP]', 'c', '[SEP]']),
+        (gpt2, ['The cat'], None),
+    ):
+        argv = ['--model', model, '--output_dir', tmp_path / model.name, '--sentence', *sentences]
+        assert run(script, *argv) == 0
+        results = results_of(tmp_path / model.name)
+        assert set(results) == {'args', 'attention', 'job', 'versions'}
+        assert len(results['attention']['pictures']) == LAYERS
+        assert tokens in (None, results['attention']['tokens'])
+        left = {path.suffix for path in (tmp_path / model.name).iterdir()}
+        assert 'random' not in capsys.readouterr().err and '.part' not in left
+
+
 @pytest.mark.parametrize('family', ['gpt', 'gpt2'])
 def test_language_models(script, family, request, tmp_path):
     folder = request.getfixturevalue(family)

@@ -56,6 +56,12 @@ def test_learns_and_writes_its_files(toy):
         *epochs[-2:], best['epoch']
     }  # fmt: skip
     assert (folder / 'best_model' / 'config.json').exists()
+    assert 'id="data"' in (folder / 'report.html').read_text('utf-8')
+    card = (folder / 'best_model' / 'README.md').read_text('utf-8')
+    assert '## Results' in card and 'next: zoo ' in log
+    for name, examined in results.get('examination', {}).items():
+        assert examined['baseline'].keys() <= best[name].keys()
+    assert ('examination' in results) == (toy.case.script != 'train_lm')
     for name in results.get('predictions', ()):
         assert (folder / name).stat().st_size > 0
 
@@ -122,6 +128,17 @@ def assert_ended_equal(folder, whole):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
+def test_a_second_training_never_destroys_the_first(toy, capsys):
+    def times():
+        paths = (path for path in toy.whole.rglob('*') if path.is_file() and path.name != '.lock')
+        return {path: path.stat().st_mtime_ns for path in paths}
+
+    before = times()
+    said = refusal(capsys, toy.script, *toy.case.again(toy.data, toy.whole))
+    assert re.search('results of another training: add --resume .*--overwrite_output_dir', said)
+    assert times() == before
+
+
 def test_killed_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
     undo = kill(toy.case.batch)
@@ -180,7 +197,7 @@ def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name,
     assert re.search(message, said), said
     assert not list((tmp_path / 'out').glob('*.params'))
     left = {path.name for path in (tmp_path / 'out').glob('*')}
-    assert case.toy or all(each.startswith('log') for each in left), left
+    assert case.toy or all(each.startswith(('log', '.lock')) for each in left), left
 
 
 COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]

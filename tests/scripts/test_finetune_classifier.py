@@ -14,7 +14,7 @@ from script_runs import ROOT, assert_same_model, start
 from toy_data import GOOD
 
 from bert import BertForQuestionAnswering, BertForSequenceClassification
-from model_zoo.app import cli
+from model_zoo.app import cli, labels_of_folder
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 
@@ -57,6 +57,30 @@ def test_results_and_files(trained, data):
     assert {path.name for path in trained.glob('*.params')} == last | {best}
     assert len(os.listdir(trained / 'checkpoints')) == 2
     assert_equal(trained / 'best_model' / 'model.params', trained / best)
+
+
+def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
+    rows = [line.split('\t') for line in (data / 'train.tsv').read_text('utf-8').splitlines()]
+    rows = [f'{label},"{text}, so"' for label, text in rows[1:]]
+    (tmp_path / 'all.csv').write_text('\n'.join(['label,text', *rows]) + '\n', 'utf-8')
+    task = ['--task_name', 'custom', '--train_file', tmp_path / 'all.csv', '--dev_split', '0.1']
+    task += ['--text_column', 'text', '--label_column', 'label']
+    argv = arguments(data, tmp_path / 'out', '--epochs', '2', '--lr', '5e-3', task=task)
+    assert run(script, argv) == 0
+    results = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    examined = results['examination']['dev']
+    assert examined['classes'] == ['neg', 'pos'] and examined['guess'] == 'pos'
+    assert examined['examples'] == 48 == np.sum(examined['confusion'])
+    dev = results['best']['dev']
+    assert np.trace(examined['confusion']) / 48 == pytest.approx(dev['accuracy'])
+    assert examined['baseline']['accuracy'] == np.sum(examined['confusion'][1]) / 48
+    card = (tmp_path / 'out' / 'best_model' / 'README.md').read_text('utf-8')
+    assert '| train | 432 |' in card and '| dev | 48 |' in card
+    # the same part is evaluated afterwards
+    model = ['--bert_model', tmp_path / 'out' / 'best_model', '--only_inference', '--max_len', '24']
+    assert run(script, [*task, *model, '--output_dir', tmp_path / 'again']) == 0
+    again = json.loads((tmp_path / 'again' / 'inference.json').read_text())['dev']['dev']
+    assert again['loss'] == pytest.approx(dev['loss'], rel=1e-4)
 
 
 def test_predictions_have_glues_form(trained, data):
@@ -314,13 +338,13 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
         ({'finetuning_task': 'x', 'id2label': ['no', 'yes']}, 'id2label'),
     ],
 )
-def test_labels_of_a_folder(script, tmp_path, config, message):
+def test_labels_of_a_folder(tmp_path, config, message):
     (tmp_path / 'config.json').write_text(json.dumps(config))
     if message is None:
-        assert script.labels_of_folder(str(tmp_path)) is None
+        assert labels_of_folder(str(tmp_path)) is None
     else:
         with pytest.raises(InputError, match=message):
-            script.labels_of_folder(str(tmp_path))
+            labels_of_folder(str(tmp_path))
 
 
 def test_diverging_training_says_so(script, data, tmp_path, capsys):

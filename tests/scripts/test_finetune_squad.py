@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from contract import squad as arguments
 from halves import HALVES
-from script_runs import SCRIPTS, train_in_workers
+from script_runs import SCRIPTS, refusal, train_in_workers
 from toy_data import SPECIAL
 
 import export.export as export
 from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
-from bert.tokenizer import BertSPTokenizer
+from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 
@@ -91,6 +91,20 @@ def test_the_threshold_decides(script, trained, data, tmp_path):
             read(trained, 'null_odds.json'), abs=1e-4
         )
     assert counts == [40, 0]
+
+
+def test_a_model_of_another_task_is_refused(script, data, tmp_path, capsys):
+    tokenizer = BertTokenizer(str(data / 'vocab.txt'))
+    model = BertForSequenceClassification(BertConfig(
+        vocab_size=len(tokenizer.vocab), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=24, max_position_embeddings=48,
+    ))  # fmt: skip
+    model.initialize()
+    model.save_pretrained(str(tmp_path / 'sentiment'), tokenizer)
+    argv = only_predict(data, tmp_path, '--bert_model', tmp_path / 'sentiment')
+    said = refusal(capsys, script, *argv)
+    assert 'is a BertForSequenceClassification, for classification; a BertForQuestion' in said
+    assert not (tmp_path / 'predictions.json').exists()
 
 
 def only_predict(data, output, *more, version=2):

@@ -84,7 +84,8 @@ def go_on_with_output(args):
     if not args.as_estimator:
         return
     if not args.only_inference:
-        args.resume |= _has_files(args.output_dir, 'checkpoints')
+        has_training = _has_files(args.output_dir, 'checkpoints')
+        args.resume |= has_training and not args.overwrite_output_dir
         return
     trained = os.path.join(args.output_dir, 'best_model')
     if os.path.isdir(trained):
@@ -97,7 +98,8 @@ def go_on_with_pretraining(args):
     if not args.as_estimator:
         return
     if args.data:
-        args.resume |= _has_files(args.ckpt_dir, 'checkpoints')
+        has_training = _has_files(args.ckpt_dir, 'checkpoints')
+        args.resume |= has_training and not args.overwrite_output_dir
         return
     trained = os.path.join(args.ckpt_dir, 'model')
     if os.path.isdir(trained):

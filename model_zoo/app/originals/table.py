@@ -57,7 +57,6 @@ _FINETUNING = {
     'predict_batch_size': 'dev_batch_size',
     'no_cuda': _CPU,
     'loss_scaling': 'loss_scale',
-    'overwrite_output_dir': _OVERWRITE,
     'save_checkpoints_steps': 'ckpt_interval',
     'do_lower': 'do_lower_case',
     'do_train': Original(

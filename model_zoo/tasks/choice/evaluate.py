@@ -8,6 +8,7 @@ import numpy as np
 
 from ...training.predict import predict
 from ..evaluate import check_finite, evaluate_segments, mean_cross_entropy, softmax
+from ..examination import Examination, cross_entropies
 
 __all__ = ['ChoiceEvaluator']
 
@@ -32,6 +33,11 @@ class ChoiceEvaluator:
     def __init__(self, forward, sets, write, names):
         self._forward, self._sets, self._write, self._names = forward, sets, write, names
 
+    @property
+    def sizes(self):
+        """Segment -> number of examples."""
+        return {segment: len(examples) for segment, (examples, _) in self._sets.items()}
+
     def evaluate(self, guard=None):
         """See `evaluate_segments`: accuracy and loss of the dev set, if it has labels."""
         examples, _ = self._sets.get('dev', ((), None))
@@ -46,6 +52,24 @@ class ChoiceEvaluator:
         labels = np.array([example.label for example in examples])
         accuracy = float((outputs.argmax(axis=-1) == labels).mean())
         return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}, speed
+
+    def examine(self):
+        """The `Examination` of the dev set; None if it has no labels."""
+        examples, loader = self._sets.get('dev', ((), None))
+        if not examples or any(example.label is None for example in examples):
+            return None
+        outputs = predict(self._forward, loader)
+        labels = np.array([example.label for example in examples])
+        guess = int(np.bincount(labels).argmax())
+        return Examination(
+            'dev',
+            [f'{each.context} {getattr(each, "start", "")}' for each in examples],
+            [each.endings[each.label] for each in examples],
+            [each.endings[n] for each, n in zip(examples, outputs.argmax(axis=-1))],
+            cross_entropies(labels, outputs),
+            {'accuracy': float((labels == guess).mean())},
+            f'ending {guess}',
+        )
 
     def predict(self, folder):
         """Write the predictions of all sets; returns the names of the files."""

@@ -7,10 +7,11 @@
 from .custom import custom_task, infer_labels
 from .evaluate import ClassifierEvaluator, write_class_probabilities, write_predictions
 from .features import ClassifierFeatures
-from .metrics import METRICS, compute_metrics
+from .metrics import METRICS, compute_baseline, compute_metrics
 from .readers import find_file, has_segment, load_gluonnlp, read_examples
 from .rows import Example
 from .sets import TaskSets
+from .tables import find_splits, is_table
 from .task import Layout, Task
 from .tasks import get_task, list_tasks
 
@@ -22,12 +23,15 @@ __all__ = [
     'METRICS',
     'Task',
     'TaskSets',
+    'compute_baseline',
     'compute_metrics',
     'custom_task',
     'find_file',
+    'find_splits',
     'get_task',
     'has_segment',
     'infer_labels',
+    'is_table',
     'list_tasks',
     'load_gluonnlp',
     'read_examples',

@@ -20,8 +20,10 @@ def custom_task(
     metrics=None,
     files=None,
     name='custom',
+    dev_split=None,
+    split_seed=0,
 ):
-    """A task in the user's TSV files (UTF-8, fields separated by TABs and never quoted).
+    """A task in the user's files: TSV, CSV, JSON lines, or folders of `datasets`; see `read_rows`.
 
     Parameters
     ----------
@@ -44,6 +46,9 @@ def custom_task(
     files : mapping of str to str
         Paths of the segments' files: ``{'train': ..., 'dev': ..., 'test': ...}``.
     name : str
+    dev_split : float, optional
+        Hold out this share of the training file as the dev set, which then needs no file.
+    split_seed : int
 
     Returns
     -------
@@ -75,9 +80,16 @@ def custom_task(
             raise InputError('a regression has no label names: give labels or regression, not both')
         if len(set(labels)) != len(labels) or len(labels) < 2:
             raise InputError(f'labels {", ".join(labels)!r}: give two or more different ones')
-    if label is None and any(not segment.startswith('test') for segment in files or {}):
+    files = dict(files or {})
+    if dev_split is not None:
+        if not 0 < dev_split < 1:
+            raise InputError(f'`dev_split` {dev_split:g}: give a share between 0 and 1')
+        if files.get('dev') is not None or files.get('train') is None:
+            raise InputError('`dev_split` goes with a training file, and without a dev file')
+        files['dev'] = files['train']
+    if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
-    files = {segment: (str(path),) for segment, path in (files or {}).items() if path is not None}
+    files = {segment: (str(path),) for segment, path in files.items() if path is not None}
     return with_default_metrics(
         Task(
             name,
@@ -92,6 +104,8 @@ def custom_task(
                 if segment.startswith('test')
             },
             exact=True,
+            dev_split=dev_split,
+            split_seed=split_seed,
         )
     )
 

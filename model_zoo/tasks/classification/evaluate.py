@@ -9,7 +9,8 @@ import numpy as np
 from ...training.predict import predict
 from ...util.files import atomic_write
 from ..evaluate import check_finite, evaluate_segments, mean_cross_entropy, softmax
-from .metrics import compute_metrics
+from ..examination import Examination, cross_entropies
+from .metrics import compute_baseline, compute_metrics
 
 __all__ = ['ClassifierEvaluator', 'write_class_probabilities', 'write_predictions']
 
@@ -52,6 +53,34 @@ class ClassifierEvaluator:
         outputs, speed = self._outputs(segment, guard)
         metrics = dict(compute_metrics(self._task, labels, outputs))
         return {**metrics, 'loss': _mean_loss(self._task, labels, outputs)}, speed
+
+    def examine(self):
+        """The `Examination` of the first dev set; None if there is none."""
+        if not self.segments:
+            return None
+        task, segment = self._task, self.segments[0]
+        examples = self._sets.get(segment)[0]
+        outputs, _ = self._outputs(segment)
+        labels = np.array([task.label_id(example.label) for example in examples])
+        guess, baseline = compute_baseline(task, labels)
+        if task.regression:
+            found = outputs.astype(np.float64).reshape(-1)
+            losses = (found - labels) ** 2
+            names = [f'{number:.4g}' for number in (*labels, *found, guess)]
+        else:
+            losses, found = cross_entropies(labels, outputs), outputs.argmax(axis=-1)
+            names = [task.require_labels()[number] for number in (*labels, *found, guess)]
+        count = len(examples)
+        return Examination(
+            segment,
+            [' / '.join(filter(None, (each.text_a, each.text_b))) for each in examples],
+            names[:count],
+            names[count:-1],
+            losses,
+            dict(baseline),
+            names[-1],
+            None if task.regression else task.require_labels(),
+        )
 
     def predict(self, folder):
         """Write the predictions on all test sets; returns the files' names."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InputError, UnknownNameError
 
-__all__ = ['METRICS', 'compute_metrics']
+__all__ = ['METRICS', 'compute_baseline', 'compute_metrics']
 
 
 def accuracy(labels, predictions):
@@ -108,3 +108,22 @@ def compute_metrics(task, labels, outputs):
             raise UnknownNameError.of('metric', name, METRICS)
         values[name] = METRICS[name](labels, predictions)
     return values
+
+
+def compute_baseline(task, labels):
+    """The task's metrics for always giving the most frequent label, or the mean number.
+
+    Parameters
+    ----------
+    task : Task
+    labels : array-like, shape (num_samples,)
+        As of `compute_metrics`.
+
+    Returns
+    -------
+    (int or float, OrderedDict of str to float)
+        The guess, an id or a number, and its metrics.
+    """
+    labels = np.asarray(labels)
+    guess = float(np.mean(labels)) if task.regression else int(np.bincount(labels).argmax())
+    return guess, compute_metrics(task, labels, np.full_like(labels, guess))

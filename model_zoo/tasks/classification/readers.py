@@ -1,4 +1,4 @@
-"""TSV files, or GluonNLP's downloads, to examples.
+"""Tables, or GluonNLP's downloads, to examples.
 
 No row is dropped silently: a bad one is an error that names the file, the line, the value and what
 is expected. Only in published files that are known to be broken (GLUE's QQP), bad rows are skipped,
@@ -15,6 +15,8 @@ import zipfile
 
 from ...errors import InputError, UnknownNameError
 from .rows import BrokenRow, check_width, expected_columns, make_example, recognize
+from .split import split
+from .tables import is_table
 
 __all__ = ['find_file', 'has_segment', 'load_gluonnlp', 'read_examples', 'read_file']
 
@@ -50,7 +52,8 @@ def read_examples(task, data_dir=None, segment='train'):
     data_dir = _default_dir(task, segment) if data_dir is None else data_dir
     if data_dir is None and not task.names_its_files:
         return load_gluonnlp(task, segment)
-    return read_file(task, find_file(task, data_dir, segment), segment, task.parse_label)
+    examples = read_file(task, find_file(task, data_dir, segment), segment, task.parse_label)
+    return split(task, examples, segment) if task.dev_split else examples
 
 
 def load_gluonnlp(task, segment='train'):
@@ -119,7 +122,7 @@ def find_file(task, data_dir, segment):
     for folder in (*task.folders, ''):
         for name in task.files[segment]:
             path = os.path.join(data_dir, folder, name)
-            if os.path.isfile(path):
+            if is_table(path):
                 return path
     if task.names_its_files:
         path = task.files[segment][0]
@@ -151,7 +154,7 @@ def read_file(task, path, segment, parse_label):
     is_test = segment.startswith('test')
     layout, columns, width, rows = recognize(task, path, is_test)
     examples, broken, elsewhere = [], [], 0
-    for line, cells in rows:
+    for place, cells in rows:
         try:
             check_width(cells, width, task.exact)
             if layout.where and cells[columns['where']].strip() != layout.where[1]:
@@ -160,11 +163,11 @@ def read_file(task, path, segment, parse_label):
             examples.append(make_example(task, cells, columns, len(examples), parse_label))
         except BrokenRow as error:
             if not task.tolerant:
-                raise InputError(f'{path}, line {line}: {error}') from None
-            broken.append(line)
+                raise InputError(f'{path}, {place}: {error}') from None
+            broken.append(place)
     if broken:
         logger.warning(
-            '%s: skipped %d broken rows of %d, the first at line %d',
+            '%s: skipped %d broken rows of %d, the first at %s',
             path,
             len(broken),
             len(examples) + len(broken),

@@ -1,10 +1,10 @@
-"""From the lines of a TSV file to examples."""
+"""From the rows of a table to examples."""
 
 import itertools
 from typing import NamedTuple, Optional, Union
 
 from ...errors import InputError
-from ...util.lines import read_lines
+from .tables import has_named_fields, read_rows
 
 __all__ = [
     'BrokenRow',
@@ -46,22 +46,6 @@ def expected_columns(task):
     return ', or '.join(map(str, task.layouts))
 
 
-def _rows(path):
-    """Yield ``(line number from 1, fields)`` of a TSV file.
-
-    Blank lines at the file's end are no rows.
-    """
-    blank = []
-    for number, line in read_lines(path):
-        text = line.rstrip('\r\n')
-        if not text.strip():
-            blank.append((number, text.split('\t')))
-            continue
-        yield from blank
-        blank.clear()
-        yield number, text.split('\t')
-
-
 def recognize(task, path, is_test):
     """Find which of the task's layouts a file has, by its first line.
 
@@ -75,9 +59,9 @@ def recognize(task, path, is_test):
     rows : iterator
         The rows that hold examples.
     """
-    rows = _rows(path)
-    line, cells = next(rows, (None, None))
-    if line is None:
+    rows = read_rows(path)
+    place, cells = next(rows, (None, None))
+    if place is None:
         raise InputError(f'{path} is empty; expected {expected_columns(task)}, then rows')
     names = [cell.strip() for cell in cells]
     for layout in task.layouts:
@@ -90,12 +74,14 @@ def recognize(task, path, is_test):
         if label is not None:
             wanted.append(label)
         if not layout.header:
+            if has_named_fields(path):
+                raise InputError(f'{path}: columns are given by their names: {", ".join(cells)}')
             if layout.width not in (None, len(cells)):
                 continue
             columns = {'text': list(layout.text), 'label': label, 'guid': None}
             # the user's own file without a header: as wide as its first row, or as is needed
             width = max(len(cells), *(column + 1 for column in wanted))
-            return layout, columns, width, itertools.chain([(line, cells)], rows)
+            return layout, columns, width, itertools.chain([(place, cells)], rows)
         if not all(_position(names, column) is not None for column in wanted):
             continue
         columns = {
@@ -112,7 +98,7 @@ def recognize(task, path, is_test):
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
     flags = ' (`text_columns`, `label_column`)' if task.names_its_files else ''
     raise InputError(
-        f'{path}, line {line}: not the columns of {task.name}; expected '
+        f'{path}, {place}: not the columns of {task.name}; expected '
         f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown!r}'
     )
 
@@ -145,6 +131,9 @@ def short(text):
 
 def make_example(task, cells, columns, number, parse_label):
     """The example in a row of fields."""
+    used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
+    if any(cells[column] is None for column in used):
+        raise BrokenRow('a list or an object where a text or a label is expected')
     texts = [cells[column].strip() for column in columns['text']]
     # QQP has rows with an empty question, which everybody keeps
     if not task.tolerant and not all(texts):
@@ -152,6 +141,8 @@ def make_example(task, cells, columns, number, parse_label):
         raise BrokenRow(f'the text in column {which} (counted from 0) is empty')
     label = None
     if columns['label'] is not None:
+        if not cells[columns['label']].strip():
+            raise BrokenRow(f'the label in column {columns["label"]} (counted from 0) is empty')
         try:
             label = parse_label(cells[columns['label']])
         except InputError as error:

@@ -80,6 +80,10 @@ class Task:
         The published files have broken rows: skip and count these instead of refusing the file.
     exact : bool
         Refuse rows with more fields than columns, which a TAB inside a text makes.
+    dev_split : float, optional
+        Share of the training file that is held out as the dev set: of each label the same.
+    split_seed : int
+        Decides which examples these are.
     """
 
     name: str
@@ -96,6 +100,8 @@ class Task:
     data_dir_variable: Optional[str] = None
     tolerant: bool = False
     exact: bool = False
+    dev_split: Optional[float] = None
+    split_seed: int = 0
 
     @property
     def is_pair(self):

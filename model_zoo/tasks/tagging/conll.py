@@ -52,7 +52,8 @@ def read_conll(path, word_column=0, label_column=-1):
     ------
     InputError
         If the file can't be read or has no sentences, or a line lacks a column, has another number
-        of columns than the first, or only one for word and label; the message names the line.
+        of columns than the first, or only one for word and label, or almost all labels differ (a
+        plain text); the message names the line.
     """
     sentences, words, labels, width = [], [], [], None
 
@@ -73,7 +74,7 @@ def read_conll(path, word_column=0, label_column=-1):
         if len(fields) != width:
             raise InputError(
                 f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
-                f'{text.strip()!r:.80}'
+                f'{text.strip()!r:.80}; a word a line is expected: is it a plain text?'
             )
         words.append(_field(fields, word_column, 'word', path, line))
         if label_column is not None:
@@ -86,6 +87,12 @@ def read_conll(path, word_column=0, label_column=-1):
     end(line + 1)
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: a word a line is expected')
+    found = [label for sentence in sentences for label in sentence.labels or ()]
+    if len(set(found)) > 50 and 2 * len(set(found)) > len(found):
+        raise InputError(
+            f'{path}: column {label_column} has {len(set(found))} different labels for '
+            f'{len(found)} words, such as {found[0]!r:.40}: is it a plain text?'
+        )
     return sentences
 
 

@@ -1,5 +1,6 @@
 """Scores and predictions of a model that tags words."""
 
+import collections.abc
 import logging
 import os
 import time
@@ -9,6 +10,7 @@ import numpy as np
 
 from ...batches import SampleLoader
 from ..evaluate import check_finite, evaluate_segments, mean_cross_entropy
+from ..examination import Examination, cross_entropies
 from .conll import write_conll
 from .metrics import has_entities, score_tags
 
@@ -73,6 +75,23 @@ class TaggingSet(NamedTuple):
     label_column: Optional[int]
 
 
+class _Words(collections.abc.Sequence):
+    """Each word marked in its sentence; made when it is asked for."""
+
+    def __init__(self, sentences, around=12):
+        self._sentences, self._around = sentences, around
+        self._places = [(s, w) for s, each in enumerate(sentences) for w in range(len(each.words))]
+
+    def __len__(self):
+        return len(self._places)
+
+    def __getitem__(self, number):
+        sentence, place = self._places[number]
+        words = list(self._sentences[sentence].words)
+        words[place] = f'[{words[place]}]'
+        return ' '.join(words[max(place - self._around, 0) : place + self._around + 1])
+
+
 class TaggingEvaluator:
     """Scores and predictions of a model on dev and test sets.
 
@@ -95,6 +114,11 @@ class TaggingEvaluator:
         self._forward, self._sets, self._labels = forward, sets, labels
         self._entities = has_entities(labels)
         self.metric = 'f1' if self._entities else 'accuracy'
+
+    @property
+    def sizes(self):
+        """Segment -> number of sentences."""
+        return {name: len(each.sentences) for name, each in self._sets.items()}
 
     def evaluate(self, guard=None):
         """See `evaluate_segments`: of the dev set."""
@@ -124,6 +148,27 @@ class TaggingEvaluator:
         targets = np.array([numbers[label] for labels in right for label in labels])
         metrics = score_tags(right, self._predicted(segment, outputs), self._entities)
         return {**metrics, 'loss': mean_cross_entropy(targets, outputs)}, speed
+
+    def examine(self):
+        """The `Examination` of the words of the dev set; None if there is none with labels."""
+        dev = self._sets.get('dev')
+        if dev is None or not dev.sentences[0].labels:
+            return None
+        outputs = self._outputs('dev')
+        right = [label for each in dev.sentences for label in each.labels]
+        numbers = {label: number for number, label in enumerate(self._labels)}
+        guess = max(self._labels, key=right.count)
+        guesses = [[guess] * len(each.words) for each in dev.sentences]
+        return Examination(
+            'dev',
+            _Words(dev.sentences),
+            right,
+            [self._labels[number] for number in outputs.argmax(axis=-1)],
+            cross_entropies(np.array([numbers[label] for label in right]), outputs),
+            score_tags([each.labels for each in dev.sentences], guesses, self._entities),
+            guess,
+            self._labels,
+        )
 
     def predict(self, folder):
         """Write the predictions on all sets; returns the files' names."""

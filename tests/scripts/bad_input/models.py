@@ -84,6 +84,8 @@ BERTOLOGY = [
     (['--block_size', '9'], '--block_size is not for a BERT'),
     (['--data_subset', '0'], '--data_subset 0'),
     (['--task_name', 'nothing'], 'nothing'),
+    (['--task_name', 'custom'], 'needs --text_columns'),
+    (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
     (['--model', 'nothing'], 'nothing'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
     (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),

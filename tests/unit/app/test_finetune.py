@@ -208,6 +208,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
     assert (state.step, state.best['epoch'], rates) == (8, 2, list(range(1, 9)))
     assert not np.array_equal(at[1], at[3])
     assert sorted(os.listdir(tmp_path)) == [
+        '.lock',
         'best_model',
         'checkpoints',
         'curves.png',
@@ -215,6 +216,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         'log_toy.txt',
         'model_toy_1.params',
         'model_toy_3.params',
+        'report.html',
         'results.json',
     ]
     results = json.loads((tmp_path / 'results.json').read_text())

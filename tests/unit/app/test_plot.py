@@ -1,7 +1,9 @@
 """When the curves of a training are drawn, and what of its log."""
 
+import pytest
+
 from model_zoo.app import Curves
-from model_zoo.app.plot import full_intervals
+from model_zoo.app.plot import loss_points
 
 
 def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):
@@ -16,11 +18,12 @@ def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):
     assert drawn == ['b', 'd', 'e']
 
 
-def test_curves_leave_out_intervals_of_few_updates():
-    def steps(*numbers):
-        return [record['step'] for record in full_intervals([{'step': n} for n in numbers])]
+def test_short_intervals_of_a_curve_are_weighted_by_their_updates():
+    def points(*pairs):
+        return loss_points([{'step': step, 'loss': loss} for step, loss in pairs])
 
-    assert steps(10, 20, 23, 30, 40, 46, 50, 60) == [10, 20, 30, 40, 46, 60]
-    assert steps(4, 8, 10, 14) == [4, 8, 10, 14]
-    assert steps(3) == [3]
-    assert steps() == []
+    assert points((10, 4.0), (20, 3.0), (25, 6.0), (35, 2.0)) == [(10, 4.0), (25, 4.0), (35, 2.0)]
+    assert points((10, 1.0), (12, 2.5), (15, 4.0)) == [(15, pytest.approx(1.8))]
+    assert points((4, 1.0), (8, 2.0), (12, 3.0)) == [(4, 1.0), (8, 2.0), (12, 3.0)]
+    assert points((2, 1.0), (7, 2.0)) == [(2, 1.0), (7, 2.0)]
+    assert points() == []

@@ -61,6 +61,8 @@ def test_spaces_within_words(tmp_path):
         ('', (0, -1), 'has no sentences'),
         ('-DOCSTART- O\n\n', (0, -1), 'has no sentences'),
         ('a x\nb\n', (0, -1), "in.txt, line 2: 1 columns, where the lines before have 2: 'b'"),
+        ('The cat sat.\nIt slept.\n', (0, -1), 'line 2: 2 columns, .* is it a plain text'),
+        (''.join(f'word {n}\n' for n in range(60)), (0, -1), '60 different labels for 60 words'),
         ('a x\n', (0, 2), 'line 1: there is no column 2 for the label: the line has 2 columns'),
         ('a x\n', (-3, 0), 'line 1: there is no column -3 for the word'),
         ('a\nb\n', (0, -1), 'line 1: column 0 would be both the word and the label; for'),

@@ -1,0 +1,57 @@
+"""The last words of a training: figures, mistakes, files, and what to type next."""
+
+import logging
+import os
+
+__all__ = ['log_summary']
+
+logger = logging.getLogger(__name__)
+
+MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
+MOST_MISTAKES = 5
+
+
+def log_summary(results, folder, command):
+    """Log what a reader wants to know at the end of a training.
+
+    Parameters
+    ----------
+    results : dict
+        Those of results.json.
+    folder : str
+        Of the run.
+    command : str
+        What uses the model.
+    """
+    for segment, found in (results.get('examination') or {}).items():
+        for line in _examination(segment, results['best'].get(segment, {}), found):
+            logger.info('%s', line)
+    names = ('report.html', 'results.json', 'curves.png', 'best_model', 'checkpoints')
+    names = [*names, *(results.get('predictions') or ())]
+    logger.info('written to %s:', folder)
+    for name in names:
+        if os.path.exists(os.path.join(folder, name)):
+            logger.info('    %s', name)
+    logger.info('next: %s', command)
+
+
+def _examination(segment, metrics, found):
+    yield f'{segment}: {found["examples"]} examples; beside the model, always "{found["guess"]}":'
+    for name, value in metrics.items():
+        if name in found['baseline']:
+            yield f'    {name:<12} {value:8.4f}   {found["baseline"][name]:8.4f}'
+    classes = found['classes']
+    if classes is not None and len(classes) <= MOST_CLASSES:
+        yield 'how often each label, a row, was taken for each, a column:'
+        width = max(6, *(min(len(name), 14) for name in classes))
+        yield '    ' + ' ' * width + ''.join(f' {name[:width]:>{width}}' for name in classes)
+        for name, row in zip(classes, found['confusion']):
+            cells = ''.join(f' {count:>{width}}' for count in row)
+            yield f'    {name[:width]:<{width}}{cells}'
+    if found['mistakes']:
+        yield 'worst mistakes (report.html has more):'
+    for each in found['mistakes'][:MOST_MISTAKES]:
+        yield (
+            f'    loss {each["loss"]:.2f}, {each["label"] or "(none)"} taken for '
+            f'{each["prediction"] or "(none)"}: {each["text"][:100]}'
+        )

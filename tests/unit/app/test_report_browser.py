@@ -1,0 +1,40 @@
+"""The report in a browser: it draws its charts, tells values, and runs no text as code."""
+
+import shutil
+
+import pytest
+from test_report import EVIL, page_of
+
+sync_api = pytest.importorskip('playwright.sync_api')
+CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
+
+
+@pytest.fixture(scope='module')
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("could not import 'chromium': no such program")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=['--no-sandbox'])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize(('width', 'scheme'), [(1200, 'light'), (420, 'dark')])
+def test_report(browser, tmp_path, width, scheme):
+    page_of(tmp_path / 'report.html')
+    page = browser.new_page(viewport={'width': width, 'height': 900}, color_scheme=scheme)
+    problems, requests = [], []
+    page.on('pageerror', lambda error: problems.append(error))
+    page.on('dialog', lambda dialog: problems.append(dialog))
+    page.on('request', lambda request: requests.append(request.url))
+    page.goto((tmp_path / 'report.html').as_uri())
+    assert page.title() == EVIL and EVIL in page.inner_text('main')
+    assert page.locator('svg polyline').count() == 3
+    assert page.locator('table.matrix td').all_inner_texts() == ['2', '0', '1', '1']
+    chart = page.locator('svg').first.bounding_box()
+    page.mouse.move(chart['x'] + chart['width'] * 0.97, chart['y'] + chart['height'] / 2)
+    said = page.locator('.readout').first.inner_text()
+    assert 'training 0.5000 at 18' in said and 'dev set 0.5000 at 20 (epoch 2)' in said
+    assert page.evaluate('document.documentElement.scrollWidth') <= width  # nothing is cut off
+    assert not problems and len(requests) == 1
+    page.close()

@@ -1,0 +1,116 @@
+"""A run's folder: one run at a time, and none writes over another training."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from script_runs import ROOT
+
+from model_zoo.app import RunFolder, add_training_arguments, cli
+from model_zoo.errors import InputError
+
+HOLDER = """
+import sys, time
+from model_zoo.app import RunFolder, add_training_arguments, cli
+parser = cli.parser('x')
+add_training_arguments(parser)
+folder = RunFolder(sys.argv[1], parser.parse_args([]), 'log.txt')
+print('ready', flush=True)
+time.sleep(60)
+"""
+
+
+def open_folder(path, *flags, trains=True):
+    parser = cli.parser('A training.')
+    add_training_arguments(parser)
+    return RunFolder(str(path), parser.parse_args(flags), 'log.txt', trains=trains)
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A folder with a training's files, and two of the user's."""
+    folder = tmp_path / 'out'
+    for name in ('checkpoints/step-00000003-epoch-1-batch-0', 'best_model', 'exported'):
+        (folder / name).mkdir(parents=True)
+    for name in ('results.json', 'curves.png', 'model_bert_MRPC_0.params', 'notes.txt'):
+        (folder / name).write_text('{}')
+    return folder
+
+
+def test_another_training_is_refused(trained):
+    with pytest.raises(InputError, match="has the results of another training: add --resume to .*"
+                       '--overwrite_output_dir to replace it'):  # fmt: skip
+        open_folder(trained)
+    assert not (trained / 'log.txt').exists()
+
+
+def test_evaluation_resuming_and_overwriting_are_not(trained):
+    before = sorted(trained.rglob('*'))
+    for flags, trains in (((), False), (('--resume',), True), (('--overwrite_output_dir',), True)):
+        open_folder(trained, *flags, trains=trains)
+    assert set(before) <= set(trained.rglob('*'))  # until the training begins
+
+
+def test_overwriting_removes_the_training_alone(trained):
+    folder = open_folder(trained, '--overwrite_output_dir')
+    folder.clear()
+    left = {path.name for path in trained.iterdir()} - {'.lock', 'log.txt'}
+    assert left == {'checkpoints', 'exported', 'notes.txt'}
+    assert not list((trained / 'checkpoints').iterdir())
+
+
+def test_without_the_flag_nothing_is_removed(trained):
+    before = set(trained.rglob('*'))
+    open_folder(trained, '--resume').clear()
+    assert before <= set(trained.rglob('*'))
+
+
+def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
+    (trained / 'checkpoints' / 'step-00000003-epoch-1-batch-0').rmdir()
+    for flags, message in (((), 'training: add --over'), (('--resume',), 'no checkpoint to go on')):
+        with pytest.raises(InputError, match=message):
+            open_folder(trained, *flags)
+
+
+def test_resuming_and_overwriting_contradict_one_another(tmp_path):
+    with pytest.raises(InputError, match='--resume and --overwrite_output_dir contradict'):
+        open_folder(tmp_path, '--resume', '--overwrite_output_dir')
+
+
+def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
+    first = subprocess.Popen(
+        [sys.executable, '-c', HOLDER, str(tmp_path / 'out')],
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert first.stdout.readline() == 'ready\n'
+        with pytest.raises(InputError, match='another run is writing to .*wait for it'):
+            open_folder(tmp_path / 'out', trains=False)
+    finally:
+        first.kill()
+        first.communicate()
+    open_folder(tmp_path / 'out')
+
+
+def test_a_command_leaves_no_lock(tmp_path):
+    kept = []
+
+    def main(argv):
+        kept.append(open_folder(tmp_path))
+
+    assert cli.run(main, []) == 0
+    open_folder(tmp_path)
+
+
+def test_leftovers_of_a_killed_run_are_removed(tmp_path):
+    (tmp_path / 'best_model').mkdir()
+    leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part']
+    others = ['.part', 'features.part', '.hidden.part', 'curves.png']
+    for name in (*leftovers, *others):
+        (tmp_path / name).write_text('')
+    open_folder(tmp_path, trains=False)
+    assert not any((tmp_path / name).exists() for name in leftovers)
+    assert all((tmp_path / name).exists() for name in others)

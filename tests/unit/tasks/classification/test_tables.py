@@ -1,0 +1,160 @@
+"""CSV, JSON lines and folders of `datasets` to examples, a held-out dev set, and bad rows."""
+
+import json
+import sys
+
+import pytest
+
+from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.tasks.classification import custom_task, find_splits, infer_labels, read_examples
+
+ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
+CSV = 'first,label,second\n"good, ""really""",pos,a b\n"bad\nfilm",neg,c\n\n天,pos,d\n'
+
+
+def task_of(path, **options):
+    options = {'labels': ['neg', 'pos'], **options}
+    return custom_task(['first', 'second'], 'label', files={'train': path}, **options)
+
+
+def rows_of(examples):
+    return [(each.text_a, each.text_b, each.label) for each in examples]
+
+
+def write_lines(path, rows):
+    path.write_text('\n'.join(map(json.dumps, rows)) + '\n', encoding='utf-8')
+    return path
+
+
+def objects():
+    return [dict(zip(('first', 'second', 'label'), row)) for row in ROWS]
+
+
+@pytest.fixture(params=['csv', 'jsonl', 'ndjson', 'json', 'datasets'])
+def path(request, tmp_path):
+    if request.param == 'csv':
+        (tmp_path / 'train.CSV').write_text('\ufeff' + CSV, encoding='utf-8')
+        return tmp_path / 'train.CSV'
+    if request.param == 'datasets':
+        datasets = pytest.importorskip('datasets')
+        datasets.Dataset.from_list(objects()).save_to_disk(str(tmp_path / 'set'))
+        return tmp_path / 'set'
+    return write_lines(tmp_path / f'train.{request.param}', objects())
+
+
+def test_columns_by_name(path):
+    assert rows_of(read_examples(task_of(path))) == ROWS
+    assert infer_labels(task_of(path, labels=None)).labels == ('neg', 'pos')
+
+
+def test_numbers_and_truth_values_are_labels(tmp_path):
+    rows = [{'first': 'a', 'second': 'b', 'label': label} for label in (1, 0, 1)]
+    task = task_of(write_lines(tmp_path / 'x.jsonl', rows), labels=None)
+    assert infer_labels(task).labels == ('0', '1')
+    for row in rows:
+        row['label'] = bool(row['label'])
+    task = infer_labels(task_of(write_lines(tmp_path / 'y.jsonl', rows), labels=None))
+    assert [each.label for each in read_examples(task)] == ['true', 'false', 'true']
+
+
+def test_names_of_classes_and_splits_of_datasets(tmp_path):
+    datasets = pytest.importorskip('datasets')
+    features = datasets.Features(
+        {name: datasets.Value('string') for name in ('first', 'second')},
+        label=datasets.ClassLabel(names=['neg', 'pos']),
+    )
+    rows = [{**row, 'label': int(row['label'] == 'pos')} for row in objects()]
+    train = datasets.Dataset.from_list(rows, features=features)
+    datasets.DatasetDict({'train': train, 'validation': train, 'other': train}).save_to_disk(
+        str(tmp_path / 'all')
+    )
+    splits = find_splits(str(tmp_path / 'all'))
+    assert set(splits) == {'train', 'dev'} and splits['dev'].endswith('validation')
+    assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
+    without = train.map(lambda row: {'label': -1})
+    without.save_to_disk(str(tmp_path / 'none'))
+    with pytest.raises(InputError, match='none, row 0: the label in column 2 .* is empty'):
+        read_examples(task_of(tmp_path / 'none'))
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'message'),
+    [
+        ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3: the label in col'),
+        ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4: the label in col'),
+        ('a.csv', 'first,second,label\n"a,b,pos\n', 'a.csv, line 2: unexpected end'),
+        ('a.csv', 'first,second\n', 'a.csv, line 1: not the columns of custom'),
+        ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1: the label in col'),
+        ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2: not JSON'),
+        ('a.jsonl', '["a"]\n', 'a.jsonl, line 1: a JSON object a line'),
+        ('a.json', '[' * 100000, 'line 1: not JSON'),
+        ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'a list or an object'),
+        ('a.jsonl', '', 'a.jsonl is empty'),
+        ('state.json', '{}', 'cannot read the data set'),
+    ],
+)
+def test_bad_tables_are_told_with_their_place(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    if name == 'state.json':
+        pytest.importorskip('datasets')
+        path = tmp_path
+    with pytest.raises(InputError, match=message):
+        read_examples(task_of(path))
+
+
+def test_an_empty_label_is_no_label_of_its_own(tmp_path):
+    (tmp_path / 'a.tsv').write_text('first\tsecond\tlabel\na\tb\tpos\na\tb\tneg\na\tb\t\n')
+    with pytest.raises(InputError, match='a.tsv, line 4: the label in column 2 .* is empty'):
+        infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
+
+
+def test_positions_mean_nothing_where_fields_have_names(tmp_path):
+    path = write_lines(tmp_path / 'x.jsonl', objects())
+    with pytest.raises(InputError, match='given by their names: first, second, label'):
+        read_examples(custom_task([0], 2, labels=['a', 'b'], files={'train': path}))
+
+
+def test_a_missing_library_is_told_with_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'datasets', None)
+    (tmp_path / 'state.json').write_text('{}')
+    with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[datasets\]'):
+        read_examples(task_of(tmp_path))
+
+
+@pytest.fixture
+def many(tmp_path):
+    rows = [
+        {'first': str(number), 'second': 'x', 'label': 'pos' if number % 5 else 'neg'}
+        for number in range(100)
+    ]
+    return write_lines(tmp_path / 'many.jsonl', rows)
+
+
+def test_dev_split_has_the_same_share_of_each_label(many):
+    task = task_of(many, dev_split=0.1)
+    train, dev = read_examples(task), read_examples(task, segment='dev')
+    assert sorted(int(each.text_a) for each in (*train, *dev)) == list(range(100))
+    assert [each.label for each in dev].count('neg') == 2 and len(dev) == 10
+    assert dev == read_examples(task_of(many, dev_split=0.1), segment='dev')
+    assert dev != read_examples(task_of(many, dev_split=0.1, split_seed=1), segment='dev')
+    texts = [int(each.text_a) for each in dev]
+    assert texts == sorted(texts) != list(range(texts[0], texts[0] + 10))
+
+
+def test_dev_split_of_a_regression(tmp_path):
+    rows = [{'first': str(n), 'second': 'x', 'label': n / 7} for n in range(20)]
+    path = write_lines(tmp_path / 'x.jsonl', rows)
+    task = task_of(path, labels=None, regression=True, dev_split=0.25)
+    assert len(read_examples(task)) == 15 and len(read_examples(task, segment='dev')) == 5
+
+
+@pytest.mark.parametrize('share', [0, 1, -0.1, float('nan')])
+def test_impossible_shares(many, share):
+    with pytest.raises(InputError, match='give a share between 0 and 1'):
+        task_of(many, dev_split=share)
+
+
+def test_a_share_that_leaves_nothing(many):
+    with pytest.raises(InputError, match='leaves a set empty'):
+        read_examples(task_of(many, dev_split=0.001))
