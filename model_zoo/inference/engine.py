@@ -6,6 +6,8 @@ import threading
 import mxnet as mx
 import numpy as np
 
+from .bfloat16 import CastBlock
+
 __all__ = ['Engine', 'MXNetEngine']
 
 
@@ -43,7 +45,7 @@ class Engine(abc.ABC):
 
 
 class MXNetEngine(Engine):
-    """Runs a Gluon block.
+    """Runs a Gluon block. The weights of one in bfloat16 are cast once, when it is made.
 
     Calls from several threads run one after the other: MXNet uses all processors for each.
 
@@ -59,8 +61,14 @@ class MXNetEngine(Engine):
     def __init__(self, block, ctx=None):
         super().__init__()
         self.block, self._ctx = block, ctx or mx.cpu()
+        self._compute = CastBlock(block) if block.precision == 'bfloat16' else self._run_block
         # without static_alloc, which plans the memory anew for each shape of a batch
         block.hybridize()
+
+    @property
+    def language_model(self):
+        """What `model_zoo.generation.generate` continues texts with."""
+        return self.block
 
     def run(self, words, token_types, valid_length):
         arrays = [words, token_types, valid_length.astype(np.float32)]
@@ -70,7 +78,9 @@ class MXNetEngine(Engine):
             words, token_types, valid_length = (
                 mx.nd.array(each, self._ctx, each.dtype) for each in arrays
             )
-            outputs = self.block(words, token_types=token_types, valid_length=valid_length)
-            if not isinstance(outputs, (list, tuple)):
-                outputs = [outputs]
+            outputs = self._compute(words, token_types, valid_length)
             return [each.astype('float32', copy=False).asnumpy() for each in outputs]
+
+    def _run_block(self, words, token_types, valid_length):
+        outputs = self.block(words, token_types=token_types, valid_length=valid_length)
+        return outputs if isinstance(outputs, (list, tuple)) else [outputs]
