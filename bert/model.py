@@ -156,6 +156,11 @@ class BertBlock(AttentionBlock):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
 
     @property
+    def fuses_in_onnx(self):
+        """With one text an example."""
+        return self.word_axes == 2
+
+    @property
     def context_length(self):
         """The most positions that the model takes."""
         return self.config.position_rows

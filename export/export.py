@@ -33,6 +33,11 @@ from export.comparison import (  # noqa: E402
     map_arrays,
     plain_calls,
 )
+from export.data import (  # noqa: E402
+    add_int8_arguments,
+    check_int8_arguments,
+    read_measures,
+)
 from export.onnx_folder import export_onnx_folder  # noqa: E402
 from export.steps import export_steps  # noqa: E402
 from export.symbol_files import parameters_of, write_symbol  # noqa: E402
@@ -251,6 +256,7 @@ def _parse(argv):
         'sentence_embedding: how the vectors of the tokens become one')  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
+    add_int8_arguments(parser)
     return parser.parse_args(argv)
 
 
@@ -274,6 +280,7 @@ def _check(args):
     ):
         if value and args.task != task:
             raise InputError(f'{flag} is for --task {task}')
+    check_int8_arguments(args)
 
 
 def main(argv=None):
@@ -295,9 +302,10 @@ def main(argv=None):
         examples = [batch.get(name) for name in _input_names(block)]
         paths += export_block(block, args.output_dir, args.task, examples)
     if args.format != 'symbol':
+        tokenizer = find_tokenizer(args, block)
         paths += export_onnx_folder(
-            block, args.output_dir, find_tokenizer(args, block), optimize=args.optimize,
-            precision=args.precision,
+            block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
+            measures=read_measures(args, block, tokenizer),
         )  # fmt: skip
     print('\n'.join(paths))
 

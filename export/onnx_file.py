@@ -6,15 +6,15 @@ import tempfile
 
 import numpy as np
 
-from bert.model import BertBlock
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
-from model_zoo.util.files import make_writable_dir, put_in_place
+from model_zoo.util.files import make_writable_dir, put_in_place, write_json
 
 from .comparison import ExportError, check_exportable
+from .int8 import quantize_measured
 from .onnx_graphs import graph_of
 
-__all__ = ['export_onnx']
+__all__ = ['export_onnx', 'measures_path']
 
 #: how much ONNX Runtime's results may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-4, 'float16': 1e-2}
@@ -23,7 +23,9 @@ LEAST_COSINE = 0.9
 _log = logging.getLogger('export')
 
 
-def export_onnx(block, directory, name, optimize=False, precision='float32'):
+def export_onnx(
+    block, directory, name, optimize=False, precision='float32', measures=None
+):
     """Write ``<name>.onnx``, which computes what the block does at any batch size and length.
 
     Inputs and outputs have the names that transformers' and optimum's exporters give them, ids and
@@ -62,6 +64,10 @@ def export_onnx(block, directory, name, optimize=False, precision='float32'):
         in float16, relative to the largest if that is above 1. ``'int8'`` quantizes the weights
         of matrix products by channel, and what they are multiplied with by each batch's range;
         how much the results differ is logged.
+    measures : Measures, optional
+        Texts that INT8 is calibrated and scored with. Layers that cost too much stay in float32;
+        they and the scores are in ``<name>_int8.json`` beside the file. For BERT with one text an
+        example.
 
     Returns
     -------
@@ -94,29 +100,52 @@ def export_onnx(block, directory, name, optimize=False, precision='float32'):
         raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
-    if optimize and not (isinstance(block, BertBlock) and block.word_axes == 2):
+    if optimize and not block.fuses_in_onnx:
         raise InputError(
             f'{type(block).__name__} cannot be optimized: only models of BERT with one text an '
             'example can'
         )
+    if measures is not None and not block.fuses_in_onnx:
+        raise InputError(
+            f'{type(block).__name__} cannot be calibrated: only models of BERT with one text an '
+            'example can; others have the dynamic INT8'
+        )
+    if measures is not None and precision != 'int8':
+        raise InputError(f'measures are for INT8, and the precision is {precision}')
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be a file name without extension, but is {name!r}')
     directory = make_writable_dir(directory)
     graph = graph_of(block)
-    model = to_onnx(graph.symbol, _parameters(block, graph.symbol), graph.inputs, graph.outputs)
-    if optimize:
-        model = fuse(model, block.config.num_heads, block.config.units)
-    model = convert(model, precision)
+    plain = to_onnx(graph.symbol, _parameters(block, graph.symbol), graph.inputs, graph.outputs)
+    model, told = plain, None
+    if optimize:  # static INT8 has no fused attention
+        is_static = measures is not None and measures.static
+        model = fuse(plain, block.config.num_heads, block.config.units, not is_static)
+    if measures is None:
+        model = convert(model, precision)
+    else:
+        model, told = quantize_measured(plain, model, measures)
     path = os.path.join(directory, f'{name}.onnx')
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
         files = save(model, os.path.join(temporary, f'{name}.onnx'))
-        _check(graph, files[0], precision)
+        if told is None:
+            _check(graph, files[0], precision)
+        else:  # random texts aren't what it is calibrated for
+            files.append(measures_path(files[0]))
+            write_json(files[-1], told)
         put_in_place(
             files, [os.path.join(directory, os.path.basename(each)) for each in files], temporary
         )
-    if len(files) == 1 and os.path.exists(f'{path}_data'):
-        os.remove(f'{path}_data')  # of an earlier, larger export
+    for other in (f'{path}_data', measures_path(path)):
+        written = [os.path.basename(each) for each in files]
+        if os.path.basename(other) not in written and os.path.exists(other):
+            os.remove(other)  # of an earlier export
     return path
+
+
+def measures_path(path):
+    """Where the measures of an ONNX file are."""
+    return f'{os.path.splitext(path)[0]}_int8.json'
 
 
 def _require_extra():

@@ -10,14 +10,16 @@ from model_zoo.tokenization.text import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json
 
-from .onnx_file import export_onnx
+from .onnx_file import export_onnx, measures_path
 
 __all__ = ['export_onnx_folder']
 
 _log = logging.getLogger('export')
 
 
-def export_onnx_folder(block, directory, tokenizer=None, optimize=False, precision='float32'):
+def export_onnx_folder(
+    block, directory, tokenizer=None, optimize=False, precision='float32', measures=None
+):
     """Write a folder that serves a model without this project, as optimum and transformers.js do.
 
     It holds ``model.onnx`` (see `export_onnx`), ``config.json`` with the names of the labels, and
@@ -31,7 +33,7 @@ def export_onnx_folder(block, directory, tokenizer=None, optimize=False, precisi
         Made where it is missing.
     tokenizer : model_zoo.tokenization.Tokenizer, optional
         By default the one that belongs to the pretrained weights that the block began with.
-    optimize, precision
+    optimize, precision, measures
         See `export_onnx`.
 
     Returns
@@ -45,8 +47,9 @@ def export_onnx_folder(block, directory, tokenizer=None, optimize=False, precisi
         See `export_onnx`.
     """
     directory = make_writable_dir(directory)
-    path = export_onnx(block, directory, 'model', optimize, precision)
-    paths = [path] + [each for each in [f'{path}_data'] if os.path.exists(each)]
+    path = export_onnx(block, directory, 'model', optimize, precision, measures)
+    others = [f'{path}_data', measures_path(path)]
+    paths = [path, *filter(os.path.exists, others)]
     tokenizer = tokenizer or block.own_tokenizer()
     config = os.path.join(directory, 'config.json')
     write_json(config, _config(block, tokenizer))

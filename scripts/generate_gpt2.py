@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
-from model_zoo.app import cli
+from model_zoo.app import add_engine_arguments, check_engine_arguments, cli
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import (
     TEXT_ENDS,
@@ -26,6 +26,7 @@ from model_zoo.generation import (
     text_ends,
     text_of,
 )
+from model_zoo.inference import make_engine
 from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 from model_zoo.util.lines import read_lines
@@ -62,6 +63,7 @@ def parse_arguments(argv=None):
     add('--output', help='write texts, tokens and log-probabilities to this JSON file')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
+    add_engine_arguments(parser)
     args = parser.parse_args(argv)
     check_arguments(args)
     return args
@@ -103,6 +105,9 @@ def check_arguments(args):
         raise InputError(f'--seed must be at least 0, not {args.seed}')
     if args.temperature == 0:
         raise InputError('--temperature must be above 0; for the likeliest tokens use --greedy')
+    check_engine_arguments(args, only_inference=True)
+    if args.gpu is not None and args.engine == 'onnxruntime':
+        raise InputError('--engine onnxruntime runs on the CPU: leave --gpu out')
     if args.output:
         make_writable_dir(os.path.dirname(args.output) or '.')
 
@@ -120,10 +125,12 @@ class Generator:
         name = args.model_name_or_path
         if 'language_model' not in find_family(name).tasks:
             raise InputError(f'--model_name_or_path {name}: this is no language model')
-        self._block, self._tokenizer, _ = open_model(
-            name, 'language_model', ctx=cli.get_ctx(args.gpu)
-        )
-        self._block.hybridize(static_alloc=True, static_shape=True)
+        ctx = cli.get_ctx(args.gpu)
+        block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
+        self._engine = make_engine(block, args.engine, args.precision or 'float32', ctx)
+        if self._engine.name == 'mxnet':
+            block.hybridize(static_alloc=True, static_shape=True)
+        self._model = self._engine.language_model
         self._runs = 0
         stop_tokens = [self._stop_token(text) for text in args.stop]
         self._options = {'stop_tokens': stop_tokens, 'overflow': args.overflow}
@@ -166,7 +173,7 @@ class Generator:
         """Number of new tokens."""
         if self._args.length != -1:
             return self._args.length
-        context = self._block.context_length
+        context = self._model.context_length
         if context is None:
             return DEFAULT_LENGTH
         room = context - max(map(len, prompts)) if self._args.overflow == 'error' else context
@@ -193,7 +200,7 @@ class Generator:
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
         found = generate(
-            self._block, prompts, self._length(prompts), num_return_sequences=samples,
+            self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
         )  # fmt: skip
         return [[self._result(*each) for each in of_prompt] for of_prompt in found]
@@ -202,7 +209,7 @@ class Generator:
         """Continue the ids `prompt`, and print the text as it comes."""
         streamed, log_prob = StreamedText(self._tokenizer), 0.0
         for new in stream(
-            self._block, [prompt], self._length([prompt]), seed=self._seed(), **self._options
+            self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
         ):
             log_prob += new.log_prob
             print(streamed.add(new), end='', flush=True)

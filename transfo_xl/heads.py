@@ -111,6 +111,11 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     # -- generation -----------------------------------------------------------------------------
 
+    @property
+    def generates_in_onnx(self):
+        """With `same_length`: a memory of hidden states is then all that a step sees."""
+        return self.config.same_length
+
     def _clear_cached_op(self):
         super()._clear_cached_op()
         self._steps = None  # for the lengths as they were

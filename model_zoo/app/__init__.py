@@ -19,7 +19,7 @@ from .calibration import (
     check_calibration_arguments,
 )
 from .devices import add_device_arguments, check_device_arguments, find_contexts
-from .engines import add_engine_arguments, check_engine_arguments, forward_of
+from .engines import add_engine_arguments, check_engine_arguments, engine_forward, forward_of
 from .exported import load_exported
 from .job import data_checksum, describe, describe_model, describe_vocab, job_of
 from .labels import check_labels, labels_of_folder, name_labels
@@ -76,6 +76,7 @@ __all__ = [
     'describe',
     'describe_model',
     'describe_vocab',
+    'engine_forward',
     'family_of',
     'find_contexts',
     'forward_of',

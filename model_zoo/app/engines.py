@@ -5,7 +5,7 @@ import mxnet as mx
 from ..errors import InputError
 from ..inference.engines import ENGINES, make_engine
 
-__all__ = ['add_engine_arguments', 'check_engine_arguments', 'forward_of']
+__all__ = ['add_engine_arguments', 'check_engine_arguments', 'engine_forward', 'forward_of']
 
 
 def add_engine_arguments(parser):
@@ -22,7 +22,8 @@ def check_engine_arguments(args, only_inference):
     if args.engine != 'mxnet' and getattr(args, 'deploy', False):
         raise InputError('--deploy runs an exported model with MXNet: leave --engine out')
     if args.precision == 'int8' and args.engine == 'mxnet':
-        raise InputError('--precision int8 needs --engine onnxruntime, or see --only_calibration')
+        other = ', or see --only_calibration' if hasattr(args, 'only_calibration') else ''
+        raise InputError(f'--precision int8 needs --engine onnxruntime{other}')
 
 
 def forward_of(args, model):
@@ -41,7 +42,11 @@ def forward_of(args, model):
     """
     if args.engine == 'mxnet':
         return lambda batch: model(*batch.inputs)
-    engine = make_engine(model, args.engine, args.precision or args.dtype)
+    return engine_forward(make_engine(model, args.engine, args.precision or args.dtype))
+
+
+def engine_forward(engine):
+    """``forward(batch)`` of an engine; see `forward_of`."""
 
     def forward(batch):
         arrays = [array.asnumpy().astype('int32') for array in batch.inputs]

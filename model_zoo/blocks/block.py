@@ -35,6 +35,10 @@ class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
     word_axes = 2
     #: the most positions of a text that the block takes; None is any number
     context_length = None
+    #: whether ONNX Runtime's optimizer joins the operators of its layers
+    fuses_in_onnx = False
+    #: whether its ONNX file continues texts as its `generate` does
+    generates_in_onnx = False
     #: (regular expression of canonical names, conversion) of what files hold in another shape
     stored_as = ()
 

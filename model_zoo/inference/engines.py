@@ -3,8 +3,10 @@
 import importlib.util
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
+from ..generation import GenerationMixin
 from .engine import MXNetEngine
 from .onnx_engine import OnnxRuntimeEngine
+from .onnx_generation import OnnxGenerationEngine
 
 __all__ = ['ENGINES', 'has_onnxruntime', 'make_engine']
 
@@ -49,6 +51,8 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise UnknownNameError.of('engine', engine, ENGINES)
     if engine == 'auto':
         is_able = precision in ONNX_PRECISIONS and (ctx is None or ctx.device_type == 'cpu')
+        if isinstance(block, GenerationMixin):
+            is_able = is_able and block.generates_in_onnx
         engine = 'onnxruntime' if is_able and has_onnxruntime() else 'mxnet'
     if engine == 'onnxruntime':
         if precision not in ONNX_PRECISIONS:
@@ -58,7 +62,8 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             )
         if not has_onnxruntime():
             raise MissingExtraError.of('onnxruntime', 'onnx')
-        return OnnxRuntimeEngine.of(block, precision)
+        kind = OnnxGenerationEngine if isinstance(block, GenerationMixin) else OnnxRuntimeEngine
+        return kind.of(block, precision)
     if precision == 'int8':
         raise InputError(
             "MXNet's INT8 needs calibration: quantize the model first (only_calibration), or take "

@@ -62,8 +62,7 @@ def pipeline(
     model : str, optional
         Folder or name of a model. Tasks that need no fine-tuning have a default model.
     engine, precision : str
-        What runs the model, and what it computes in; see `make_engine`. Text generation runs with
-        MXNet.
+        What runs the model, and what it computes in; see `make_engine`.
     ctx : mx.Context, optional
         Default: the CPU.
     **options
@@ -107,10 +106,9 @@ def pipeline(
         pipeline_class = _pipeline_of(opened.block)
     else:
         pipeline_class, family = PIPELINES[task], find_family(model)
-        engine = pipeline_class.check_engine(engine)
         opened = open_model(model, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
-    made = make_engine(opened.block, pipeline_class.check_engine(engine), precision, ctx)
+    made = make_engine(opened.block, engine, precision, ctx)
     return pipeline_class(opened, engine=made, **own)
 
 

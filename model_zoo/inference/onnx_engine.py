@@ -60,23 +60,37 @@ class OnnxRuntimeEngine(Engine):
         block : ZooBlock
         precision : {'float32', 'int8'}
         """
+        return cls(cls.file_of(block, precision))
+
+    @staticmethod
+    def file_of(block, precision):
+        """Path of a block's ONNX file in the cache, made if it isn't there."""
         folder = make_writable_dir(os.path.join(default_root(), 'engines'))
         name = _key(block, precision)
         path = os.path.join(folder, f'{name}.onnx')
         with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
             if not os.path.exists(path):
                 logger.info('making the ONNX file of this model, once')
-                is_fused = hasattr(block.base, 'encoder') and block.word_axes == 2
-                load_exporter()(block, folder, name, is_fused, precision)
-        return cls(path)
+                load_exporter()(block, folder, name, block.fuses_in_onnx, precision)
+        return path
 
-    def run(self, words, token_types, valid_length):
+    def feed(self, words, token_types, valid_length):
+        """The file's inputs by their names; see `run`.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray, int64
+        """
         mask = np.arange(words.shape[1]) < valid_length[:, None]
         given = {'input_ids': words, 'token_type_ids': token_types, 'attention_mask': mask}
         feed = {}
         for name, axes in self._inputs.items():
             array = given[name].astype(np.int64)
             feed[name] = array if axes == 2 else array[:, None]  # a choice is a text of its own
+        return feed
+
+    def run(self, words, token_types, valid_length):
+        feed = self.feed(words, token_types, valid_length)
         # several threads may run a session, but each run takes all processors
         with self.lock:
             return self._session.run(None, feed)

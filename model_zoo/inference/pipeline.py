@@ -97,8 +97,6 @@ class Pipeline:
     block_tasks = ()
     #: whether the model gives something for each token, padding too
     per_token = False
-    #: whether other engines than MXNet can run it
-    takes_engines = True
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None):
         self.block, self.tokenizer, self.files = opened
@@ -210,15 +208,6 @@ class Pipeline:
         for item, rows in zip(work.items, work.rows):
             own = list(itertools.islice(outputs, len(rows)))
             yield self._finish(item, rows, own, work.options)
-
-    @classmethod
-    def check_engine(cls, engine):
-        """The engine for an `engine` asked for; InputError if the pipeline can't take it."""
-        if cls.takes_engines:
-            return engine
-        if engine == 'onnxruntime':
-            raise InputError(f"{cls.task} runs with MXNet: leave engine='onnxruntime' out")
-        return 'mxnet'
 
     # -- what a task's pipeline changes -----------------------------------------------------------
 

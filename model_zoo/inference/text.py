@@ -27,7 +27,6 @@ class TextGeneration(Pipeline):
 
     task = 'text-generation'
     block_tasks = ('language_model',)
-    takes_engines = False  # it steps through the text, with the block's own memory
 
     def _options(
         self,
@@ -61,7 +60,9 @@ class TextGeneration(Pipeline):
             for places in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
                 with self.engine.lock:
                     found = generate(
-                        self.block, [prompts[place] for place in places], **options['generate']
+                        self.engine.language_model,
+                        [prompts[place] for place in places],
+                        **options['generate'],
                     )
                 for place, of_prompt in zip(places, found):
                     start = pool[place] if options['full'] else ''
@@ -89,7 +90,7 @@ class TextGeneration(Pipeline):
             raise InputError('a stream has one sequence: num_beams and num_return_sequences are 1')
         ids = self.encode_prompt(text)
         streamed = StreamedText(self.tokenizer)
-        for new in self._locked(stream(self.block, [ids], **options)):
+        for new in self._locked(stream(self.engine.language_model, [ids], **options)):
             if added := streamed.add(new):
                 yield added
 

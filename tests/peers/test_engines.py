@@ -11,9 +11,14 @@ from toy_data import write_reviews
 import bert
 import model_zoo
 from bert_embedding import BertEmbedding
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
+from gpt2.tokenizer import bytes_to_unicode
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.generation import generate
 from model_zoo.inference import make_engine
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
 pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
@@ -97,8 +102,6 @@ def test_what_cannot_be():
         make_engine(block, 'mxnet', 'int8')
     assert make_engine(block, 'auto').name == 'onnxruntime'
     assert make_engine(block, 'auto', 'float16').name == 'mxnet'
-    with pytest.raises(InputError, match='MXNet'):
-        model_zoo.pipeline('text-generation', 'gpt2', engine='onnxruntime', weights=False)
 
 
 def test_embeddings(minilm_dir):
@@ -144,3 +147,106 @@ def test_scripts(tmp_path):
     assert mxnet['loss'] == pytest.approx(onnx['loss'], abs=1e-4)
     assert mxnet['accuracy'] == onnx['accuracy']
     assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
+
+
+def writer(name, same_length=True):
+    """A small language model whose likeliest tokens vary."""
+    if name == 'transfo_xl':
+        block = TransfoXLLMHeadModel(TransfoXLConfig(
+            60, cutoffs=(20, 40), n_layer=2, n_head=2, d_head=8, d_model=16, d_embed=16,
+            d_inner=32, div_val=1, tgt_len=8, mem_len=6, clamp_len=6, same_length=same_length,
+        ))  # fmt: skip
+    else:
+        config, kind = {
+            'gpt': (OpenAIGPTConfig, OpenAIGPTLMHeadModel),
+            'gpt2': (GPT2Config, GPT2LMHeadModel),
+        }[name]
+        block = kind(config(60, n_layer=2, n_head=2, n_embd=16, n_positions=24, n_ctx=24))
+    mx.random.seed(4)
+    block.initialize(mx.init.Normal(0.4))
+    return block
+
+
+PROMPTS = [[3, 17, 40, 8], [5], [9, 2, 11, 30, 21, 7, 7]]
+WAYS = {
+    'greedy': {},
+    'drawn': {'temperature': 0.8, 'top_k': 20, 'num_return_sequences': 2, 'seed': 3},
+    'beams': {'num_beams': 3},
+}
+
+
+@pytest.mark.parametrize('way', WAYS)
+@pytest.mark.parametrize('name', ['gpt', 'gpt2', 'transfo_xl'])
+def test_generation(name, way):
+    block = writer(name)
+    engine = make_engine(block, 'onnxruntime')
+    ours = generate(block, PROMPTS, 12, **WAYS[way])
+    theirs = generate(engine.language_model, PROMPTS, 12, **WAYS[way])
+    tokens = [[each.tokens for each in of_prompt] for of_prompt in ours]
+    assert tokens == [[each.tokens for each in of_prompt] for of_prompt in theirs]
+    assert len({token for of_prompt in tokens for row in of_prompt for token in row}) > 3
+    for one, other in zip(ours, theirs):
+        for left, right in zip(one, other):
+            assert left.log_prob == pytest.approx(right.log_prob, abs=1e-3)
+
+
+def test_generation_beyond_the_context():
+    block = writer('gpt2')
+    engine = make_engine(block, 'onnxruntime')
+    options = {'max_new_tokens': 40, 'overflow': 'slide'}
+    ours, theirs = generate(block, PROMPTS, **options), generate(engine, PROMPTS, **options)
+    assert [each[0].tokens for each in ours] == [each[0].tokens for each in theirs]
+    with pytest.raises(InputError, match='context'):
+        generate(engine, PROMPTS, 40)
+
+
+def test_generation_in_int8():
+    block = writer('gpt2')
+    engines = [make_engine(block, 'onnxruntime', each) for each in ('float32', 'int8')]
+    words = [np.array(PROMPTS[0])[None].astype('int32'), None, np.array([4])]
+    wanted, found = (each.run(*words)[0] for each in engines)
+    assert found.shape == (1, 4, 60)
+    cosine = (wanted * found).sum() / np.sqrt((wanted**2).sum() * (found**2).sum())
+    assert cosine > 0.98 and np.abs(wanted - found).max() > 0
+    (result,) = generate(engines[1].language_model, PROMPTS[:1], 8)
+    assert len(result[0].tokens) == 8
+
+
+def test_generation_that_cannot_be():
+    block = writer('transfo_xl', same_length=False)
+    with pytest.raises(InputError, match="engine='mxnet'"):
+        make_engine(block, 'onnxruntime')
+    assert make_engine(block, 'auto').name == 'mxnet'
+
+
+@pytest.fixture
+def gpt2_folder(tmp_path):
+    """A GPT-2 whose tokens are bytes."""
+    tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
+    (tmp_path / 'vocab.json').write_text(json.dumps({each: n for n, each in enumerate(tokens)}))
+    (tmp_path / 'merges.txt').write_text('#version: 0.2\nt h\n')
+    tokenizer = GPT2Tokenizer(tmp_path / 'vocab.json', tmp_path / 'merges.txt')
+    sizes = {'n_positions': 48, 'n_ctx': 48, 'n_embd': 16, 'n_layer': 1, 'n_head': 2}
+    block = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokens), **sizes))
+    block.initialize(mx.init.Normal(0.3))
+    block.save_pretrained(str(tmp_path / 'gpt2'), tokenizer)
+    return str(tmp_path / 'gpt2')
+
+
+def test_generation_by_the_script(tmp_path, gpt2_folder):
+    script = load_script('generate_gpt2')
+    found = {}
+    for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
+        path = tmp_path / f'{"-".join(engine)}.json'
+        argv = ['--model_name_or_path', gpt2_folder, '--prompt', 'a b', '--length', '6']
+        assert run(script, [*argv, '--seed', '2', '--output', path, '--engine', *engine]) == 0
+        found[engine[-1]] = json.loads(path.read_text())[0]['samples'][0]
+    assert found['mxnet']['tokens'] == found['onnxruntime']['tokens']
+    assert found['mxnet']['log_prob'] == pytest.approx(found['onnxruntime']['log_prob'], abs=1e-3)
+    assert len(found['int8']['tokens']) == 6
+    assert run(script, [*argv, '--precision', 'int8']) == 1
+
+    ours = model_zoo.pipeline('text-generation', gpt2_folder)('a b', max_new_tokens=5)
+    theirs = model_zoo.pipeline('text-generation', gpt2_folder, engine='onnxruntime')
+    assert theirs('a b', max_new_tokens=5) == ours
+    assert ours[0]['generated_text'] == 'a b' + ''.join(theirs.stream('a b', max_new_tokens=5))

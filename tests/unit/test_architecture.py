@@ -41,6 +41,7 @@ EXCEPTIONS = {
     'model_zoo.inference.onnx_engine': {'onnxruntime'},
     'model_zoo.onnx.graph': {'onnx'},
     'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
+    'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},
     # the originals, which our blocks are compared with
     'model_zoo.analysis.comparison.pytorch_originals': {

@@ -89,6 +89,7 @@ class DecoderLM(DecoderTask):
     family's model has them. With `output_attentions` the attentions follow. Several are a list.
     """
 
+    generates_in_onnx = True
     _steps = None
 
     def _clear_cached_op(self):

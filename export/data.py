@@ -1,0 +1,184 @@
+"""``--calib_data`` and ``--dev_data``: texts that INT8 is calibrated and measured with."""
+
+import itertools
+
+from model_zoo.app import check_at_least_one, check_files, labels_of_folder
+from model_zoo.batches import BucketedLoader, Sample
+from model_zoo.errors import InputError
+from model_zoo.onnx import CALIBRATION_METHODS
+from model_zoo.tasks.classification import (
+    ClassifierEvaluator,
+    ClassifierFeatures,
+    TaskSets,
+    custom_task,
+    infer_labels,
+)
+from model_zoo.tasks.squad import (
+    SquadEvaluator,
+    SquadFeatures,
+    encode_squad,
+    read_squad,
+)
+from model_zoo.tasks.tagging import (
+    TaggingEvaluator,
+    TaggingFeatures,
+    TaggingSet,
+    labels_of_sentences,
+    read_conll,
+)
+from model_zoo.util.lines import read_lines
+
+from .int8 import Measures
+
+__all__ = ['add_int8_arguments', 'check_int8_arguments', 'read_measures']
+
+_STRIDE, _QUERY = 128, 64  # of windows over long paragraphs, and the longest question: the usual
+
+
+def add_int8_arguments(parser):
+    """Add the flags that INT8 in ONNX is calibrated and measured with."""
+    add = parser.add_argument_group('--precision int8').add_argument
+    add('--calib_data', help='file of texts that the ranges of activations are found with (static '
+        'INT8; without it they are those of each batch): a text a line, or two with a TAB between; '
+        'for tagging in the format of CoNLL, for question_answering of SQuAD')  # fmt: skip
+    add('--dev_data', help='file with labels: INT8 is scored, and layers that cost more than half '
+        'a point stay in float32')  # fmt: skip
+    add('--text_columns', nargs='+', help='of TSV files of classification and regression: name or '
+        'number of one column, or of two')  # fmt: skip
+    add('--label_column', help='likewise: name or number')
+    add('--num_calib_batches', type=int, default=8, help='of --calib_data')
+    add('--calib_batch_size', type=int, default=32, help='of texts')
+    add('--calib_mode', default=CALIBRATION_METHODS[0], choices=CALIBRATION_METHODS,
+        help='how the ranges are found')  # fmt: skip
+    add('--max_len', type=int, default=128, help='of these texts in tokens')
+
+
+def check_int8_arguments(args):
+    """Raise InputError, naming the flag, if the flags don't agree."""
+    check_at_least_one(args, 'num_calib_batches', 'calib_batch_size', 'max_len')
+    check_files(args, 'calib_data', 'dev_data')
+    given = [name for name in ('calib_data', 'dev_data') if getattr(args, name)]
+    if given and args.precision != 'int8':
+        raise InputError(f'--{given[0]} is for INT8: add --format onnx --precision int8')
+    for name in ('text_columns', 'label_column'):
+        if getattr(args, name) and not given:
+            raise InputError(f'--{name} is of --calib_data and --dev_data: give one')
+    if bool(args.text_columns) != bool(args.label_column):
+        raise InputError('--text_columns and --label_column go together')
+
+
+def read_measures(args, block, tokenizer):
+    """What the command's flags say of INT8.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    block : ZooBlock
+    tokenizer : Tokenizer or None
+
+    Returns
+    -------
+    Measures or None
+        None without ``--calib_data`` and ``--dev_data``.
+    """
+    if not (args.calib_data or args.dev_data):
+        return None
+    if tokenizer is None:
+        raise InputError('--calib_data and --dev_data need a vocabulary, and none is known')
+    read = {
+        'classification': _classification,
+        'regression': _classification,
+        'tagging': _tagging,
+        'question_answering': _squad,
+    }.get(args.task)
+    if read is None or (args.task in ('classification', 'regression') and not args.text_columns):
+        if args.dev_data:
+            raise InputError(
+                '--dev_data is for classification and regression with --text_columns, for tagging '
+                'and for question_answering'
+            )
+        calibration, evaluate, metric, most_lost = _lines(args, tokenizer), None, 'cosine', None
+    else:
+        calibration, evaluate, metric, most_lost = read(args, block, tokenizer)
+    batches = list(itertools.islice(calibration.epoch(0), args.num_calib_batches))
+    measures = Measures(batches, bool(args.calib_data), args.calib_mode, evaluate, metric)
+    return measures if most_lost is None else measures._replace(most_lost=most_lost)
+
+
+def _loader(args, tokenizer, samples, calibrates=False):
+    """Batches; those to calibrate with are drawn at random, always the same ones."""
+    return BucketedLoader(
+        samples, args.calib_batch_size, shuffle=calibrates, pad_val=tokenizer.pad_token_id
+    )
+
+
+def _lines(args, tokenizer):
+    rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
+    rows = [row for row in rows if any(map(str.strip, row))]
+    if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) > 2:
+        raise InputError(
+            f'{args.calib_data!r}: give a text a line, or two with a TAB between, or --text_columns'
+        )
+    texts, pairs = [row[0] for row in rows], [row[1] for row in rows] if rows[0][1:] else None
+    encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_len, pad=False)
+    return _loader(args, tokenizer, [
+        Sample(ids, types, None) for ids, types in zip(encoded.input_ids, encoded.token_types)
+    ], True)  # fmt: skip
+
+
+def _classification(args, block, tokenizer):
+    files = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
+    task = infer_labels(custom_task(
+        args.text_columns, args.label_column, labels=labels_of_folder(args.model_name),
+        regression=args.task == 'regression',
+        files={segment: path for segment, path in files.items() if path},
+    ))  # fmt: skip
+    size = args.calib_batch_size
+    sets = TaskSets(
+        task, None, ClassifierFeatures(tokenizer, task, args.max_len), size, size,
+        pad_val=tokenizer.pad_token_id,
+    )  # fmt: skip
+    evaluate = None
+    if args.dev_data:
+        def evaluate(forward):
+            return ClassifierEvaluator(task, sets, forward, ['dev']).evaluate()
+
+    return sets.get('train')[2], evaluate, task.primary_metric, None
+
+
+def _tagging(args, block, tokenizer):
+    sentences = {
+        name: read_conll(path)
+        for name, path in (('calib', args.calib_data), ('dev', args.dev_data)) if path
+    }  # fmt: skip
+    first = next(iter(sentences.values()))
+    labels = labels_of_folder(args.model_name) or labels_of_sentences(first)
+    features = TaggingFeatures(tokenizer, labels, args.max_len)
+    calibration = features(first, args.calib_data or args.dev_data)
+    evaluator = None
+    if args.dev_data:
+        dev = _loader(args, tokenizer, features(sentences['dev'], args.dev_data))
+        sets = {'dev': TaggingSet(args.dev_data, sentences['dev'], dev, -1)}
+        evaluator = TaggingEvaluator(None, sets, labels)
+
+        def evaluate(forward):
+            return TaggingEvaluator(forward, sets, labels).evaluate()
+
+    return (
+        _loader(args, tokenizer, calibration, True), evaluator and evaluate,
+        evaluator.metric if evaluator else 'cosine', None,
+    )  # fmt: skip
+
+
+def _squad(args, block, tokenizer):
+    def read(path):
+        squad = read_squad(path, version_2=False)
+        return SquadFeatures(
+            squad, encode_squad(squad, tokenizer), tokenizer, args.max_len, _STRIDE, _QUERY
+        )
+
+    calibration = _loader(args, tokenizer, read(args.calib_data or args.dev_data), True)
+    if not args.dev_data:
+        return calibration, None, 'cosine', None
+    dev = _loader(args, tokenizer, read(args.dev_data))
+    return calibration, lambda forward: SquadEvaluator(forward, dev).evaluate(), 'F1', 0.5

@@ -1,0 +1,202 @@
+"""ONNX models in other precisions: float16, and products in integers of 8 bits."""
+
+import contextlib
+import logging
+import os
+import tempfile
+
+from ..errors import InputError, UnknownNameError
+from .files import save
+
+__all__ = ['CALIBRATION_METHODS', 'PRECISIONS', 'Quantizer', 'convert']
+
+#: what `convert` makes
+PRECISIONS = ('float32', 'float16', 'int8')
+#: how the ranges of activations are found: the smallest and largest values; those with the least
+#: divergence; without the 0.001 % that are largest
+CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
+_DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that become integers
+
+
+def convert(model, precision):
+    """A model that computes in another precision; its inputs and outputs keep their types.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        In float32.
+    precision : {'float32', 'float16', 'int8'}
+        ``'int8'``: all matrix products with weights, in 8 bits by channel; see `Quantizer`.
+
+    Returns
+    -------
+    onnx.ModelProto
+    """
+    if precision == 'float16':
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+
+        return convert_float_to_float16(model, keep_io_types=True)
+    if precision == 'int8':
+        return Quantizer(model).quantize()
+    return model
+
+
+class Quantizer:
+    """A model from which others are made whose matrix products with weights are of 8 bits.
+
+    Weights have a scale a channel. What they are multiplied with has the range of each batch
+    (dynamic), or one that is found once with calibration data (static). Embeddings and the
+    products of activations stay in float32.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        In float32. Static: without fused attention.
+    feeds : list of dict of str to numpy.ndarray, optional
+        Calibration data, by the names of the model's inputs. Default: dynamic.
+    method : str
+        One of `CALIBRATION_METHODS`.
+
+    Attributes
+    ----------
+    layers : dict of str to list of str
+        What can be quantized: name of a layer -> names of its nodes.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method.
+    InputError
+        If `feeds` is empty.
+    """
+
+    def __init__(self, model, feeds=None, method='minmax'):
+        if method not in CALIBRATION_METHODS:
+            raise UnknownNameError.of('calib_mode', method, CALIBRATION_METHODS)
+        self._kinds = _DYNAMIC if feeds is None else _STATIC
+        weights = {each.name for each in model.graph.initializer}
+        self.layers = {}
+        for node in model.graph.node:
+            if node.op_type in self._kinds and node.input[1] in weights:
+                self.layers.setdefault(_layer_name(node), []).append(node.name)
+        self._model, self._ranges = model, None
+        if feeds is not None:
+            if not feeds:
+                raise InputError('there is no text to calibrate the model with')
+            self._ranges = self._calibrate(feeds, method)
+
+    def quantize(self, exclude=()):
+        """The model with all layers but `exclude`, by their names, in 8 bits.
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        excluded = [node for name in exclude for node in self.layers[name]]
+        if len(exclude) == len(self.layers):
+            return self._model
+        make = self._dynamic if self._ranges is None else self._static
+        with _quiet(), tempfile.TemporaryDirectory() as folder:
+            return make(folder, excluded)
+
+    def _dynamic(self, folder, excluded):
+        import onnx
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
+        save(_copy(self._model), paths[0])
+        quantize_dynamic(
+            *paths,
+            op_types_to_quantize=self._kinds,
+            nodes_to_exclude=excluded,
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            # of what fused operators give, which it doesn't know
+            extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT, 'MatMulConstBOnly': True},
+            use_external_data_format=os.path.exists(f'{paths[0]}_data'),
+        )
+        return onnx.load(paths[1])
+
+    def _static(self, folder, excluded):
+        from onnxruntime.quantization import QuantType
+        from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+
+        quantizer = QDQQuantizer(
+            self._inferred(folder),
+            per_channel=True,
+            # 7 bits of the weights: without VNNI, sums of two products of 8 bits can saturate
+            reduce_range=True,
+            weight_qType=QuantType.QInt8,
+            activation_qType=QuantType.QUInt8,
+            tensors_range=self._ranges,
+            nodes_to_quantize=[],
+            nodes_to_exclude=excluded,
+            op_types_to_quantize=self._kinds,
+            # a product's result, to which a bias is added, stays in float32
+            extra_options={
+                'MatMulConstBOnly': True,
+                'OpTypesToExcludeOutputQuantization': list(self._kinds),
+            },
+        )
+        quantizer.quantize_model()
+        return quantizer.model.model
+
+    def _calibrate(self, feeds, method):
+        from onnxruntime.quantization.calibrate import CalibrationMethod, create_calibrator
+
+        methods = {'minmax': 'MinMax', 'entropy': 'Entropy', 'percentile': 'Percentile'}
+        with _quiet(), tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'model.onnx')
+            files = save(_copy(self._model), path)
+            calibrator = create_calibrator(
+                path,
+                self._kinds,
+                os.path.join(folder, 'augmented.onnx'),
+                CalibrationMethod[methods[method]],
+                use_external_data_format=len(files) > 1,
+            )
+            calibrator.collect_data(_Feeds(feeds))
+            return calibrator.compute_data()
+
+    def _inferred(self, folder):
+        """A copy of the model with the types of all values."""
+        from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
+
+        path = os.path.join(folder, 'model.onnx')
+        save(_copy(self._model), path)
+        return load_model_with_shape_infer(path)
+
+
+class _Feeds:
+    """Batches as `onnxruntime.quantization.CalibrationDataReader` reads them."""
+
+    def __init__(self, feeds):
+        self._left = iter(feeds)
+
+    def get_next(self):
+        return next(self._left, None)
+
+
+def _layer_name(node):
+    """The name of the node's weight, without its ends."""
+    name = node.input[1]
+    for end in ('_transposed', '_weight'):
+        name = name[: -len(end)] if name.endswith(end) else name
+    return name
+
+
+def _copy(model):
+    copy = type(model)()
+    copy.CopyFrom(model)
+    return copy
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Without what the quantizer tells the root logger of each operator."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.WARNING))
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,187 @@
+"""INT8 in ONNX: calibrated, measured, and without the layers that cost too much."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+from toy_data import SPECIAL, write_questions, write_reviews, write_tagged
+
+import bert
+from export import Measures, export_onnx
+from export.export import main
+from gpt2 import GPT2Config, GPT2LMHeadModel
+from model_zoo.batches import BucketedLoader, Sample
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+
+onnx = pytest.importorskip('onnx')
+pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.peers
+
+LAYERS = 2
+PRODUCTS = 6 * LAYERS + 2  # three projections of attention and one after it, two of FFN; the heads
+
+
+def make(name='BertForSequenceClassification', vocab_size=90, **options):
+    config = bert.BertConfig(
+        vocab_size, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4,
+        intermediate_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    block = getattr(bert, name)(config, **options)
+    mx.random.seed(5)
+    block.initialize(mx.init.Normal(0.15))
+    return block
+
+
+def batches(count=3):
+    random = np.random.RandomState(1)
+    samples = [
+        Sample(list(random.randint(0, 90, length)), [0] * length, None)
+        for length in random.randint(3, 30, 8 * count)
+    ]
+    return list(BucketedLoader(samples, 8, pad_val=0))
+
+
+def quantized(path):
+    """Operators, and the sizes of the weights' scales."""
+    graph = onnx.load(path).graph
+    arrays = {each.name: each for each in graph.initializer}
+    scales = {
+        node.input[0]: arrays[node.input[1]].dims for node in graph.node
+        if node.op_type == 'DequantizeLinear' and node.input[0] in arrays
+    }  # fmt: skip
+    return [node.op_type for node in graph.node], scales
+
+
+@pytest.mark.parametrize('method', ['minmax', 'entropy', 'percentile'])
+def test_static(method, tmp_path):
+    block, texts = make(num_labels=3), batches()
+    path = export_onnx(
+        block, str(tmp_path), 'model', precision='int8', measures=Measures(texts, method=method)
+    )
+    kinds, scales = quantized(path)
+    assert len(scales) == PRODUCTS and 'DynamicQuantizeLinear' not in kinds
+    assert {tuple(dims) for dims in scales.values()} == {(32,), (64,), (3,)}  # one a channel
+    told = json.loads((tmp_path / 'model_int8.json').read_text())
+    assert told['quantization'] == 'static' and told['calib_mode'] == method
+    assert told['float32_layers'] == [] and told['layers'] == PRODUCTS
+    assert 0.99 <= told['int8']['cosine'] < 1
+    arrays = [each.asnumpy().astype('int32') for each in texts[0].inputs]
+    wanted = block(*texts[0].inputs).asnumpy()
+    (found,) = OnnxRuntimeEngine(path).run(*arrays)
+    assert 0 < np.abs(found - wanted).max() < 0.1 * np.abs(wanted).max()
+    export_onnx(block, str(tmp_path), 'model')  # in float32: the measures are another file's
+    assert not (tmp_path / 'model_int8.json').exists()
+
+
+@pytest.mark.parametrize('static', [True, False])
+@pytest.mark.parametrize('optimize', [True, False])
+def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
+    block, texts = make(num_labels=3), batches(1)
+    asked = []
+
+    def evaluate(forward):
+        """Whether three more layers than allowed are quantized."""
+        scores = forward(texts[0])
+        asked.append(np.abs(scores.asnumpy() - asked[0]).max() if asked else scores.asnumpy())
+        count = len(asked) - 1
+        return (1.0 if count == 0 else 0.9 if count < 3 else 1.0), {'asked': count}
+
+    measures = Measures(texts, static, evaluate=evaluate, metric='accuracy')
+    export_onnx(block, str(tmp_path), 'm', optimize, 'int8', measures)
+    told = json.loads((tmp_path / 'm_int8.json').read_text())
+    # with none left out and with the worst one it is too bad, with the two worst it is enough
+    assert len(told['float32_layers']) == 2 and len(asked) == 4
+    assert told['float32'] == {'asked': 0} and told['int8'] == {'asked': 3}
+    assert told['lost'] == 0
+    kinds, scales = quantized(str(tmp_path / 'm.onnx'))
+    if static:
+        assert len(scales) == told['layers'] - 2 == PRODUCTS - 2
+        for name in told['float32_layers']:
+            assert not [weight for weight in scales if weight.startswith(name)]
+    elif optimize:
+        assert 'QAttention' in kinds
+    assert asked[3] < asked[1]  # nearer to float32
+
+
+def test_bad_arguments(tmp_path):
+    block = make()
+    with pytest.raises(UnknownNameError, match='calib_mode'):
+        export_onnx(block, str(tmp_path), 'm', precision='int8',
+                    measures=Measures(batches(1), method='maxmin'))  # fmt: skip
+    with pytest.raises(InputError, match='no text'):
+        export_onnx(block, str(tmp_path), 'm', precision='int8', measures=Measures([]))
+    with pytest.raises(InputError, match='float32'):
+        export_onnx(block, str(tmp_path), 'm', measures=Measures(batches(1)))
+    decoder = GPT2LMHeadModel(GPT2Config(50, n_layer=1, n_head=2, n_embd=8))
+    decoder.initialize()
+    with pytest.raises(InputError, match='cannot be calibrated'):
+        export_onnx(decoder, str(tmp_path), 'm', precision='int8', measures=Measures(batches(1)))
+    assert not list(tmp_path.glob('m*'))
+
+
+def export(folder, block, task, *flags):
+    """The measures that the command writes."""
+    tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
+    block.save_pretrained(str(folder / 'model'), tokenizer)
+    argv = ['--task', task, '--model_name', folder / 'model', '--format', 'onnx', '--precision',
+            'int8', '--output_dir', folder / 'out', '--max_len', '40', *flags]  # fmt: skip
+    main([str(each) for each in argv])
+    assert (folder / 'out' / 'tokenizer.json').exists()
+    return json.loads((folder / 'out' / 'model_int8.json').read_text())
+
+
+def words_of(path):
+    return len(path.read_text().split())
+
+
+def test_command_for_classification(tmp_path):
+    write_reviews(tmp_path)
+    block = make(vocab_size=words_of(tmp_path / 'vocab.txt'), num_labels=2)
+    columns = ['--text_columns', 'text', '--label_column', 'label', '--dev_data']
+    columns += [tmp_path / 'dev.tsv']
+    told = export(
+        tmp_path, block, 'classification', *columns, '--calib_data', tmp_path / 'train.tsv'
+    )
+    assert told['quantization'] == 'static' and told['metric'] == 'accuracy'
+    before, after = (told[each]['dev']['accuracy'] for each in ('float32', 'int8'))
+    assert told['lost'] == pytest.approx(before - after) and told['lost'] <= 0.005
+    told = export(tmp_path, block, 'classification', *columns)
+    assert told['quantization'] == 'dynamic' and told['calib_mode'] is None
+    assert told['float32']['dev']['accuracy'] == before and told['lost'] <= 0.005
+
+
+def test_command_for_tagging(tmp_path):
+    write_tagged(tmp_path)
+    block = make('BertForTokenClassification', words_of(tmp_path / 'vocab.txt'), num_labels=3)
+    told = export(tmp_path, block, 'tagging', '--calib_data', tmp_path / 'train.txt', '--dev_data',
+                  tmp_path / 'valid.txt')  # fmt: skip
+    assert told['metric'] in told['int8']['dev'] and told['lost'] <= 0.005
+
+
+def test_command_for_questions(tmp_path):
+    write_questions(tmp_path)
+    block = make('BertForQuestionAnswering', words_of(tmp_path / 'vocab.txt'))
+    told = export(tmp_path, block, 'question_answering', '--calib_data', tmp_path / 'train-1.json',
+                  '--dev_data', tmp_path / 'dev-1.json')  # fmt: skip
+    assert 'f1' in told['int8']['dev'] and told['lost'] <= 0.5
+
+
+def test_command_for_texts(tmp_path, capsys):
+    (tmp_path / 'vocab.txt').write_text('\n'.join([*SPECIAL, 'one', 'two', 'three']) + '\n')
+    (tmp_path / 'texts').write_text('one two\nthree\n\ntwo two one\n')
+    block = make('BertSentenceEncoder', 8)
+    told = export(
+        tmp_path, block, 'sentence_embedding', '--calib_data', tmp_path / 'texts',
+        '--calib_mode', 'percentile', '--calib_batch_size', '2',
+    )  # fmt: skip
+    assert told['metric'] == 'cosine' and told['int8']['cosine'] >= 0.99
+    for flags, wrong in (
+        (['--calib_data', tmp_path / 'no'], 'calib_data'),
+        (['--label_column', '1'], 'label_column is of'),
+        (['--dev_data', tmp_path / 'texts'], 'is for classification'),
+        (['--calib_data', tmp_path / 'texts', '--precision', 'float16'], 'is for INT8'),
+    ):
+        with pytest.raises(InputError, match=wrong):
+            export(tmp_path, block, 'sentence_embedding', *flags)
