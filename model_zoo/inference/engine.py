@@ -45,7 +45,7 @@ class Engine(abc.ABC):
 
 
 class MXNetEngine(Engine):
-    """Runs a Gluon block. The weights of one in bfloat16 are cast once, when it is made.
+    """Runs a Gluon block. The weights of one in bfloat16 are cast once, by the first call.
 
     Calls from several threads run one after the other: MXNet uses all processors for each.
 
@@ -61,7 +61,7 @@ class MXNetEngine(Engine):
     def __init__(self, block, ctx=None):
         super().__init__()
         self.block, self._ctx = block, ctx or mx.cpu()
-        self._compute = CastBlock(block) if block.precision == 'bfloat16' else self._run_block
+        self._cast = None  # the graph of a block in bfloat16
         # without static_alloc, which plans the memory anew for each shape of a batch
         block.hybridize()
 
@@ -78,9 +78,12 @@ class MXNetEngine(Engine):
             words, token_types, valid_length = (
                 mx.nd.array(each, self._ctx, each.dtype) for each in arrays
             )
-            outputs = self._compute(words, token_types, valid_length)
+            outputs = self._outputs(words, token_types, valid_length)
             return [each.astype('float32', copy=False).asnumpy() for each in outputs]
 
-    def _run_block(self, words, token_types, valid_length):
+    def _outputs(self, words, token_types, valid_length):
+        if self.block.precision == 'bfloat16':
+            self._cast = self._cast or CastBlock(self.block)
+            return self._cast(words, token_types, valid_length)
         outputs = self.block(words, token_types=token_types, valid_length=valid_length)
         return outputs if isinstance(outputs, (list, tuple)) else [outputs]
