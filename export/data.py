@@ -173,8 +173,9 @@ def _tagging(args, block, tokenizer):
 def _squad(args, block, tokenizer):
     def read(path):
         squad = read_squad(path, version_2=False)
+        query = min(_QUERY, args.max_len // 2)
         return SquadFeatures(
-            squad, encode_squad(squad, tokenizer), tokenizer, args.max_len, _STRIDE, _QUERY
+            squad, encode_squad(squad, tokenizer), tokenizer, args.max_len, _STRIDE, query
         )
 
     calibration = _loader(args, tokenizer, read(args.calib_data or args.dev_data), True)

@@ -110,6 +110,11 @@ def export_onnx(
             f'{type(block).__name__} cannot be calibrated: only models of BERT with one text an '
             'example can; others have the dynamic INT8'
         )
+    if optimize and measures is not None and measures.static:
+        raise InputError(
+            'a model with calibration data cannot be optimized: ONNX Runtime joins the operators '
+            'of static INT8 when it loads the file'
+        )
     if measures is not None and precision != 'int8':
         raise InputError(f'measures are for INT8, and the precision is {precision}')
     if not name or os.path.basename(name) != name:
@@ -118,9 +123,8 @@ def export_onnx(
     graph = graph_of(block)
     plain = to_onnx(graph.symbol, _parameters(block, graph.symbol), graph.inputs, graph.outputs)
     model, told = plain, None
-    if optimize:  # static INT8 has no fused attention
-        is_static = measures is not None and measures.static
-        model = fuse(plain, block.config.num_heads, block.config.units, not is_static)
+    if optimize:
+        model = fuse(plain, block.config.num_heads, block.config.units)
     if measures is None:
         model = convert(model, precision)
     else:

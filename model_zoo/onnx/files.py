@@ -54,7 +54,7 @@ def weight_bytes(model):
     return sum(len(each.raw_data) for each in model.graph.initializer)
 
 
-def fuse(model, num_heads, hidden_size, attention=True):
+def fuse(model, num_heads, hidden_size):
     """A BERT whose layers' operators ONNX Runtime's optimizer has joined.
 
     The attention mask stays as it is, so that padding may be anywhere.
@@ -63,8 +63,6 @@ def fuse(model, num_heads, hidden_size, attention=True):
     ----------
     model : onnx.ModelProto
     num_heads, hidden_size : int
-    attention : bool
-        Whether the operators of attention are joined, too.
 
     Returns
     -------
@@ -76,7 +74,6 @@ def fuse(model, num_heads, hidden_size, attention=True):
 
     options = FusionOptions('bert')
     options.use_raw_attention_mask(True)
-    options.enable_attention = attention
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         save(model, path)

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import pathlib
 import tempfile
 
 from ..errors import InputError, UnknownNameError
@@ -51,7 +52,7 @@ class Quantizer:
     Parameters
     ----------
     model : onnx.ModelProto
-        In float32. Static: without fused attention.
+        In float32. Static: without fused operators, whose types aren't known.
     feeds : list of dict of str to numpy.ndarray, optional
         Calibration data, by the names of the model's inputs. Default: dynamic.
     method : str
@@ -155,7 +156,9 @@ class Quantizer:
                 CalibrationMethod[methods[method]],
                 use_external_data_format=len(files) > 1,
             )
-            calibrator.collect_data(_Feeds(feeds))
+            # the ranges of several calls aren't joined, the counts of one must be of one shape
+            for part in [feeds] if method == 'minmax' else [[feed] for feed in feeds]:
+                calibrator.collect_data(_Feeds(part))
             return calibrator.compute_data()
 
     def _inferred(self, folder):
@@ -164,7 +167,7 @@ class Quantizer:
 
         path = os.path.join(folder, 'model.onnx')
         save(_copy(self._model), path)
-        return load_model_with_shape_infer(path)
+        return load_model_with_shape_infer(pathlib.Path(path))
 
 
 class _Feeds:

@@ -75,8 +75,9 @@ def test_static(method, tmp_path):
     assert not (tmp_path / 'model_int8.json').exists()
 
 
-@pytest.mark.parametrize('static', [True, False])
-@pytest.mark.parametrize('optimize', [True, False])
+@pytest.mark.parametrize(
+    ('static', 'optimize'), [(True, False), (False, False), (False, True)]
+)
 def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
     block, texts = make(num_labels=3), batches(1)
     asked = []
@@ -114,6 +115,8 @@ def test_bad_arguments(tmp_path):
         export_onnx(block, str(tmp_path), 'm', precision='int8', measures=Measures([]))
     with pytest.raises(InputError, match='float32'):
         export_onnx(block, str(tmp_path), 'm', measures=Measures(batches(1)))
+    with pytest.raises(InputError, match='cannot be optimized'):
+        export_onnx(block, str(tmp_path), 'm', True, 'int8', Measures(batches(1)))
     decoder = GPT2LMHeadModel(GPT2Config(50, n_layer=1, n_head=2, n_embd=8))
     decoder.initialize()
     with pytest.raises(InputError, match='cannot be calibrated'):
