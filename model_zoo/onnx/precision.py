@@ -80,7 +80,7 @@ class Quantizer:
         for node in model.graph.node:
             if node.op_type in self._kinds and node.input[1] in weights:
                 self.layers.setdefault(_layer_name(node), []).append(node.name)
-        self._model, self._ranges = model, None
+        self._model, self._typed, self._ranges = model, None, None
         if feeds is not None:
             if not feeds:
                 raise InputError('there is no text to calibrate the model with')
@@ -96,34 +96,37 @@ class Quantizer:
         excluded = [node for name in exclude for node in self.layers[name]]
         if len(exclude) == len(self.layers):
             return self._model
-        make = self._dynamic if self._ranges is None else self._static
-        with _quiet(), tempfile.TemporaryDirectory() as folder:
-            return make(folder, excluded)
+        with _quiet():
+            return (self._dynamic if self._ranges is None else self._static)(excluded)
 
-    def _dynamic(self, folder, excluded):
+    def _dynamic(self, excluded):
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
-        save(_copy(self._model), paths[0])
-        quantize_dynamic(
-            *paths,
-            op_types_to_quantize=self._kinds,
-            nodes_to_exclude=excluded,
-            per_channel=True,
-            weight_type=QuantType.QInt8,
-            # of what fused operators give, which it doesn't know
-            extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT, 'MatMulConstBOnly': True},
-            use_external_data_format=os.path.exists(f'{paths[0]}_data'),
-        )
-        return onnx.load(paths[1])
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
+            files = save(_copy(self._model), paths[0])
+            quantize_dynamic(
+                *paths,
+                op_types_to_quantize=self._kinds,
+                nodes_to_exclude=excluded,
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                extra_options={
+                    'MatMulConstBOnly': True,
+                    # of what fused operators give, which it doesn't know
+                    'DefaultTensorType': onnx.TensorProto.FLOAT,
+                },
+                use_external_data_format=len(files) > 1,
+            )
+            return onnx.load(paths[1])
 
-    def _static(self, folder, excluded):
+    def _static(self, excluded):
         from onnxruntime.quantization import QuantType
         from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
         quantizer = QDQQuantizer(
-            self._inferred(folder),
+            _copy(self._typed),
             per_channel=True,
             # 7 bits of the weights: without VNNI, sums of two products of 8 bits can saturate
             reduce_range=True,
@@ -144,11 +147,13 @@ class Quantizer:
 
     def _calibrate(self, feeds, method):
         from onnxruntime.quantization.calibrate import CalibrationMethod, create_calibrator
+        from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
         methods = {'minmax': 'MinMax', 'entropy': 'Entropy', 'percentile': 'Percentile'}
         with _quiet(), tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
             files = save(_copy(self._model), path)
+            self._typed = load_model_with_shape_infer(pathlib.Path(path))
             calibrator = create_calibrator(
                 path,
                 self._kinds,
@@ -160,14 +165,6 @@ class Quantizer:
             for part in [feeds] if method == 'minmax' else [[feed] for feed in feeds]:
                 calibrator.collect_data(_Feeds(part))
             return calibrator.compute_data()
-
-    def _inferred(self, folder):
-        """A copy of the model with the types of all values."""
-        from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
-
-        path = os.path.join(folder, 'model.onnx')
-        save(_copy(self._model), path)
-        return load_model_with_shape_infer(pathlib.Path(path))
 
 
 class _Feeds:
