@@ -44,6 +44,7 @@ from export.symbol_files import parameters_of, write_symbol  # noqa: E402
 from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
+from model_zoo.checkpoint.graph_file import write_sums  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
@@ -62,9 +63,10 @@ TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
 def export_block(block, directory, name, example_inputs=None):
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
 
-    MXNet needs only these two files. The graph takes any batch size and length, like the block, and
-    returns the block's outputs without labels. Lists among the outputs are flattened: the question
-    answering head has two, the scores of starts and of ends, each (batch, length). Before the files
+    MXNet needs only these two files; ``<name>-SHA256SUMS`` has their checksums. The graph takes any
+    batch size and length, like the block, and returns the block's outputs without labels. Lists
+    among the outputs are flattened: the question answering head has two, the scores of starts and
+    of ends, each (batch, length). Before the files
     get their names they are loaded back, and compared with the block on batches of two sizes. The
     block isn't changed, hybridized or not.
 
@@ -117,15 +119,16 @@ def export_block(block, directory, name, example_inputs=None):
     batches = _batches(block, example_inputs)
     directory = make_writable_dir(directory)
     symbol, names = _trace(block, batches[-1])
-    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    files = [f'{name}-symbol.json', f'{name}-0000.params', f'{name}-SHA256SUMS']
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
-        write_symbol(symbol, parameters_of(block), *new)
+        write_symbol(symbol, parameters_of(block), *new[:2])
         for batch in batches:
-            _compare(block, names, batch, *new)
+            _compare(block, names, batch, *new[:2])
+        write_sums(new[2], new[:2])
         final = [os.path.join(directory, file) for file in files]
         put_in_place(new, final, temporary)
-    return tuple(final)
+    return tuple(final[:2])
 
 
 def _input_names(block):

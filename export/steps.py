@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.decoder.heads import DecoderLM
+from model_zoo.checkpoint.graph_file import write_sums
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import without_nan
@@ -77,14 +78,15 @@ def export_steps(block, directory, name, capacity):
         raise InputError(f'name must be the start of a file name, but is {name!r}')
     directory = make_writable_dir(directory)
     step = step_of(block, capacity)
-    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    files = [f'{name}-symbol.json', f'{name}-0000.params', f'{name}-SHA256SUMS']
     with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
-        write_symbol(step.symbol(), step.parameters(), *new)
-        _compare(step, *new)
+        write_symbol(step.symbol(), step.parameters(), *new[:2])
+        _compare(step, *new[:2])
+        write_sums(new[2], new[:2])
         final = [os.path.join(directory, file) for file in files]
         put_in_place(new, final, temporary)
-    return tuple(final)
+    return tuple(final[:2])
 
 
 def step_of(block, capacity):

@@ -5,6 +5,7 @@ import os
 import mxnet as mx
 
 from ..checkpoint import read_tensors
+from ..checkpoint.graph_file import check_graph, check_sums, sums_path
 from ..errors import CheckpointError, InputError
 
 __all__ = ['load_exported']
@@ -40,6 +41,8 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
             raise InputError(
                 f'--{flag} {max_len}: the exported model takes {len(array)} tokens at most'
             )
+    check_sums(sums_path(symbol))
+    check_graph(symbol)
     try:
         known = mx.sym.load(symbol).list_arguments()
         names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]

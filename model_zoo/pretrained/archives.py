@@ -12,8 +12,8 @@ import zipfile
 import zlib
 
 from ..errors import InputError
-from ..util.files import make_writable_dir
-from .download import check_space, locked, sha256
+from ..util.files import make_writable_dir, sha256_of
+from .download import check_space, locked
 
 __all__ = ['is_archive', 'unpacked']
 
@@ -49,7 +49,7 @@ def unpacked(path, root):
     """
     try:
         name = os.path.basename(path).split('.')[0]
-        target = os.path.join(root, 'unpacked', f'{name}-{sha256(path)[:16]}')
+        target = os.path.join(root, 'unpacked', f'{name}-{sha256_of(path)[:16]}')
         if not os.path.isdir(target):
             make_writable_dir(os.path.dirname(target))
             with locked(target + '.lock', path):

@@ -34,7 +34,6 @@ __all__ = [
     'download',
     'locked',
     'reason_of',
-    'sha256',
 ]
 
 logger = logging.getLogger(__name__)
@@ -79,11 +78,6 @@ def _digest(algorithm, path):
         for block in iter(lambda: file.read(BLOCK), b''):
             digest.update(block)
     return digest.hexdigest()
-
-
-def sha256(path):
-    """The hexadecimal sha256 of a file."""
-    return _digest('sha256', path)
 
 
 def download(url, path, checksum=None, member=None):

@@ -7,7 +7,6 @@ checkpoint is written under a temporary name, and renamed once it is complete.
 """
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -18,7 +17,7 @@ import mxnet as mx
 
 from ..checkpoint.params import read_params, write_params
 from ..errors import CheckpointError, InputError
-from ..util.files import atomic_write, make_writable_dir, read_json, write_json
+from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
 from .optimizer_state import load_optimizer, optimizer_tensors
 
 __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
@@ -60,7 +59,7 @@ class Checkpoint:
             if set(sums) != {_MODEL, _OPTIMIZER, _STATE}:
                 raise CheckpointError(f'the checkpoint {path!r} is damaged: {_SUMS} is incomplete')
             for name, wanted in sums.items():
-                if _sha256(os.path.join(path, name)) != wanted:
+                if sha256_of(os.path.join(path, name)) != wanted:
                     raise CheckpointError(
                         f'the checkpoint {path!r} is damaged: the checksum of {name} is wrong'
                     )
@@ -156,7 +155,7 @@ class CheckpointStore:
             write_json(os.path.join(part, _STATE), content)
             with atomic_write(os.path.join(part, _SUMS)) as file:
                 for part_name in (_MODEL, _OPTIMIZER, _STATE):
-                    file.write(f'{_sha256(os.path.join(part, part_name))}  {part_name}\n')
+                    file.write(f'{sha256_of(os.path.join(part, part_name))}  {part_name}\n')
             if os.path.isdir(final):  # the same place of the training, reached again
                 os.replace(final, replaced)
             os.replace(part, final)
@@ -263,11 +262,3 @@ def _place(path):
 
 def _place_of(state):
     return tuple(state[name] for name in ('step', 'epoch', 'batch'))
-
-
-def _sha256(path):
-    digest = hashlib.sha256()
-    with open(path, 'rb') as file:
-        for piece in iter(lambda: file.read(2**20), b''):
-            digest.update(piece)
-    return digest.hexdigest()

@@ -1,6 +1,7 @@
 """Files that are written completely or not at all."""
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ __all__ = [
     'put_in_place',
     'read_json',
     'remove_leftovers',
+    'sha256_of',
     'write_json',
 ]
 
@@ -102,6 +104,15 @@ def atomic_write(path, mode='w', encoding='utf-8'):
         if isinstance(error, OSError) and not isinstance(error, ZooError):
             raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
         raise
+
+
+def sha256_of(path):
+    """The hexadecimal sha256 of a file."""
+    digest = hashlib.sha256()
+    with open(path, 'rb') as file:
+        for piece in iter(lambda: file.read(2**20), b''):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def parse_json(text):

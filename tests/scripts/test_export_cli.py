@@ -139,7 +139,8 @@ def test_parameters_of_each_task(tmp_path, small, inputs, task, name, options, f
     out = tmp_path / 'out'
     module.main(['--task', task, '--model_parameters', path, '--output_dir', str(out),
                  '--seq_length', '24'])  # fmt: skip
-    assert sorted(os.listdir(out)) == [f'{task}-0000.params', f'{task}-symbol.json']
+    names = [f'{task}-0000.params', f'{task}-SHA256SUMS', f'{task}-symbol.json']
+    assert sorted(os.listdir(out)) == names
     results, expected = load(out, task)(*inputs), block(*inputs)
     if task != 'question_answering':
         results, expected = [results], [expected]
@@ -340,7 +341,8 @@ def test_other_families(tmp_path, kind, config, task):
     block.save_pretrained(str(tmp_path / 'model'))
     module.main(['--task', task, '--model_name', str(tmp_path / 'model'), '--output_dir',
                  str(tmp_path / 'out'), '--seq_length', '8'])  # fmt: skip
-    assert sorted(os.listdir(tmp_path / 'out')) == [f'{task}-0000.params', f'{task}-symbol.json']
+    names = [f'{task}-0000.params', f'{task}-SHA256SUMS', f'{task}-symbol.json']
+    assert sorted(os.listdir(tmp_path / 'out')) == names
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,11 @@ def test_every_head(tmp_path, name, hybridized):
         str(tmp_path / 'out' / 'head-symbol.json'),
         str(tmp_path / 'out' / 'head-0000.params'),
     )
-    assert sorted(os.listdir(tmp_path / 'out')) == ['head-0000.params', 'head-symbol.json']
+    assert sorted(os.listdir(tmp_path / 'out')) == [
+        'head-0000.params',
+        'head-SHA256SUMS',
+        'head-symbol.json',
+    ]
     loaded = load(paths)
     for batch, length in [(1, 5), (4, 24)]:
         inputs = make_inputs(batch, length, name == 'BertForMultipleChoice')
@@ -302,7 +306,7 @@ def test_two_exports_at_once(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(list(pathlib.Path(tmp_path).iterdir())) == 4
+    assert len(list(pathlib.Path(tmp_path).iterdir())) == 6
 
 
 @pytest.mark.parametrize('name', ['BertModel', 'BertForMultipleChoice', 'BertForPreTraining'])

@@ -73,7 +73,11 @@ def shapes_of(block, rows, capacity):
 def test_the_same_greedy_tokens(block, tmp_path):
     paths = export_steps(block, str(tmp_path), 'step', 20)
     assert sorted(map(os.path.basename, paths)) == ['step-0000.params', 'step-symbol.json']
-    assert sorted(os.listdir(tmp_path)) == ['step-0000.params', 'step-symbol.json']
+    assert sorted(os.listdir(tmp_path)) == [
+        'step-0000.params',
+        'step-SHA256SUMS',
+        'step-symbol.json',
+    ]
     prompts = [[5, 17, 33, 3], [8], [1, 2]]
     wanted = [each[0].tokens for each in block.generate(prompts, 12)]
     done = warm.run(
