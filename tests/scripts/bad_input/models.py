@@ -64,6 +64,12 @@ SEARCH = [
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
     (['--max_len', '99', 'a'], '24'),
 ]
+SERVE = [
+    (['MODEL', '--batch_tokens', '0'], '--batch_tokens is 0; it must be above 0'),
+    (['MODEL', '--timeout', '-1'], '--timeout is -1.0; it must be above 0'),
+    (['no_such_model', '--port', '0'], 'no_such_model'),
+    (['MODEL', '--api_key', 'none.txt', '--port', '0'], 'none.txt'),
+]
 
 
 def bertology(data, folder, edit):
@@ -248,6 +254,7 @@ MODELS = {
         ('fill', 'fill', use, FILL, write_masked),
         ('info', 'info', use, INFO, write_classifier),
         ('search', 'search', search, SEARCH, write_masked),
+        ('serve', 'serve', use, SERVE, write_classifier),
         ('bertology', 'bertology', bertology, BERTOLOGY, write_classifier),
         ('generate_gpt2', 'generate_gpt2', generate, GENERATE, write_gpt2),
         ('eval_transfo_xl', 'eval_transfo_xl', evaluate, EVALUATE, write_transfo_xl),
