@@ -94,6 +94,8 @@ def bind(host, port):
     -------
     socket.socket
     """
+    if not 0 <= port < 2**16:
+        raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -101,7 +103,7 @@ def bind(host, port):
         bound = socket.socket(family, socket.SOCK_STREAM)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise InputError(f'cannot serve on {host}, port {port}: {error}') from error
     return bound
 

@@ -184,12 +184,14 @@ def test_openai_models_and_errors(openai_client, url, pipelines):
 
 @pytest.fixture
 def hub_client(url, monkeypatch):
-    hub = pytest.importorskip('huggingface_hub')
-    monkeypatch.setattr(hub.constants, 'HF_HUB_OFFLINE', False)
-    hub.utils.reset_sessions()
-    yield lambda name: hub.InferenceClient(f'http://{url}/models/{name}', token=KEY)
+    from huggingface_hub import InferenceClient, constants
+    from huggingface_hub.utils import reset_sessions
+
+    monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
+    reset_sessions()
+    yield lambda name: InferenceClient(f'http://{url}/models/{name}', token=KEY)
     monkeypatch.undo()
-    hub.utils.reset_sessions()
+    reset_sessions()
 
 
 def test_huggingface_hub(hub_client, pipelines):
