@@ -213,8 +213,8 @@ def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
     (newest / 'model.params').write_bytes(content)
     assert run(script, [*argv, '--resume']) == 0
     log = (folder / 'log_phase1.txt').read_text()
-    assert re.search('^WARNING.*step-00000009.* is damaged', log, re.MULTILINE)
-    assert re.search('^INFO.*going on from .*step-00000006', log, re.MULTILINE)
+    assert re.search('^[0-9:]+ warning: .*step-00000009.* is damaged', log, re.MULTILINE)
+    assert re.search('^[0-9:]+ going on from .*step-00000006', log, re.MULTILINE)
     assert_equal(folder, tmp_path)
 
 
