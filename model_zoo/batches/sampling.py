@@ -8,6 +8,9 @@ import numpy as np
 
 __all__ = ['Buckets', 'bucket_batches', 'longest_first', 'random_state']
 
+#: what a batch costs besides its tokens, in tokens: calls, and products of few rows
+BATCH_COST = 64
+
 
 def random_state(seed, epoch):
     """NumPy's generator of an epoch.
@@ -33,7 +36,8 @@ def longest_first(lengths, batch_size, max_tokens=None):
     lengths : sequence of int
     batch_size : int
     max_tokens : int, optional
-        Batches with more tokens, padding included, are made smaller.
+        No batch of several samples has more tokens, padding included. The batches are then cut
+        where it saves most padding, so that many are smaller.
 
     Returns
     -------
@@ -41,14 +45,34 @@ def longest_first(lengths, batch_size, max_tokens=None):
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind='stable')
+    if max_tokens is None:
+        return [order[at : at + batch_size] for at in range(0, len(order), batch_size)]
     batches, start = [], 0
-    while start < len(order):
-        size = batch_size
-        if max_tokens is not None:
-            size = max(1, min(size, max_tokens // lengths[order[start]]))
+    for size in _cheapest_sizes(lengths[order], batch_size, max_tokens):
         batches.append(order[start : start + size])
         start += size
     return batches
+
+
+def _cheapest_sizes(lengths, batch_size, max_tokens):
+    """Sizes of the batches whose tokens are fewest, with `BATCH_COST` of each counted in.
+
+    `lengths` fall. The best way to cut what is behind each sample is found from the end.
+    """
+    count = len(lengths)
+    costs, sizes = np.zeros(count + 1), np.zeros(count, dtype=np.int64)
+    for start in range(count - 1, -1, -1):
+        longest = max(1, lengths[start])
+        most = max(1, min(batch_size, max_tokens // longest, count - start))
+        choices = BATCH_COST + longest * np.arange(1, most + 1)
+        choices = choices + costs[start + 1 : start + most + 1]
+        sizes[start] = 1 + choices.argmin()
+        costs[start] = choices[sizes[start] - 1]
+    start, chosen = 0, []
+    while start < count:
+        chosen.append(sizes[start])
+        start += sizes[start]
+    return chosen
 
 
 def bucket_batches(lengths, batch_size, num_buckets):

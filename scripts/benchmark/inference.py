@@ -1,4 +1,9 @@
-"""Forward pass of BERT base: ours beside each installed peer's, in turn, as ratios."""
+"""Forward pass of BERT base: ours beside each installed peer's, in turn, as ratios.
+
+Ours is there twice: as MXNet runs it, and as ONNX Runtime runs the file that the engine makes of it
+(``engine='onnxruntime'``). With ``--precision int8`` the engine's INT8 is compared with the dynamic
+INT8 that ONNX Runtime and torch make of transformers' model.
+"""
 
 import multiprocessing
 import os
@@ -82,6 +87,22 @@ def ours(options):
     return _gluon_forward(block)
 
 
+def ours_by_engine(options):
+    os.environ['MXNET_HOME'] = options.folder  # where the engine keeps its file
+    from bert import BertConfig, BertModel
+    from model_zoo.inference import make_engine
+
+    block = BertModel(BertConfig(num_hidden_layers=options.layers))
+    block.initialize()
+    engine = make_engine(block, 'onnxruntime', options.precision)
+
+    def prepare(shape):
+        batch = [array.astype('int32') for array in make_batch(VOCAB_SIZE, shape)]
+        return lambda: engine.run(*batch) and None  # the outputs are not to be sent
+
+    return prepare
+
+
 def gluonnlp(options):
     return _gluon_forward(gluonnlp_block(options.layers))
 
@@ -91,6 +112,8 @@ def transformers(options):
     import torch
 
     model = torch_model(options.layers)
+    if options.precision == 'int8':
+        model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, torch.qint8)
 
     def prepare(shape):
         words, types, length = make_batch(VOCAB_SIZE, shape)
@@ -146,6 +169,10 @@ def onnxruntime(options):
     )
     writer.start()  # torch stays out of this process
     writer.join()
+    if options.precision == 'int8':
+        from onnxruntime.quantization import quantize_dynamic
+
+        quantize_dynamic(path, path := os.path.join(options.folder, 'int8.onnx'))
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads()
     session = onnxruntime.InferenceSession(path, settings, providers=['CPUExecutionProvider'])
@@ -162,6 +189,7 @@ def onnxruntime(options):
     return prepare
 
 
+BY_ENGINE = Contender('ours, onnxruntime', ours_by_engine, ('onnx', 'onnxruntime'))
 PEERS = [
     Contender('gluonnlp', gluonnlp, ('gluonnlp',)),
     Contender('torch+transformers', transformers, ('torch', 'transformers')),
@@ -173,13 +201,19 @@ def main(argv=None):
     parser = add_flags(__doc__, rounds=30, seconds=40)
     parser.add_argument('--shapes', default='1x32,1x128,8x128,32x128', help='batch x length')
     parser.add_argument('--layers', type=int, default=12)
+    parser.add_argument('--precision', default='float32', choices=['float32', 'int8'])
     args = parser.parse_args(argv)
     cases = [
         Case(f'{batch}x{length}', (batch, length), bert_flops(args.layers, batch, length))
         for batch, length in parse_shapes(args.shapes)
     ]
-    measured = measure([Contender('ours', ours)], PEERS, cases, args)
-    report(f'BERT base forward, {args.layers} layers, float32', measured, args.json)
+    own, peers = [BY_ENGINE], PEERS
+    if args.precision == 'float32':
+        own = [Contender('ours', ours), *own]
+    else:
+        peers = [each for each in peers if each.make is not gluonnlp]  # which has no INT8
+    measured = measure(own, peers, cases, args)
+    report(f'BERT base forward, {args.layers} layers, {args.precision}', measured, args.json)
 
 
 if __name__ == '__main__':

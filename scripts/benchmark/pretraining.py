@@ -245,8 +245,9 @@ def main(argv=None):
     results = {}
     if 'steps' in args.parts:
         options = argparse.Namespace(
-            rounds=args.step_rounds, seconds=120, layers=args.layers, checkout=args.checkout
-        )
+            rounds=args.step_rounds, seconds=120, layers=args.layers, checkout=args.checkout,
+            cpu_time=args.cpu_time,
+        )  # fmt: skip
         results['steps'] = compare_steps(parse_shapes(args.shapes), options)
     if 'horovod' in args.parts:
         results['horovod'] = compare_processes(args.vocab)

@@ -81,6 +81,7 @@ class Measured(NamedTuple):
     cpu_seconds: List[float]
     megabytes: float  # what the calls added to the most memory that the process has had
     answer: Any  # what the call returned
+    seconds_of: str = 'clock'  # or 'cpu': what `report` compares
 
 
 def run(main):
@@ -105,6 +106,12 @@ def add_flags(description, rounds=None, seconds=None):
         action='append',
         metavar='DIR',
         help='another checkout of this project, as one more contender; may be repeated',
+    )
+    parser.add_argument(
+        '--cpu_time',
+        action='store_true',
+        help='compare seconds of CPU, which other programs disturb less; set OMP_NUM_THREADS=1, '
+        'for threads that wait count, too',
     )
     return parser
 
@@ -138,9 +145,10 @@ def measure(ours, peers, cases, options, warm=True, same=None):
         Those that aren't installed are left out.
     cases : list of Case
     options : argparse.Namespace
-        With ``rounds``, ``checkout`` and perhaps ``seconds``: after the round in which these have
-        passed a case ends; at least three rounds are made. The functions ``make`` get it, with
-        ``folder``, where they may leave files for those that come after them.
+        With ``rounds``, ``checkout`` and perhaps ``cpu_time`` and ``seconds``: after the round in
+        which these have passed a case ends; at least three rounds are made. The functions
+        ``make`` get it, with ``folder``, where they may leave files for those that come after
+        them.
     warm : bool
         Whether each timed call comes after an untimed one. Calls of some seconds need none.
     same : callable, optional
@@ -171,10 +179,15 @@ def measure(ours, peers, cases, options, warm=True, same=None):
             times = _take_turns(workers, options.rounds, getattr(options, 'seconds', None), warm)
             for name, worker in workers.items():
                 wall, cpu = zip(*times[name])
+                memory = worker.ask('memory')
                 measured.append(
-                    Measured(case, name, wall, cpu, worker.ask('memory'), answers[name])
+                    Measured(case, name, wall, cpu, memory, answers[name], _seconds_of(options))
                 )
     return measured
+
+
+def _seconds_of(options):
+    return 'cpu' if getattr(options, 'cpu_time', False) else 'clock'
 
 
 def _with_checkouts(ours, folders):
@@ -325,13 +338,13 @@ def matrix_product(options):
     return prepare
 
 
-def _matrix_product_speed(size=2048, rounds=8):
+def _matrix_product_speed(is_cpu, size=2048, rounds=8):
     from argparse import Namespace
 
     case = Case('product', size, 2 * size**3)
     options = Namespace(rounds=rounds, checkout=None)
     (measured,) = measure([Contender('product', matrix_product)], [], [case], options)
-    return case.work / min(measured.seconds) / 1e9
+    return case.work / min(measured.cpu_seconds if is_cpu else measured.seconds) / 1e9
 
 
 def report(title, measured, path=None, unit='GF/s', cpu=False):
@@ -346,7 +359,8 @@ def report(title, measured, path=None, unit='GF/s', cpu=False):
     unit : str
         What ``Case.work`` counts, a second: 'GF/s' of floating-point operations, 'tokens/s', ...
     cpu : bool
-        Whether seconds of CPU are reported, rather than those of the clock.
+        Whether seconds of CPU are reported, rather than those of the clock; ``--cpu_time`` says
+        so, too.
 
     Returns
     -------
@@ -356,9 +370,13 @@ def report(title, measured, path=None, unit='GF/s', cpu=False):
     import model_zoo
     from model_zoo.util.files import write_json
 
-    peak = _matrix_product_speed()
+    cpu = cpu or any(each.seconds_of == 'cpu' for each in measured)
+    peak = _matrix_product_speed(cpu)
     title = f'{title} (model_zoo {model_zoo.__version__})'
-    print(f'{title}; {threads()} threads, matrix product {peak:.0f} GF/s')
+    print(
+        f'{title}; seconds of the {"CPU" if cpu else "clock"}, {threads()} threads, '
+        f'matrix product {peak:.0f} GF/s'
+    )
     width = max(len(each.contender) for each in measured)
     print(
         f'{"case":>8}  {"contender":<{width}}{"best ms":>10}{"median ms":>11}{unit:>15}{"+MB":>7}'

@@ -76,13 +76,24 @@ def test_turns_in_processes_without_other_frameworks(side_by_side, toys, tmp_pat
     assert processes[0] == processes[2] != processes[1] == processes[3]
     assert {each.answer[1:] for each in measured} == {(str(side_by_side.threads()), False)}
 
-    monkeypatch.setattr(side_by_side, '_matrix_product_speed', lambda: 100)
+    monkeypatch.setattr(side_by_side, '_matrix_product_speed', lambda is_cpu: 100)
     path = tmp_path / 'figures.json'
     side_by_side.report('Sleep', measured, str(path), 'tokens/s')
     results = json.loads(path.read_text())['results']
     assert [each['contender'] for each in results] == ['fast', 'slow', 'fast', 'slow']
     assert results[0]['best_over_ours'] == results[0]['median_over_ours'] == 1
     assert results[3]['best_over_ours'] == min(measured[3].seconds) / min(measured[2].seconds) > 1
+
+
+def test_seconds_of_the_cpu_leave_out_what_waits(side_by_side, toys, tmp_path, monkeypatch):
+    monkeypatch.setattr(side_by_side, '_matrix_product_speed', lambda is_cpu: 100)
+    toy = side_by_side.Contender('toy', toys.sleep, arguments={'seconds': 0.2})
+    case = side_by_side.Case('once', 1, 10)
+    for flags, kind in (([], 'clock'), (['--cpu_time'], 'cpu')):
+        args = side_by_side.add_flags('A benchmark.', rounds=1).parse_args(flags)
+        content = side_by_side.report('Sleep', side_by_side.measure([toy], [], [case], args))
+        assert content['seconds_of'] == kind
+        assert (content['results'][0]['best_s'] >= 0.2) == (kind == 'clock')
 
 
 def test_absent_contenders_are_named(side_by_side, toys, capsys):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from model_zoo.batches import BucketedLoader, Sample
+from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError
 
 
@@ -70,6 +71,24 @@ def test_evaluation_is_in_the_same_order_always_longest_first():
     lengths = [LENGTHS[index] for batch in order(loader, 0) for index in batch]
     assert lengths == sorted(LENGTHS, reverse=True)
     assert len(loader) == -(-len(LENGTHS) // 8)
+
+
+def test_batches_of_limited_tokens_are_cut_where_it_saves_padding():
+    lengths = [5, 90, 5, 100, 6, 95, 5, 300]
+    batches = [batch.tolist() for batch in longest_first(lengths, 16, 2048)]
+    assert batches == [[7], [3, 5, 1], [4, 0, 2, 6]]
+    # a few tokens of padding are cheaper than one more batch
+    assert [len(batch) for batch in longest_first([20, 19, 18, 17], 16, 2048)] == [4]
+
+
+def test_batches_of_limited_tokens_keep_both_limits():
+    lengths = np.random.RandomState(0).randint(1, 60, 500)
+    batches = longest_first(lengths, 8, 256)
+    assert sorted(np.concatenate(batches)) == list(range(500))
+    assert max(map(len, batches)) <= 8
+    assert all(len(batch) * lengths[batch].max() <= 256 for batch in batches)
+    assert longest_first([300], 8, 256)[0].tolist() == [0]  # too long for a batch, but alone
+    assert longest_first([], 8, 256) == []
 
 
 def test_order_depends_on_the_seed_and_the_epoch_only():
