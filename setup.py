@@ -42,6 +42,7 @@ setup(
     package_dir={'zoo_scripts': 'scripts', ORIGINAL: f'scripts/originals/{ORIGINAL}'},
     package_data={
         'model_zoo.app': ['*.html'],
+        'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': ['originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*']
     },
     python_requires='>=3.8,<3.12',

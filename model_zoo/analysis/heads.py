@@ -140,7 +140,7 @@ def attention_of(block, *inputs):
     Parameters
     ----------
     block : AttentionBlock
-        A task's block, whose last output is the attentions. The block isn't changed.
+        A task's block, whose last output is the attentions, or a backbone. It isn't changed.
     *inputs
         Of the block, such as `words` of shape (1, length).
 
@@ -150,7 +150,9 @@ def attention_of(block, *inputs):
         One array per layer, for the heads that it has. A token's row says where it looks.
     """
     with _watched(block):
-        return [attention.asnumpy() for attention in block(*inputs)[-1]]
+        outputs = block(*inputs)
+        place = block.output_names.index('attentions') if block.base is block else -1
+        return [attention.asnumpy() for attention in outputs[place]]
 
 
 def normalize_importance(importance, by_layer=True, overall=True):

@@ -22,6 +22,13 @@ __all__ = ['find_files', 'find_sources', 'names_files']
 
 logger = logging.getLogger(__name__)
 
+#: family -> the files of its vocabulary, where that isn't vocab.txt
+_VOCABULARIES = {
+    **dict.fromkeys(('gpt', 'gpt2', 'roberta'), 'vocab.json and merges.txt'),
+    'transfo_xl': 'vocab.bin',
+    'xlmr': 'sentencepiece.bpe.model',
+}
+
 
 def find_sources():
     """The sources, in the order of the search.
@@ -136,7 +143,8 @@ def _ask(entry, root, sources, vocab_only=False):
         )
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)
-    ways = [f'put model.params or model.safetensors, config.json and vocab.txt into {folder!r}']
+    vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')
+    ways = [f'put model.params or model.safetensors, config.json, {vocabulary} into {folder!r}']
     if entry.hub:
         ways[0] += f" (the hub's {entry.hub} has them)"
     ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')

@@ -5,7 +5,7 @@ import importlib.metadata
 import logging
 
 from ...errors import ZooError
-from . import huggingface, open_inference, openai_api
+from . import huggingface, open_inference, openai_api, page
 from .errors import check_extra, status_of
 from .gate import Gate, error_body
 from .metrics import Metrics
@@ -74,7 +74,7 @@ def build_app(models, settings=None):
     app.add_middleware(Gate, settings=settings, metrics=metrics)
     _add_errors(app)
     _add_state(app, service)
-    for routes in (huggingface, openai_api, open_inference):
+    for routes in (huggingface, openai_api, open_inference, page):
         routes.add_routes(app, service)
     return app
 
@@ -163,4 +163,6 @@ def describe(served):
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         told['labels'] = pipeline.labels
+    if pipeline.task == 'fill-mask':
+        told['mask_token'] = pipeline.tokenizer.mask_token
     return told

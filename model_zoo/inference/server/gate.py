@@ -4,12 +4,14 @@ import hmac
 import json
 import time
 
+from . import page
 from .errors import TooLargeError
 
 __all__ = ['Gate', 'error_body']
 
 #: paths that need no key
-OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json')
+OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
+              *page.PATHS.values())  # fmt: skip
 
 
 def error_body(path, message, status):

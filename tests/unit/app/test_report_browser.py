@@ -1,22 +1,7 @@
 """The report in a browser: it draws its charts, tells values, and runs no text as code."""
 
-import shutil
-
 import pytest
 from test_report import EVIL, page_of
-
-sync_api = pytest.importorskip('playwright.sync_api')
-CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
-
-
-@pytest.fixture(scope='module')
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("could not import 'chromium': no such program")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=['--no-sandbox'])
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [(1200, 'light'), (420, 'dark')])

@@ -1,5 +1,7 @@
 """Tiny models that the tests of pipelines and of the server share."""
 
+import threading
+
 import pytest
 from tiny_models import save_bert, save_gpt2
 
@@ -22,3 +24,19 @@ def saved(tmp_path_factory):
 def writer_folder(tmp_path_factory):
     """The folder of a tiny GPT-2."""
     return save_gpt2(tmp_path_factory.mktemp('models') / 'gpt2')
+
+
+@pytest.fixture(scope='module')
+def served_at(app):
+    """HOST:PORT of a server that runs the module's `app`."""
+    from model_zoo.inference.server import bind
+
+    uvicorn = pytest.importorskip('uvicorn')
+    bound = bind('127.0.0.1', 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
+    bound.listen(64)
+    thread.start()
+    yield f'127.0.0.1:{bound.getsockname()[1]}'
+    server.should_exit = True
+    thread.join()

@@ -1,7 +1,6 @@
 """Real clients against the server on 127.0.0.1: openai, huggingface_hub and tritonclient."""
 
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -16,10 +15,9 @@ from bert import (
 )
 from model_zoo.errors import InputError
 from model_zoo.inference.server import Settings, build_app
-from model_zoo.inference.server.run import bind
 from model_zoo.inference.server.tensors import read_request, write_response
 
-uvicorn = pytest.importorskip('uvicorn')
+pytest.importorskip('uvicorn')
 pytest.importorskip('fastapi')
 
 KEY = 'secret'
@@ -40,15 +38,13 @@ def pipelines(saved, writer_folder):
 
 
 @pytest.fixture(scope='module')
-def url(pipelines):
-    app, bound = build_app(pipelines, Settings(api_key=KEY)), bind('127.0.0.1', 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
-    bound.listen(64)
-    thread.start()
-    yield f'127.0.0.1:{bound.getsockname()[1]}'
-    server.should_exit = True
-    thread.join()
+def app(pipelines):
+    return build_app(pipelines, Settings(api_key=KEY))
+
+
+@pytest.fixture(scope='module')
+def url(served_at):
+    return served_at
 
 
 # -- OpenAI ----------------------------------------------------------------------------------------

@@ -183,8 +183,12 @@ def test_unknown_names_and_nothing_found(family):
         model_zoo.get_model(f'{family}_13')
     with pytest.raises(UnknownNameError, match=f"data set of {name} 'books'"):
         model_zoo.get_model(name, dataset_name='books')
-    with pytest.raises(PretrainedNotFoundError, match=f'no pretrained weights found for {name}'):
+    with pytest.raises(
+        PretrainedNotFoundError, match=f'no pretrained weights found for {name}'
+    ) as caught:
         model_zoo.get_model(name)
+    vocabulary = 'vocab.bin' if family == 'transfo_xl' else 'vocab.json and merges.txt'
+    assert vocabulary in str(caught.value) and 'vocab.txt' not in str(caught.value)
 
 
 # -- weights ------------------------------------------------------------------------------------

@@ -1,0 +1,490 @@
+"""The server's page in a real browser: Debian's chromium, driven by Playwright.
+
+With ZOO_PAGE_IMAGES=FOLDER the test on real weights writes the pictures of README and docs there.
+"""
+
+import io
+import os
+import pathlib
+import re
+
+import httpx
+import mxnet as mx
+import numpy as np
+import pytest
+from PIL import Image
+
+import model_zoo
+from bert import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+)
+from model_zoo.analysis import attention_of
+from model_zoo.inference.server import Settings, build_app
+from model_zoo.inference.server.page import PATHS
+
+pytest.importorskip('fastapi')
+pytest.importorskip('uvicorn')
+
+KEY = 'secret'
+MARKUP = '<img src=x onerror=alert(1)>'
+LABELS = ['contradiction', MARKUP, 'entailment']
+TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad film ?', 'paris']
+
+
+@pytest.fixture(scope='module')
+def pipelines(saved, writer_folder):
+    folders = {
+        'nli': saved(BertForSequenceClassification, LABELS),
+        'squad': saved(BertForQuestionAnswering),
+        'tagger': saved(BertForTokenClassification, ['O', 'B-PER', 'B-LOC', 'I-LOC']),
+        'masks': saved(BertForMaskedLM),
+        'owner/vectors': saved(BertModel),
+        'writer': writer_folder,
+        'choices': saved(BertForMultipleChoice),
+        'pairs': saved(BertForNextSentencePrediction),
+    }
+    found = {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
+    ranker = saved(BertForSequenceClassification, ['score'])
+    return {**found, 'ranker': model_zoo.pipeline('rerank', ranker)}
+
+
+@pytest.fixture(scope='module')
+def app(pipelines):
+    return build_app(pipelines, Settings(api_key=KEY, max_text=3000))
+
+
+@pytest.fixture(scope='module')
+def url(served_at):
+    return f'http://{served_at}/'
+
+
+class Visit:
+    """A page that is open in the browser, and what it has asked for."""
+
+    def __init__(self, browser, url, **options):
+        self.url, self.requests, self.complaints = url, [], []
+        options = {'viewport': {'width': 1060, 'height': 800}, **options}
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(15000)
+        self.context.on('request', lambda request: self.requests.append(request.url))
+        self.page = self.context.new_page()
+        self.page.on('pageerror', lambda error: self.complaints.append(str(error)))
+        self.page.on('console', self._on_console)
+        self.keyboard, self.find = self.page.keyboard, self.page.locator
+
+    def _on_console(self, message):
+        # the browser's line about a response that is an error is no complaint of the page
+        if message.type in ('error', 'warning') and 'Failed to load' not in message.text:
+            self.complaints.append(message.text)
+
+    def enter(self, key=KEY):
+        self.page.goto(self.url)
+        self.find('#key').press_sequentially(key)
+        self.keyboard.press('Enter')
+        return self
+
+    def show(self, model, view):
+        """Open a view of a model; the key stays."""
+        self.page.evaluate(
+            'to => { location.hash = to }', f'#/{model.replace("/", "%2F")}/{view}'
+        )
+        self.find('h1', has_text=model).wait_for()
+        self.find('.tabs a[aria-current]').wait_for()
+
+    def ask(self, **fields):
+        """Fill in fields by their ids, and submit by keyboard."""
+        for name, value in fields.items():
+            self.find(f'#field-{name}').fill(str(value))
+        self.find('form.view').locator('textarea, input').first.press('Control+Enter')
+        self.find('.result > *').first.wait_for()
+        self.find('.result:not([aria-busy])').wait_for()
+
+    def texts(self, selector):
+        return self.find(selector).all_text_contents()
+
+    def bars(self, place=0):
+        """Labels and numbers of a list of bars."""
+        bars = self.find('.result .bars').nth(place)
+        labels = bars.locator('.label').all_inner_texts()
+        return list(zip(labels, bars.locator('.value').all_inner_texts()))
+
+
+def shown(rows):
+    return [(label, f'{score:.3f}') for label, score in rows]
+
+
+@pytest.fixture(scope='module')
+def visit(browser, url):
+    visit = Visit(browser, url).enter()
+    yield visit
+    visit.context.close()
+
+
+@pytest.fixture(autouse=True)
+def no_complaints(request):
+    yield
+    if 'visit' in request.fixturenames:
+        visit = request.getfixturevalue('visit')
+        assert not visit.complaints
+        assert visit.requests and all(each.startswith(visit.url) for each in visit.requests)
+
+
+# -- one test for each view ------------------------------------------------------------------------
+
+
+def test_labels(visit, pipelines):
+    visit.show('nli', 'text-classification')
+    for pair in ('', 'a dog'):
+        visit.ask(text='the cat sleeps', pair=pair)
+        item = {'text': 'the cat sleeps', **({'text_pair': pair} if pair else {})}
+        wanted = pipelines['nli'](item, top_k=None)
+        assert visit.bars() == shown((each['label'], each['score']) for each in wanted)
+    assert MARKUP in dict(visit.bars())  # a text, not an element
+    width = visit.find('.bar').first.evaluate('bar => parseFloat(bar.style.width)')
+    assert width == pytest.approx(100 * wanted[0]['score'], abs=0.1)
+
+
+def test_own_labels(visit, saved):
+    pipeline = model_zoo.pipeline(
+        'zero-shot-classification', saved(BertForSequenceClassification, LABELS)
+    )
+    visit.show('nli', 'zero-shot-classification')
+    visit.ask(text='the cat sleeps', labels='cat, film , paris')
+    wanted = pipeline('the cat sleeps', candidate_labels=['cat', 'film', 'paris'])
+    assert visit.bars() == shown(zip(wanted['labels'], wanted['scores']))
+    visit.find('#field-several').press('Space')
+    visit.ask()
+    wanted = pipeline(
+        'the cat sleeps', candidate_labels=['cat', 'film', 'paris'], multi_label=True
+    )
+    assert visit.bars() == shown(zip(wanted['labels'], wanted['scores']))
+
+
+def test_answers(visit, pipelines):
+    # an emoji is two of JavaScript's characters and one of Python's
+    question, context = 'where ?', '🐱 the cat sleeps in paris . the dog sleeps .'
+    visit.show('squad', 'question-answering')
+    visit.ask(question=question, context=context)
+    wanted = pipelines['squad'](question=question, context=context, top_k=5)
+    assert visit.texts('.result mark') == [wanted[0]['answer']]
+    assert visit.find('.result .marked').inner_text() == context
+    choices = visit.find('.choice')
+    assert choices.count() == 5
+    choices.nth(1).press('Enter')
+    assert visit.texts('.result mark') == [wanted[1]['answer']]
+    assert choices.nth(1).get_attribute('aria-pressed') == 'true'
+
+
+def test_entities(visit, pipelines):
+    text = 'the cat sleeps in paris . a bad dog , a good film'
+    wanted = pipelines['tagger'](text, aggregation_strategy='simple')
+    visit.show('tagger', 'token-classification')
+    visit.ask(text=text)
+    marks = visit.find('.result mark')
+    assert wanted and marks.count() == len(wanted)
+    found = marks.evaluate_all('all => all.map(each => [each.firstChild.data, each.className])')
+    tags = visit.texts('.result mark .tag')
+    assert [each[0] for each in found] == [text[each['start'] : each['end']] for each in wanted]
+    assert tags == [each['entity_group'] for each in wanted]
+    assert len({each[1] for each in found}) == len(set(tags))  # a colour for each kind
+    counted = {f'{name} ({tags.count(name)})' for name in tags}
+    assert {each.strip() for each in visit.texts('.legend li')} == counted
+
+
+def test_masked_words(visit, pipelines):
+    visit.show('masks', 'fill-mask')
+    field = visit.find('#field-text')
+    field.fill('the cat sleeps in ')
+    field.press('End')
+    visit.find('button', has_text='Insert [MASK]').press('Enter')
+    assert field.input_value() == 'the cat sleeps in [MASK]'
+    for text in (field.input_value(), 'the [MASK] sleeps in [MASK]'):
+        visit.ask(text=text)
+        wanted = pipelines['masks'](text, top_k=8)
+        for place, words in enumerate([wanted] if isinstance(wanted[0], dict) else wanted):
+            assert visit.bars(place) == shown((w['token_str'], w['score']) for w in words)
+
+
+def test_text_that_streams_and_stops(visit, pipelines):
+    visit.show('writer', 'text-generation')
+    visit.ask(prompt='The model', tokens=12, temperature=0)
+    wanted = pipelines['writer']('The model', max_new_tokens=12)[0]['generated_text']
+    assert visit.find('.result .marked').text_content() == wanted
+    assert visit.find('button', has_text='Stop').is_disabled()
+    visit.find('#field-tokens').fill('1000')
+    visit.find('#field-tokens').press('Enter')
+    visit.find('.written', has_text=re.compile('.{5}', re.DOTALL)).wait_for()
+    visit.find('button', has_text='Stop').press('Enter')
+    visit.find('.result:not([aria-busy])').wait_for()
+    text = visit.find('.written').text_content()
+    visit.page.wait_for_timeout(200)
+    assert visit.find('.written').text_content() == text
+    everything = pipelines['writer'](
+        'The model', max_new_tokens=200, return_full_text=False)[0]['generated_text']  # fmt: skip
+    assert everything.startswith(text) or (  # the machine is slow, and the stop comes late
+        text.startswith(everything) and len(text) < 4 * len(everything)
+    )
+
+
+def cosines(pipeline, texts):
+    vectors = np.array(pipeline(texts, return_tensors=True, pooling='mean', normalize=True))
+    return vectors @ vectors.T
+
+
+def test_similarity_as_a_heat_map(visit, pipelines):
+    visit.show('owner/vectors', 'sentence-similarity')
+    visit.ask(texts='\n'.join(TEXTS) + '\n \n')
+    cells = np.array(visit.texts('.heat tbody td'), float).reshape(len(TEXTS), -1)
+    np.testing.assert_allclose(cells, cosines(pipelines['owner/vectors'], TEXTS), atol=0.006)
+    heat = visit.find('.heat tbody td').first
+    assert heat.evaluate("cell => cell.style.getPropertyValue('--heat')") == '100%'
+
+
+def test_neighbours_on_a_map(visit, pipelines):
+    visit.show('owner/vectors', 'neighbours')
+    visit.ask(query='the dog', texts='\n'.join(TEXTS))
+    wanted = cosines(pipelines['owner/vectors'], [*TEXTS, 'the dog'])[-1][:-1]
+    order = np.argsort(-wanted)
+    assert visit.bars() == shown((f'{n + 1}. {TEXTS[n]}', wanted[n]) for n in order)
+    assert sorted(visit.texts('.spot .number')) == ['1', '2', '3', '4', '5', '?']
+    assert visit.find('.map line').count() == 3
+    nearest = visit.texts('.spot.neighbour .number')
+    assert sorted(nearest) == sorted(str(n + 1) for n in order[:3])
+
+
+def test_choices(visit, pipelines):
+    choices = ['a dog', 'a good film', 'paris']
+    visit.show('choices', 'multiple-choice')
+    visit.ask(text='the cat sleeps', choices='\n'.join(choices))
+    scores = pipelines['choices']({'text': 'the cat sleeps', 'choices': choices})['scores']
+    assert visit.bars() == shown(sorted(zip(choices, scores), key=lambda pair: -pair[1]))
+
+
+def test_next_sentence(visit, pipelines):
+    visit.show('pairs', 'next-sentence')
+    visit.ask(text='the cat', pair='a dog')
+    wanted = pipelines['pairs'](('the cat', 'a dog'))
+    assert visit.bars()[0] == shown([(wanted['label'], wanted['score'])])[0]
+    assert sum(float(value) for _, value in visit.bars()) == pytest.approx(1, abs=0.002)
+
+
+def test_ranking(visit, pipelines):
+    visit.show('ranker', 'rerank')
+    visit.ask(query='the dog', texts='\n'.join(TEXTS))
+    wanted = pipelines['ranker']({'query': 'the dog', 'documents': TEXTS})
+    assert visit.bars() == shown((TEXTS[each['corpus_id']], each['score']) for each in wanted)
+
+
+def test_attention_by_keyboard(visit, pipelines):
+    """Layer 2, head 2, and the third token, chosen with the keys."""
+    text, block = 'the cat sleeps', pipelines['nli'].block
+    encoding = pipelines['nli'].tokenizer.encode(text)
+    inputs = [mx.nd.array([ids]) for ids in (encoding.input_ids, encoding.token_types)]
+    weights = attention_of(block, *inputs)[1][0, 1].astype(np.float64).round(3)
+    visit.show('nli', 'attention')
+    visit.ask(text=text)
+    assert visit.texts('.token text') == encoding.tokens == visit.texts('.seen text')
+    for name in ('layer', 'head'):
+        visit.find(f'#attention-{name}').press('ArrowRight')
+    assert visit.texts('.slider output') == ['2', '2']
+    assert visit.find('.look').count() == (weights >= 0.03).sum()
+    visit.keyboard.press('Tab')
+    visit.keyboard.press('ArrowDown')
+    visit.keyboard.press('ArrowDown')
+    order = np.argsort(-weights[2], kind='stable')[:3]
+    wanted = ', '.join(f'{encoding.tokens[n]} {weights[2][n]:.3f}' for n in order)
+    assert visit.find('.told').inner_text() == f'{encoding.tokens[2]} looks at {wanted}'
+    widths = visit.find('.look').evaluate_all(
+        "all => all.map(each => +each.getAttribute('stroke-opacity'))"
+    )
+    wanted = [float(each) for each in weights[2] if each >= 0.03]
+    assert widths == pytest.approx(wanted)
+    visit.keyboard.press('Escape')
+    assert visit.find('.look').count() == (weights >= 0.03).sum()
+
+
+# -- the page as a whole ---------------------------------------------------------------------------
+
+
+def test_keyboard_alone(browser, url, pipelines):
+    """From the key to a result, with nothing but keys; what has the focus can be seen."""
+    visit = Visit(browser, url)
+    visit.page.goto(url)
+    visit.find('#key:focus').wait_for()
+    visit.keyboard.type('wrong')
+    visit.keyboard.press('Enter')
+    visit.find('#key-error', has_text='refuses').wait_for()
+    visit.keyboard.press('Control+A')
+    visit.keyboard.type(KEY)
+    visit.keyboard.press('Enter')
+    visit.find('#models a').first.wait_for()
+
+    def tab_to(selector):
+        for _ in range(40):
+            visit.keyboard.press('Tab')
+            focused = visit.find(':focus')
+            if focused.count():
+                assert focused.evaluate('node => getComputedStyle(node).outlineStyle') == 'solid'
+            if focused.and_(visit.find(selector)).count():
+                return
+        raise AssertionError(f'{selector} cannot be reached')
+
+    tab_to('#models a:has-text("masks")')
+    visit.keyboard.press('Enter')
+    visit.find('h1', has_text='masks').wait_for()
+    tab_to('#field-text')
+    visit.keyboard.press('Control+A')
+    visit.keyboard.type('the [MASK] sleeps')
+    tab_to('button[type=submit]')
+    visit.keyboard.press('Enter')
+    visit.find('.result > *').first.wait_for()
+    words = pipelines['masks']('the [MASK] sleeps', top_k=8)
+    assert visit.bars() == shown((word['token_str'], word['score']) for word in words)
+    assert visit.find('.result').get_attribute('aria-live') == 'polite'
+    unlabelled = 'all => all.filter(each => !each.labels.length).length'
+    assert visit.find('input, textarea').evaluate_all(unlabelled) == 0
+    assert not visit.complaints
+    visit.context.close()
+
+
+def brightness(visit, selector, name):
+    colour = visit.find(selector).first.evaluate(
+        f"node => getComputedStyle(node).{name}.match(/[\\d.]+/g).slice(0, 3).map(Number)"
+    )
+    return np.mean(colour) / 255
+
+
+def test_dark_and_narrow(browser, url):
+    visit = Visit(browser, url, color_scheme='dark', viewport={'width': 360, 'height': 700})
+    visit.enter()
+    visit.show('owner/vectors', 'neighbours')
+    visit.ask()
+    for selector in ('body', '.result'):
+        assert brightness(visit, selector, 'backgroundColor') < 0.2
+        assert brightness(visit, selector, 'color') > 0.8
+    for model, view in [('owner/vectors', 'sentence-similarity'), ('nli', 'attention'),
+                        ('tagger', 'token-classification'), ('squad', 'question-answering')]:
+        visit.show(model, view)
+        visit.ask(**({'text': 'the cat sleeps'} if view == 'attention' else {}))
+        width = visit.page.evaluate('document.scrollingElement.scrollWidth')
+        assert width <= 360, (model, view)
+    assert not visit.complaints
+    visit.context.close()
+
+
+def test_light(visit):
+    assert brightness(visit, 'body', 'backgroundColor') > 0.9
+
+
+def test_an_error_is_one_line(visit):
+    visit.show('nli', 'text-classification')
+    visit.find('#field-text').fill('cat ' * 1000)
+    visit.find('#field-text').press('Control+Enter')
+    alert = visit.find('form.view [role=alert]')
+    alert.filter(has_text='characters').wait_for()
+    assert alert.inner_text() == 'a text has 4000 characters; this server takes 3000 at most'
+    visit.ask(text='the cat')
+    assert alert.inner_text() == ''
+
+
+def test_what_was_typed_stays(visit):
+    visit.show('nli', 'text-classification')
+    visit.find('#field-text').fill('a good dog')
+    visit.show('pairs', 'next-sentence')
+    visit.show('nli', 'text-classification')
+    assert visit.find('#field-text').input_value() == 'a good dog'
+
+
+def test_files_are_open_and_strict(url):
+    """They need no key, and forbid the browser all but what comes from the server."""
+    for path in PATHS.values():
+        answer = httpx.get(url + path[1:])
+        assert answer.status_code == 200
+        policy = answer.headers['Content-Security-Policy']
+        assert "default-src 'none'" in policy and 'unsafe' not in policy
+    assert httpx.post(url + 'page/map', json={}).status_code == 401
+    for file in (pathlib.Path(model_zoo.__file__).parent / 'inference/server/page/files').iterdir():
+        text = file.read_text()
+        assert 'innerHTML' not in text
+        assert 'http' not in text.replace('http://www.w3.org/2000/svg', '')
+
+
+@pytest.mark.parametrize(
+    'path, body, message',
+    [
+        ('page/attentions', {'model': 'writer', 'text': 'a'}, 'no encoder'),
+        ('page/attentions', {'model': 'nli'}, 'text is missing'),
+        ('page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'from 2 to 200 sentences'),
+        ('page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'takes a str'),
+        ('page/map', {'model': 'nli', 'texts': ['a', 'b']}, 'not feature-extraction'),
+    ],
+)
+def test_requests_that_are_refused(url, path, body, message):
+    answer = httpx.post(url + path, json=body, headers={'Authorization': f'Bearer {KEY}'})
+    assert answer.status_code == 400
+    assert message in answer.json()['error']
+
+
+def test_attentions_of_a_long_text_are_cut(url):
+    headers = {'Authorization': f'Bearer {KEY}'}
+    body = {'model': 'nli', 'text': 'cat ' * 50}
+    found = httpx.post(url + 'page/attentions', json=body, headers=headers).json()
+    assert found['cut'] and len(found['tokens']) == 24
+    assert np.shape(found['attentions']) == (2, 2, 24, 24)
+    np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
+
+
+@pytest.mark.weights
+def test_real_weights(browser, url, app, minilm_dir):
+    """MiniLM finds what is alike; pictures are taken if they are wanted."""
+    app.state.service.models.replace('all-MiniLM-L6-v2', model_zoo.pipeline(str(minilm_dir)))
+    images = os.environ.get('ZOO_PAGE_IMAGES')
+    for scheme in ('light', 'dark'):
+        visit = Visit(browser, url, color_scheme=scheme, reduced_motion='reduce')
+        # of the models only this one is in the pictures
+        visit.page.route('**/v1/models', only_minilm)
+        visit.enter()
+        if scheme == 'light':
+            visit.show('all-MiniLM-L6-v2', 'neighbours')
+            visit.ask()
+            assert [label[0] for label, _ in visit.bars()[:2]] == ['1', '2']  # the two cats
+            name = 'page_neighbours.png'
+        else:
+            visit.show('all-MiniLM-L6-v2', 'attention')
+            visit.ask()
+            assert visit.find('#attention-layer').get_attribute('max') == '5'
+            assert visit.find('#attention-head').get_attribute('max') == '11'
+            visit.find('#attention-layer').press('End')
+            visit.find('.token', has_text=re.compile('^it$')).hover()
+            assert visit.find('.told').inner_text().startswith('it looks at ')
+            name = 'page_attention.png'
+        if images:
+            take_picture(visit, pathlib.Path(images) / name)
+        assert not visit.complaints
+        visit.context.close()
+
+
+def take_picture(visit, path):
+    """Save the page down to the end of the drawing, in few colours, so that the file is small."""
+    box = visit.find('.result svg').bounding_box()
+    clip = {'x': 0, 'y': 0, 'width': 1060, 'height': box['y'] + box['height'] + 20}
+    taken = visit.page.screenshot(full_page=True, clip=clip)
+    Image.open(io.BytesIO(taken)).convert('RGB').quantize(64).save(path, optimize=True)
+    assert path.stat().st_size < 150_000
+
+
+def only_minilm(route):
+    """Answer a request for the models with MiniLM alone."""
+    answer = route.fetch()
+    if not answer.ok:  # there is no key yet
+        route.fulfill(response=answer)
+        return
+    content = answer.json()
+    content['data'] = [each for each in content['data'] if 'MiniLM' in each['id']]
+    route.fulfill(json=content)
