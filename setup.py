@@ -88,6 +88,15 @@ setup(
             'ruff',
             'tensorboard>=2.10',
             'seqeval>=1.2.2',
+            *(
+                f"{each}; python_version >= '3.11'"
+                for each in (
+                    'faiss-cpu>=1.7.2,<1.9', 'fastapi>=0.100', 'uvicorn>=0.23',
+                    'prometheus-client>=0.17', 'httpx', 'openai', 'tritonclient[http]',
+                    'playwright', 'ray[serve]', 'fsspec', 's3fs>=2025', 'moto[server]',
+                    'pyarrow<26', 'datasets>=2.14',
+                )
+            ),
         ],
     },
     entry_points={
