@@ -60,11 +60,12 @@ def read_epoch(path, vocab):
     if not rows:
         return Samples.none()
     tokens, types, places, labels, is_random = zip(*rows)
-    width, masks = metrics[_LENGTH], max(map(len, places))
     lengths = np.array(list(map(len, tokens)), np.int32)
-    if lengths.max() > width:
+    width, masks = int(lengths.max()), max(map(len, places))
+    if width > metrics[_LENGTH]:
         raise InputError(
-            f'{path!r} has a sample of {lengths.max()} tokens, and its metrics say {width} at most'
+            f'{path!r} has a sample of {width} tokens, and its metrics say {metrics[_LENGTH]} at '
+            'most'
         )
     return Samples(
         padded_rows(tokens, width),
@@ -121,7 +122,7 @@ def _row(path, number, line, vocab):
     names = 'tokens', 'masked_lm_labels'
     tokens, labels = ([known[each] for each in fields[name]] for name in names)
     types, places = fields['segment_ids'], fields['masked_lm_positions']
-    if not all(isinstance(each, int) for each in (*types, *places)):
+    if not all(isinstance(each, int) and 0 <= each < 2**31 for each in (*types, *places)):
         raise InputError(f'{path!r}, line {number}: segment_ids or positions are no whole numbers')
     if not tokens or len(types) != len(tokens) or len(places) != len(labels):
         raise InputError(

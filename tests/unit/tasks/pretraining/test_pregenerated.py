@@ -95,6 +95,7 @@ def test_an_epoch_has_its_file(epochs, tokenizer, first):
         ({'tokens': ['[CLS]', 'qqq', *LINE['tokens'][2:]]}, "no token 'qqq'"),
         ({'segment_ids': [0, 1]}, 'it has 7 tokens with 2 segment_ids'),
         ({'masked_lm_positions': ['5']}, 'no whole numbers'),
+        ({'masked_lm_positions': [2**70]}, 'no whole numbers'),
         ({'masked_lm_positions': [9]}, 'a mask is at a position'),
         ({'masked_lm_labels': None}, 'a field is no list'),
         ({'tokens': [], 'segment_ids': []}, 'it has 0 tokens'),
