@@ -68,7 +68,8 @@ class BertSentenceEncoder(BertTask):
         if valid_length is None:
             return getattr(F, self._pooling)(sequence, axis=1)
         padding = padding_of(F, positions_of(F, sequence, axis=1), valid_length)  # (B, L)
-        padding = F.expand_dims(padding, 2)
+        dtype = 'float16' if self.precision == 'float16' else 'float32'
+        padding = F.cast(F.expand_dims(padding, 2), dtype)
         if self._pooling == 'max':
             return F.max(F.broadcast_add(sequence, BLOCKED * padding), axis=1)
         total = F.sum(F.broadcast_mul(sequence, 1 - padding), axis=1)

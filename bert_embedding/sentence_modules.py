@@ -7,11 +7,21 @@ import numpy as np
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.layouts import weights_in_folder
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.pretrained import local_path
 from model_zoo.pretrained.files import read_tokenizer_config
-from model_zoo.pretrained.modules import SENTENCE_CONFIGS, modules_in_folder, transformer_folder
+from model_zoo.pretrained.modules import (
+    MODULES_NAME,
+    SENTENCE_CONFIGS,
+    modules_in_folder,
+    transformer_folder,
+)
+from model_zoo.util.files import write_json
 from model_zoo.util.pooling import pool
 
-__all__ = ['SentenceModules', 'normalized', 'read_sentence_modules']
+__all__ = [
+    'SentenceModules', 'normalized', 'own_pooling', 'read_sentence_modules',
+    'write_sentence_modules',
+]  # fmt: skip
 
 #: ways to make one vector of many, in the order in which several are joined
 _MODES = {
@@ -194,3 +204,68 @@ def _settings(folder):
         'prompts': model.get('prompts') or {},
         'default_prompt': model.get('default_prompt_name'),
     }
+
+
+def own_pooling(name):
+    """The pooling of a model of sentence-transformers that has no other parts.
+
+    Parameters
+    ----------
+    name : str
+        Of a model, or a folder.
+
+    Returns
+    -------
+    str or None
+        None if it is no such model.
+
+    Raises
+    ------
+    InputError
+        If it has several poolings, or dense layers, which can't be trained here.
+    """
+    folder, _ = local_path(name)
+    modules = read_sentence_modules(folder) if os.path.isdir(folder) else None
+    if modules is None:
+        return None
+    if len(modules.modes) > 1 or any(step is not normalized for step in modules.steps):
+        raise InputError(
+            f'{name!r} has several poolings or a dense layer: only models with one pooling and '
+            'normalization can be trained'
+        )
+    return modules.modes[0]
+
+
+def write_sentence_modules(folder, units, pooling, normalize, max_length):
+    """Make a folder of a saved model one that sentence-transformers loads.
+
+    Parameters
+    ----------
+    folder : str
+        With ``config.json``, ``model.safetensors`` and the tokenizer's files.
+    units : int
+        Length of the vectors.
+    pooling : str
+        See `model_zoo.util.pooling.pool`.
+    normalize : bool
+        Whether the vectors are scaled to length 1.
+    max_length : int
+        Most pieces of a sentence, the special tokens included.
+    """
+    kinds = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
+    paths = [f'{number}_{kind}' if number else '' for number, kind in enumerate(kinds)]
+    for path in paths:
+        os.makedirs(os.path.join(folder, path), exist_ok=True)
+    modes = {name: mode == pooling for mode, name in _MODES.items()}
+    write_json(
+        os.path.join(folder, paths[1], 'config.json'), {'word_embedding_dimension': units, **modes}
+    )
+    write_json(
+        os.path.join(folder, SENTENCE_CONFIGS[0]),
+        {'max_seq_length': max_length, 'do_lower_case': False},
+    )
+    modules = [
+        {'idx': n, 'name': str(n), 'path': path, 'type': f'sentence_transformers.models.{kind}'}
+        for n, (kind, path) in enumerate(zip(kinds, paths))
+    ]
+    write_json(os.path.join(folder, MODULES_NAME), modules)  # last: what makes it such a folder

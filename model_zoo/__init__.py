@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .util import startup, threads
 
 startup.end_quietly_until_run()
+startup.check_imports()
 threads.use_all_processors()  # before MXNet loads
 
 from . import moved, optimizer  # noqa: E402, F401  Gluon's Trainer knows our optimizers by name

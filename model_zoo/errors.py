@@ -10,6 +10,8 @@ Every function raises `InputError` for an argument or a file that can't be used,
 aren't obvious.
 """
 
+import difflib
+
 __all__ = [
     'ZooError',
     'InputError',
@@ -17,6 +19,7 @@ __all__ = [
     'CheckpointError',
     'PretrainedNotFoundError',
     'MissingExtraError',
+    'did_you_mean',
 ]
 
 
@@ -34,7 +37,8 @@ class UnknownNameError(ZooError, ValueError):
     @classmethod
     def of(cls, kind, name, known):
         """Build the error for `name`, which isn't among the `known` names of its `kind`."""
-        return cls(f'unknown {kind} {name!r}; known: {", ".join(sorted(map(str, known)))}')
+        known = sorted(map(str, known))
+        return cls(f'unknown {kind} {name!r}; known: {", ".join(known)}{did_you_mean(name, known)}')
 
 
 class CheckpointError(ZooError, ValueError):
@@ -55,3 +59,26 @@ class MissingExtraError(ZooError, ImportError):
             f'{library} is needed for this and is not installed; '
             f"install it with: pip install 'gluon-transformer-zoo[{extra}]'"
         )
+
+
+def did_you_mean(name, known):
+    """The end of a message about an unknown name.
+
+    Parameters
+    ----------
+    name : str
+    known : iterable of str
+
+    Returns
+    -------
+    str
+        '; did you mean X?' of the name that is most similar; '' if none is.
+    """
+    by_form = {_form(each): each for each in known}
+    close = difflib.get_close_matches(_form(str(name)), by_form, 1)
+    return f'; did you mean {by_form[close[0]]}?' if close else ''
+
+
+def _form(name):
+    """A name without what is easily confused."""
+    return name.lstrip('-').lower().replace('-', '_')

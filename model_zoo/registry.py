@@ -7,7 +7,7 @@ from typing import Callable, Dict, Tuple
 
 import gluonnlp
 
-from .errors import InputError, UnknownNameError
+from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
 from .pretrained import is_place, list_pretrained
 from .tokenization import FileTokenizer
@@ -159,7 +159,8 @@ class Family:
 
 
 def _no_option(model, name, known):
-    return InputError(f'{model} has no option {name!r}; known: {", ".join(known)}')
+    hint = did_you_mean(name, known)
+    return InputError(f'{model} has no option {name!r}; known: {", ".join(known)}{hint}')
 
 
 def register_family(family):

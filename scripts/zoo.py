@@ -4,11 +4,11 @@
     zoo convert_tf_checkpoint_to_pytorch bert_model.ckpt bert_config.json pytorch_model.bin
     zoo google run_classifier --task_name=MRPC --do_train=true ...
 
+``zoo --completion bash`` (or zsh, fish) prints what a shell needs to complete commands and flags.
 In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 """
 
 import ast
-import difflib
 import pathlib
 import sys
 
@@ -16,7 +16,8 @@ import bert_embedding.cli
 import export.export
 import model_zoo
 from model_zoo.app import cli, load_script
-from model_zoo.errors import InputError
+from model_zoo.app.completion import SHELLS, completion, help_of
+from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: command -> the function that it runs
@@ -59,7 +60,7 @@ def describe(command):
 
 
 def print_help(commands):
-    print('usage: zoo COMMAND [flags]; zoo COMMAND --help\n')
+    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL\n')
     width = max(map(len, commands))
     for name, command in commands.items():
         print(f'  {name:{width}}  {describe(command)}')
@@ -72,13 +73,27 @@ def main(argv=None):
         return print_help(commands)
     if argv[0] == '--version':
         return print(f'gluon-transformer-zoo {model_zoo.__version__}')
+    if argv[0] == '--completion':
+        return print_completion(argv[1:], commands)
     if '/'.join(argv[:2]) in commands:
         argv[:2] = ['/'.join(argv[:2])]
     name = find(argv[0], commands)
     command = commands[name]
     sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
-    function = command if callable(command) else load_script(command).main
-    return function(argv[1:])
+    return main_of(command)(argv[1:])
+
+
+def main_of(command):
+    """The function that a command runs with its arguments."""
+    return command if callable(command) else load_script(command).main
+
+
+def print_completion(shells, commands):
+    if len(shells) != 1 or shells[0] not in SHELLS:
+        raise InputError(f'--completion wants one of {", ".join(SHELLS)}')
+    own = {name: each for name, each in commands.items() if '/' not in name}
+    helps = {name: help_of(main_of(each), describe(each)) for name, each in own.items()}
+    print(completion(shells[0], 'zoo', helps), end='')
 
 
 def find(name, commands):
@@ -86,9 +101,8 @@ def find(name, commands):
     for spelling in (name, name.replace('_', '-'), name.replace('-', '_')):
         if spelling in commands:
             return spelling
-    close = difflib.get_close_matches(name.replace('_', '-'), commands, 1)
-    meant = f'did you mean {close[0]}? ' if close else ''
-    raise InputError(f'there is no command {name!r}; {meant}zoo --help lists all')
+    hint = did_you_mean(name, commands) or ';'
+    raise InputError(f'there is no command {name!r}{hint} zoo --help lists all')
 
 
 def console():

@@ -101,9 +101,8 @@ def train_in_workers(count, program, *argv):
 
 def assert_same_model(folder, other, tolerance=0):
     """That the best models of two runs are equal, or differ by no more than the tolerance."""
-    ours, theirs = (
-        read_tensors(str(each / 'best_model' / 'model.params'))[0] for each in (folder, other)
-    )
+    files = [next(each.glob('best_model/model.*')) for each in (folder, other)]
+    ours, theirs = (read_tensors(str(path))[0] for path in files)
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_allclose(

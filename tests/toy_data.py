@@ -12,8 +12,8 @@ from model_zoo.tokenization.vocab import load_vocab
 
 __all__ = [
     'BAD', 'COLOURS', 'COUNTED', 'FEW', 'GOOD', 'LENGTH', 'MASKS', 'SPECIAL', 'WORDS',
-    'make_samples', 'write_counting', 'write_questions', 'write_reviews', 'write_shards',
-    'write_situations', 'write_stories', 'write_tagged', 'write_texts',
+    'make_samples', 'write_counting', 'write_questions', 'write_reviews', 'write_sentences',
+    'write_shards', 'write_situations', 'write_stories', 'write_tagged', 'write_texts',
 ]  # fmt: skip
 
 #: of reviews
@@ -75,6 +75,20 @@ def write_questions(folder):
         content = _questions(rng, count, name)
         (folder / f'{name}-2.json').write_text(json.dumps(content))
         (folder / f'{name}-1.json').write_text(json.dumps(_without_impossible(content)))
+
+
+def write_sentences(folder):
+    """vocab.txt, and scored pairs: 5 if both texts have words of one kind, 0 if not."""
+    kinds = ['abcdef', 'uvwxyz']
+    write_words(folder, [*kinds[0], *kinds[1], '.'])
+    rng = random.Random(4)
+    for name, count in (('train', 240), ('dev', 40), ('test', 20)):
+        lines = ['sentence1\tsentence2\tscore']
+        for _ in range(count):
+            first, second = rng.randrange(2), rng.randrange(2)
+            texts = [' '.join(rng.choices(kinds[n], k=rng.randint(2, 7))) for n in (first, second)]
+            lines.append('\t'.join([*texts, '5.0' if first == second else '0.0']))
+        (folder / f'{name}.tsv').write_text('\n'.join(lines) + '\n')
 
 
 def write_situations(folder):

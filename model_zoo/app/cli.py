@@ -2,15 +2,15 @@
 
 import argparse
 import contextlib
-import difflib
 import logging
 import re
 import sys
 
-from ..errors import ZooError
+from ..errors import ZooError, did_you_mean
 from ..util import startup
 
 __all__ = [
+    'Parser',
     'at_end',
     'boolean',
     'get_ctx',
@@ -49,7 +49,7 @@ class _LogFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser that `message_of` and `setup_logging` can ask later.
 
     Flags may also be written as the originals' parsers take them: with dashes for underscores, with
@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
 
     def parse_known_args(self, args=None, namespace=None):
-        _Parser.used = self
+        Parser.used = self
         args = sys.argv[1:] if args is None else args
         return super().parse_known_args([self._spelled(word) for word in args], namespace)
 
@@ -105,13 +105,14 @@ class _Parser(argparse.ArgumentParser):
         return word
 
     def error(self, message):
-        """End the command; for unknown flags suggest a similar one."""
+        """End the command; for unknown flags and choices suggest a similar one."""
         if message.startswith('unrecognized arguments'):
             names = [word.split('=')[0] for word in message.split()]
-            flags = {_key(flag): flag for flag in self._option_string_actions}
             for name in filter(re.compile('--?[A-Za-z]').match, names):
-                for close in difflib.get_close_matches(_key(name), flags, 1):
-                    message += f'; did you mean {flags[close]}?'
+                message += did_you_mean(name, self._option_string_actions)
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice:
+            message += did_you_mean(choice.group(1), re.findall(r"[^', ]+", choice.group(2)))
         super().error(message)
 
     def flag_of(self, field):
@@ -129,17 +130,17 @@ def _key(flag):
 
 def note(message):
     """Have `setup_logging` log something about the flags that were parsed last."""
-    _Parser.used.notes.append(message)
+    Parser.used.notes.append(message)
 
 
 def is_given(args, name):
     """Whether a flag, without dashes, differs from its default."""
-    return getattr(args, name) != _Parser.used.get_default(name)
+    return getattr(args, name) != Parser.used.get_default(name)
 
 
 def parser(description, **kwargs):
     """An ArgumentParser whose help shows the defaults."""
-    return _Parser(description=description, formatter_class=_Formatter, **kwargs)
+    return Parser(description=description, formatter_class=_Formatter, **kwargs)
 
 
 def boolean(text):
@@ -175,10 +176,10 @@ def message_of(error):
     str
     """
     def name(match):
-        return _Parser.used.flag_of(match.group(1)) or match.group()
+        return Parser.used.flag_of(match.group(1)) or match.group()
 
     text = str(error)
-    return text if _Parser.used is None else re.sub(r'`(\w+)`', name, text)
+    return text if Parser.used is None else re.sub(r'`(\w+)`', name, text)
 
 
 def at_end(function):
@@ -202,7 +203,7 @@ def run(main, argv=None):
         system or of MXNet; 130 after Ctrl-C.
     """
     startup.has_begun()
-    _Parser.used = None
+    Parser.used = None
     try:
         return main(argv) or 0
     except ZooError as error:
@@ -268,7 +269,7 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
     logging.captureWarnings(True)
     for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for
-    if _Parser.used is not None:
-        for message in _Parser.used.notes:
+    if Parser.used is not None:
+        for message in Parser.used.notes:
             logger.info('%s', message)
-        _Parser.used.notes.clear()
+        Parser.used.notes.clear()

@@ -1,13 +1,12 @@
 """What Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
-import difflib
 import itertools
 import os
 import sys
 
 import mxnet as mx
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..training.callbacks import Callback
 from ..util.files import read_json
 from . import cli
@@ -136,9 +135,8 @@ def read_fields(flag, path, known, beside):
         raise InputError(f'--{flag} {path!r} is not a JSON object')
     for name, value in fields.items():
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            meant = f'; did you mean {close[0]}?' if close else ''
-            raise InputError(f'--{flag} {path!r}: unknown field {name!r}{meant}')
+            hint = did_you_mean(name, known)
+            raise InputError(f'--{flag} {path!r}: unknown field {name!r}{hint}')
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InputError(f'--{flag} {path!r}: {name} is {value!r}; give a number')
     return fields

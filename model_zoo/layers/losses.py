@@ -4,9 +4,12 @@ from .sequences import is_mask, padding_of
 
 __all__ = [
     'binary_cross_entropy',
+    'cosine_error',
     'cross_entropy',
+    'in_batch_negatives',
     'mean_squared_error',
     'span_cross_entropy',
+    'triplet_loss',
     'without_padding',
 ]
 
@@ -123,3 +126,80 @@ def without_padding(F, labels, valid_length):
         value=-1,
         axis=1,
     )
+
+
+def in_batch_negatives(F, vectors, scale=20.0):
+    """Cross-entropy of each text's match among all matches, and all third texts, of the batch.
+
+    The scores are cosines times `scale` (multiple negatives ranking, Henderson et al. 2017).
+
+    Parameters
+    ----------
+    F : module
+    vectors : (batch, texts, units)
+        Of a text, of one that matches it and, perhaps, of others that don't.
+    scale : float
+
+    Returns
+    -------
+    (1,)
+    """
+    vectors = _unit_vectors(F, vectors)
+    first = F.slice_axis(vectors, axis=1, begin=0, end=1)
+    first = F.reshape(first, shape=(0, -1))  # (B, C)
+    others = F.slice_axis(vectors, axis=1, begin=1, end=None)
+    others = F.reshape(F.swapaxes(others, 0, 1), shape=(-3, 0))  # all second ones, all third ones
+    scores = scale * F.dot(first, others, transpose_b=True)
+    return cross_entropy(F, scores, F.contrib.arange_like(first, axis=0))
+
+
+def cosine_error(F, vectors, labels):
+    """Mean squared error of the cosines of pairs.
+
+    Parameters
+    ----------
+    F : module
+    vectors : (batch, 2, units)
+    labels : (batch,)
+        From 0 to 1.
+
+    Returns
+    -------
+    (1,)
+    """
+    return mean_squared_error(F, _cosines_with_first(F, vectors), labels)
+
+
+def triplet_loss(F, vectors, margin=0.5):
+    """Mean of how much the third text is too near: ``relu(cos(1, 3) - cos(1, 2) + margin)``.
+
+    Parameters
+    ----------
+    F : module
+    vectors : (batch, 3, units)
+    margin : float
+        By which the cosine of the second text should be larger than that of the third.
+
+    Returns
+    -------
+    (1,)
+    """
+    cosines = _cosines_with_first(F, vectors)
+    right = F.slice_axis(cosines, axis=1, begin=0, end=1)
+    wrong = F.slice_axis(cosines, axis=1, begin=1, end=2)
+    return F.mean(F.relu(wrong - right + margin))
+
+
+def _unit_vectors(F, vectors):
+    """Vectors on the last axis scaled to length 1, float32."""
+    vectors = F.cast(vectors, 'float32')
+    length = F.sqrt(F.sum(F.square(vectors), axis=-1, keepdims=True) + 1e-12)
+    return F.broadcast_div(vectors, length)
+
+
+def _cosines_with_first(F, vectors):
+    """Cosines (batch, texts - 1) of the first text's vector with the others."""
+    vectors = _unit_vectors(F, vectors)
+    first = F.slice_axis(vectors, axis=1, begin=0, end=1)
+    others = F.slice_axis(vectors, axis=1, begin=1, end=None)
+    return F.sum(F.broadcast_mul(first, others), axis=2)

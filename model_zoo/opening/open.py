@@ -1,12 +1,14 @@
 """Blocks and tokenizers from names, folders and files."""
 
 import dataclasses
+import inspect
 import logging
 import os
 from typing import Any, NamedTuple
 
 import mxnet as mx
 
+from ..errors import did_you_mean
 from ..pretrained import Files, find_files, names_files, resolve
 from ..tokenization.vocab_file import VocabFile
 from ..util.devices import check_gpu
@@ -246,6 +248,8 @@ def _open(
     config = family.config_class.from_dict(fields)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
+    blocks = [family.base, family.zoo_block] if task is None else [family.block_class(task)]
+    check_options(blocks, options, known)
     if files.weights is None and state_dict is None:
         block = (family.zoo_block if task is None else family.block_class(task))(config, **options)
         for parameter in block.collect_params().values():
@@ -292,6 +296,22 @@ def configure(family, model, files, vocab):
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)
     return fields
+
+
+def check_options(blocks, options, fields):
+    """Raise TypeError for a keyword argument that neither a block nor its configuration has."""
+    names = set(fields)
+    for block in blocks:
+        backbone = getattr(block, 'model_class', None) or block
+        for each in (*block.__mro__, *backbone.__mro__):
+            if '__init__' in vars(each) and each is not object:
+                names.update(inspect.signature(each.__init__).parameters)
+    for name in options:
+        if name not in names:
+            raise TypeError(
+                f'{blocks[0].__name__} has no keyword argument {name!r}'
+                f'{did_you_mean(name, names)}'
+            )
 
 
 def check_ctx(ctx):

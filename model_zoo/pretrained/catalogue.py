@@ -185,8 +185,9 @@ def resolve_alias(name):
             f'{name!r}: {what}, and no name of pretrained weights; '
             'model_zoo.pretrained.list_pretrained() has the names'
         )
-    known = [name for entry in entries for name in (entry.full_name, *entry.names)]
-    raise UnknownNameError.of('pretrained model', name, known)
+    known = {name for entry in entries for name in (entry.full_name, *entry.names)}
+    models = {entry.model for entry in entries if entry.default}
+    raise UnknownNameError.of('pretrained model', name, known | models)
 
 
 def is_alias(name):

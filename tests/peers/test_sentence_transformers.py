@@ -1,9 +1,14 @@
-"""Vectors of sentence-transformers models: ours are that library's."""
+"""Vectors, searches and losses of sentence-transformers: ours are that library's."""
 
+import mxnet as mx
 import numpy as np
 import pytest
 
+from bert import BertSentenceEncoder
 from bert_embedding import BertEmbedding
+from bert_embedding.sentence_modules import write_sentence_modules
+from model_zoo.layers.losses import cosine_error, in_batch_negatives
+from model_zoo.opening import open_model
 
 library = pytest.importorskip('sentence_transformers')
 models = pytest.importorskip('sentence_transformers.models')
@@ -63,3 +68,56 @@ def test_dense_and_normalize(tmp_path, activation, safe):
     model.save_pretrained(str(tmp_path / 'model'), safe_serialization=safe)
     found = BertEmbedding(str(tmp_path / 'model')).sentence_vectors(sentences())
     np.testing.assert_allclose(found, model.encode(sentences()), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
+@pytest.mark.parametrize('normalize', [True, False])
+def test_a_folder_that_we_have_saved(tmp_path, pooling, normalize):
+    folder = tmp_path / 'bert'
+    transformer(folder, None)
+    block, tokenizer, _ = open_model(str(folder), BertSentenceEncoder)
+    saved = str(tmp_path / 'saved')
+    block.save_pretrained(saved, tokenizer, format='huggingface')
+    write_sentence_modules(saved, 16, pooling, normalize, 20)
+    theirs = library.SentenceTransformer(saved, device='cpu')
+    assert theirs.max_seq_length == 20
+    ours = BertEmbedding(saved)
+    assert ours.max_seq_length == 20
+    np.testing.assert_allclose(
+        ours.sentence_vectors(sentences()), theirs.encode(sentences()), rtol=0, atol=1e-5
+    )
+
+
+def test_search_and_similarity(tmp_path):
+    modules = [transformer(tmp_path / 'bert', 20), models.Pooling(16)]
+    model = library.SentenceTransformer(modules=modules, device='cpu')
+    model.save_pretrained(str(tmp_path / 'model'))
+    ours, texts = BertEmbedding(str(tmp_path / 'model')), sentences()
+    vectors = model.encode(texts)
+    np.testing.assert_allclose(
+        ours.similarity(texts[:3], texts), model.similarity(vectors[:3], vectors), atol=1e-4
+    )
+    theirs = library.util.semantic_search(vectors[:3], vectors, top_k=4)
+    for one, other in zip(ours.search(texts[:3], texts, 4), theirs):
+        assert [hit['corpus_id'] for hit in one] == [hit['corpus_id'] for hit in other]
+        np.testing.assert_allclose(
+            [hit['score'] for hit in one], [hit['score'] for hit in other], atol=1e-4
+        )
+
+
+def test_losses():
+    """Of the same vectors, on which the library's classes are called by what they compute from."""
+    vectors = np.random.RandomState(0).randn(6, 3, 16).astype(np.float32)
+    labels = np.linspace(0, 1, 6).astype(np.float32)
+    columns = [torch.tensor(vectors[:, place]) for place in range(3)]
+    losses = pytest.importorskip('sentence_transformers.losses')
+    theirs = losses.MultipleNegativesRankingLoss(None, scale=20)
+    for count in (2, 3):
+        wanted = theirs.compute_loss_from_embeddings(columns[:count], None)
+        found = in_batch_negatives(mx.nd, mx.nd.array(vectors[:, :count]))
+        np.testing.assert_allclose(found.asscalar(), float(wanted), rtol=1e-4)
+    wanted = losses.CosineSimilarityLoss(None).compute_loss_from_embeddings(
+        columns[:2], torch.tensor(labels)
+    )
+    found = cosine_error(mx.nd, mx.nd.array(vectors[:, :2]), mx.nd.array(labels))
+    np.testing.assert_allclose(found.asscalar(), float(wanted), rtol=1e-4)

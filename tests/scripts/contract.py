@@ -12,7 +12,7 @@ from script_runs import load_script, run
 
 __all__ = [
     'CASES', 'SIZES', 'Case', 'Killed', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'kill',
-    'lm', 'squad', 'swag', 'tagging',
+    'lm', 'sentences', 'squad', 'swag', 'tagging',
 ]  # fmt: skip
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
@@ -59,6 +59,12 @@ def tagging(data, output, *more):
     model = bert(data, 'max_length=64,dropout=0')
     options = ['--learning-rate', '5e-3', '--batch-size', '16', '--seq-len', '24']
     return ['--data_dir', data, *model, *options, '--output_dir', output, *more]
+
+
+def sentences(data, output, *more):
+    model = bert(data, 'max_length=16,dropout=0')
+    options = ['--lr', '5e-3', '--batch_size', '16', '--max_len', '12', '--log_interval', '5']
+    return ['--data_dir', data, *model, *options, '--epochs', '2', '--output_dir', output, *more]
 
 
 def gpt(data, output, *more, evaluate=True):
@@ -207,6 +213,19 @@ CASES = {
         lambda data, folder: (['--label_column', '1'], '--label_column is 1 and was -1'),
         accumulate=2,
         extras=('seqeval',),
+    ),
+    'finetune_embedding': Case(
+        'finetune_embedding',
+        toy_data.write_sentences,
+        lambda data, output: sentences(data, output, '--epochs', 4),
+        lambda dev: dev['spearman'] >= 0.8,  # with two scores, its highest is 0.87
+        'log_sentences.txt',
+        lambda data, output: sentences(data, output, '--accumulate', 2, '--batch_size', 8),
+        13,
+        lambda data, folder: (['--max_score', '10'], '--max_score is 10.0 and was None'),
+        accumulate=2,
+        args={'pooling': 'mean', 'loss': 'cosine'},
+        translated=True,
     ),
     'finetune_gpt': Case(
         'finetune_gpt',

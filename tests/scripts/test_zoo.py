@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import warm
 from command_flags import command_names
 from script_runs import ROOT, load_script, run
 
+from model_zoo.app import completion
 from model_zoo.app.originals import CONVERTERS, SCRIPTS
 from model_zoo.checkpoint import read_tensors
 from model_zoo.opening import open_block
@@ -61,6 +63,68 @@ def test_a_mistyped_command(zoo, capsys):
 def test_version(zoo, capsys):
     assert run(zoo, '--version') == 0
     assert capsys.readouterr().out.startswith('gluon-transformer-zoo 0.')
+
+
+@pytest.fixture(scope='module')
+def completions(zoo):
+    """Shell -> the script that completes commands."""
+    commands = {name: each for name, each in zoo.list_commands().items() if '/' not in name}
+    helps = {
+        name: completion.help_of(zoo.main_of(each), zoo.describe(each))
+        for name, each in commands.items()
+    }
+    return {shell: completion.completion(shell, 'zoo', helps) for shell in completion.SHELLS}, helps
+
+
+@pytest.mark.parametrize('shell', completion.SHELLS)
+def test_completion_has_all_commands_and_flags(completions, shell):
+    scripts, helps = completions
+    assert set(helps) >= {'predict', 'finetune-classifier', 'embed', 'convert', 'search'}
+    assert '--all_scores' in helps['predict'].flags
+    assert helps['predict'].choices['--format'] == ['table', 'jsonl', 'tsv']
+    for name, command in helps.items():
+        assert len(command.flags) > 1, name  # more than --help
+        lines = [line for line in scripts[shell].splitlines() if name in line]
+        for flag in command.flags:
+            shown = flag.lstrip('-') if shell == 'fish' else flag
+            assert any(shown in line for line in lines), (name, flag)
+
+
+def completed(script, shell, *words):
+    """What a shell offers for the last of the words."""
+    if shell == 'bash':
+        code = f'COMP_WORDS=({" ".join(words)}); [ "{words[-1]}" ] || COMP_WORDS+=("")\n'
+        code += f'COMP_CWORD={len(words) - 1}; _zoo; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    else:
+        code = f'complete -C "{" ".join(words)}"'
+    done = subprocess.run([shell, '-c', f'{script}\n{code}'], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return [line.split('\t')[0] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize('shell', ['bash', 'fish'])
+def test_completion_in_the_shell(completions, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f'{shell} is not installed')
+    script = completions[0][shell]
+    assert 'finetune-squad' in completed(script, shell, 'zoo', 'finetune-s')
+    assert completed(script, shell, 'zoo', 'predict', '--all') == ['--all_scores']
+    assert completed(script, shell, 'zoo', 'predict', '--format', 't') == ['table', 'tsv']
+
+
+@pytest.mark.parametrize('shell', completion.SHELLS)
+def test_completion_is_what_the_shell_can_read(completions, shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f'{shell} is not installed')
+    (tmp_path / 'script').write_text(completions[0][shell])
+    subprocess.run([shell, '-n', str(tmp_path / 'script')], check=True)
+
+
+def test_completion_of_an_unknown_shell(zoo, capsys):
+    assert run(zoo, '--completion', 'tcsh') == 1
+    assert 'one of bash, zsh, fish' in capsys.readouterr().err
+    assert run(zoo, '--completion', 'fish') == 0
+    assert 'complete -c zoo' in capsys.readouterr().out
 
 
 # converter -> the checkpoint's folder, its name there, and the configuration

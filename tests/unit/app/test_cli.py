@@ -41,7 +41,9 @@ def test_one_line_for_errors_of_ours(error, capsys):
 
 def test_messages_of_errors():
     error = UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC'])
-    assert str(error) == "unknown task 'MRPD'; known: MRPC, RTE"
+    assert str(error) == "unknown task 'MRPD'; known: MRPC, RTE; did you mean MRPC?"
+    error = UnknownNameError.of('task', 'QQ', ['RTE', 'MRPC'])
+    assert str(error) == "unknown task 'QQ'; known: MRPC, RTE"
     error = MissingExtraError.of('onnx', 'onnx')
     assert "pip install 'gluon-transformer-zoo[onnx]'" in str(error)
     assert isinstance(error, ImportError)

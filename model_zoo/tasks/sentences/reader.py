@@ -1,0 +1,157 @@
+"""Files of pairs, triplets and scored pairs of texts."""
+
+import csv
+import json
+import math
+import os
+from typing import List, NamedTuple, Optional, Tuple
+
+from ...errors import InputError
+from ...util.lines import read_lines
+
+__all__ = ['SentenceExample', 'SentenceSet', 'read_sentences']
+
+#: columns that are taken if none are named: the first of these that a file has
+TEXT_COLUMNS = (('sentence1', 'sentence2'), ('anchor', 'positive', 'negative'),
+                ('anchor', 'positive'), ('query', 'answer'))  # fmt: skip
+SCORE_COLUMN = 'score'
+
+
+class SentenceExample(NamedTuple):
+    """Texts that belong together.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        Two that match; or two with a score; or a text, one that matches it and one that doesn't.
+    score : float or None
+        How similar the two are, as the file has it.
+    """
+
+    texts: Tuple[str, ...]
+    score: Optional[float] = None
+
+
+class SentenceSet(NamedTuple):
+    """A file's examples, which are all of one kind: 'scored', 'pairs' or 'triplets'."""
+
+    kind: str
+    examples: List[SentenceExample]
+
+
+def read_sentences(path, text_columns=None, score_column=None):
+    """Read a file of texts that belong together.
+
+    Parameters
+    ----------
+    path : str
+        CSV (``.csv``), JSON lines (``.jsonl``, ``.json``) or tab-separated values, in UTF-8. The
+        first line of the two tables names the columns.
+    text_columns : sequence of str, optional
+        Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
+        negative; or query and answer.
+    score_column : str, optional
+        Of two texts; by default ``score``, if there is such a column.
+
+    Returns
+    -------
+    SentenceSet
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or isn't such a file; the message names the line.
+    """
+    if text_columns is not None and len(text_columns) not in (2, 3):
+        raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
+    if score_column is not None and text_columns is not None and len(text_columns) == 3:
+        raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
+    kind, examples = None, []
+    for number, row in _rows(path):
+        place = f'{path}, line {number}'
+        if kind is None:
+            text_columns = text_columns or _known_columns(path, row)
+            if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
+                score_column = SCORE_COLUMN
+            kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
+        texts = tuple(_text(row, name, place) for name in text_columns)
+        score = _score(row, score_column, place) if kind == 'scored' else None
+        examples.append(SentenceExample(texts, score))
+    if kind is None:
+        raise InputError(f'{path!r} has no examples')
+    return SentenceSet(kind, examples)
+
+
+def _rows(path):
+    """(number of the line, dict) of each row."""
+    extension = os.path.splitext(path)[1].lower()
+    if extension in ('.jsonl', '.json'):
+        yield from _json_rows(path)
+        return
+    lines = read_lines(path)
+    if extension == '.csv':
+        rows = csv.reader((line for _, line in lines), strict=True)
+        numbered = ((rows.line_num, row) for row in rows)
+    else:
+        numbered = ((number, line.rstrip('\r\n').split('\t')) for number, line in lines)
+    header = None
+    try:
+        for number, row in numbered:
+            if not any(row):
+                continue
+            if header is None:
+                header = row
+            elif len(row) < len(header):
+                raise InputError(
+                    f'{path}, line {number}: {len(row)} columns, where the first line has '
+                    f'{len(header)}'
+                )
+            else:
+                yield number, dict(zip(header, row))
+    except csv.Error as error:
+        raise InputError(f'{path}, line {rows.line_num}: {error}') from None
+
+
+def _json_rows(path):
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
+        if not isinstance(row, dict):
+            raise InputError(f'{path}, line {number}: a JSON object is expected, one a line')
+        yield number, row
+
+
+def _known_columns(path, row):
+    for names in TEXT_COLUMNS:
+        if all(name in row for name in names):
+            return names
+    raise InputError(
+        f'{path!r} has the columns {", ".join(map(str, row))}: name those of the texts with '
+        '`text_columns`'
+    )
+
+
+def _text(row, name, place):
+    if name not in row:
+        raise InputError(f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}')
+    if not isinstance(row[name], str) or not row[name].strip():
+        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a text')
+    return row[name].strip()
+
+
+def _score(row, name, place):
+    try:
+        score = float(row[name])
+    except KeyError:
+        raise InputError(
+            f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}'
+        ) from None
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a number')
+    return score

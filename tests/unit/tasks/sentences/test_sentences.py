@@ -1,0 +1,137 @@
+"""Pairs, triplets and scored pairs: reading, losses and scores."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from model_zoo.batches import Batch
+from model_zoo.errors import InputError
+from model_zoo.layers.losses import cosine_error, in_batch_negatives, triplet_loss
+from model_zoo.tasks.sentences import (
+    SentenceEvaluator,
+    SentenceExample,
+    SentenceSet,
+    read_sentences,
+)
+
+
+@pytest.mark.parametrize(('name', 'text'), [
+    ('a.tsv', 'score\tsentence1\tsentence2\n5\tA "cat.\tA kitten.\n\n0\tA dog.\tNo.\n'),
+    ('a.csv', 'score,sentence1,sentence2\n5,"A ""cat.",A kitten.\n0,A dog.,No.\n'),
+    ('a.jsonl', ''.join(json.dumps(row) + '\n' for row in (
+        {'score': 5, 'sentence1': 'A "cat.', 'sentence2': 'A kitten.'},
+        {'score': 0.0, 'sentence1': 'A dog.', 'sentence2': 'No.', 'more': 1},
+    ))),
+])  # fmt: skip
+def test_reads_the_same_from_all_formats(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    found = read_sentences(str(tmp_path / name))
+    assert found == ('scored', [(('A "cat.', 'A kitten.'), 5.0), (('A dog.', 'No.'), 0.0)])
+    pairs = read_sentences(str(tmp_path / name), ['sentence2', 'sentence1'], 'score')
+    assert pairs.examples[0].texts == ('A kitten.', 'A "cat.')
+
+
+def test_kinds(tmp_path):
+    (tmp_path / 'a.tsv').write_text('anchor\tpositive\tnegative\na\tb\tc\n')
+    assert read_sentences(str(tmp_path / 'a.tsv')) == ('triplets', [(('a', 'b', 'c'), None)])
+    pairs = read_sentences(str(tmp_path / 'a.tsv'), ['anchor', 'positive'])
+    assert pairs == ('pairs', [(('a', 'b'), None)])
+
+
+@pytest.mark.parametrize(('text', 'options', 'message'), [
+    ('', {}, 'no examples'),
+    ('sentence1\tsentence2\n', {}, 'no examples'),
+    ('one\ttwo\na\tb\n', {}, 'has the columns one, two.*text_columns'),
+    ('sentence1\tsentence2\na\n', {}, 'line 2: 1 columns'),
+    ('sentence1\tsentence2\na\t \n', {}, "line 2: sentence2 is ' '"),
+    ('sentence1\tsentence2\tscore\na\tb\tx\n', {}, "line 2: score is 'x'"),
+    ('sentence1\tsentence2\tscore\na\tb\tnan\n', {}, "line 2: score is 'nan'"),
+    ('sentence1\tsentence2\na\tb\n', {'score_column': 'grade'}, "no column 'grade'"),
+    ('sentence1\tsentence2\na\tb\n', {'text_columns': ['a', 'b']}, "no column 'a'"),
+    ('a\tb\tc\n', {'text_columns': ['a', 'b', 'c'], 'score_column': 's'}, 'two texts'),
+    ('a\n', {'text_columns': ['a']}, 'give two or three'),
+])  # fmt: skip
+def test_bad_files(tmp_path, text, options, message):
+    (tmp_path / 'a.tsv').write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_sentences(str(tmp_path / 'a.tsv'), **options)
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def rows(count, texts, seed=0):
+    return np.random.RandomState(seed).randn(count, texts, 6).astype(np.float32)
+
+
+@pytest.mark.parametrize('texts', [2, 3])
+def test_in_batch_negatives(texts):
+    vectors = rows(5, texts)
+    units = unit(vectors)
+    others = np.concatenate([units[:, place] for place in range(1, texts)])
+    scores = 20 * units[:, 0] @ others.T
+    wanted = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(5), np.arange(5)]
+    loss = in_batch_negatives(mx.nd, mx.nd.array(vectors))
+    assert loss.shape == (1,)
+    np.testing.assert_allclose(loss.asscalar(), wanted.mean(), rtol=1e-4)
+
+
+def test_cosine_error_and_triplet_loss():
+    vectors, labels = rows(4, 3), np.array([0, 0.3, 0.6, 1], np.float32)
+    units = unit(vectors)
+    cosines = (units[:, :1] * units[:, 1:]).sum(axis=2)
+    loss = cosine_error(mx.nd, mx.nd.array(vectors[:, :2]), mx.nd.array(labels))
+    np.testing.assert_allclose(loss.asscalar(), ((cosines[:, 0] - labels) ** 2).mean(), rtol=1e-4)
+    loss = triplet_loss(mx.nd, mx.nd.array(vectors), margin=0.3)
+    wanted = np.maximum(cosines[:, 1] - cosines[:, 0] + 0.3, 0).mean()
+    np.testing.assert_allclose(loss.asscalar(), wanted, rtol=1e-4)
+
+
+class Loader:
+    """One batch of all samples."""
+
+    def __init__(self, count):
+        self.num_samples = count
+
+    def __iter__(self):
+        yield Batch(mx.nd.zeros((self.num_samples, 1)), indices=np.arange(self.num_samples))
+
+
+def evaluator(kind, examples, vectors, segment='dev'):
+    sets = {segment: (SentenceSet(kind, examples), Loader(len(examples)))}
+    return SentenceEvaluator(lambda batch: mx.nd.array(vectors), sets)
+
+
+def test_recalls():
+    vectors = np.zeros((3, 3, 4), np.float32)
+    vectors[0] = [[1, 0, 0, 0], [2, 0, 0, 0], [0, 1, 0, 0]]  # the match is the nearest
+    vectors[1] = [[1, 0.1, 0, 0], [0, 3, 0, 0], [1, 0, 0, 0]]  # that of 0 and 2 is nearer
+    vectors[2] = [[0, 1, 1, 0], [2, 0, 0, 0], [0, 0, 0, 1]]  # the same text as that of 0
+    examples = [SentenceExample(texts) for texts in (('a', 'x'), ('b', 'y'), ('c', 'x'))]
+    pairs = evaluator('pairs', examples, vectors[:, :2])
+    score, report = pairs.evaluate()
+    assert pairs.primary == 'recall_at_1' and score == report['dev']['recall_at_1']
+    assert report['dev']['recall_at_1'] == pytest.approx(1 / 3)
+    assert report['dev']['recall_at_5'] == 1
+    triplets = evaluator('triplets', examples, vectors)
+    assert triplets.evaluate()[1]['dev']['accuracy'] == pytest.approx(1 / 3)
+
+
+def test_correlations_and_similarities(tmp_path):
+    angles = np.array([0.1, 0.5, 1.0, 2.0])
+    vectors = np.zeros((4, 2, 2), np.float32)
+    vectors[:, 0, 0] = 3
+    vectors[:, 1] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    examples = [SentenceExample(('a', 'b'), score) for score in (5, 4, 3, 1)]
+    score, report = evaluator('scored', examples, vectors).evaluate()
+    assert score == report['dev']['spearman'] == pytest.approx(1)
+    test = evaluator('scored', examples, vectors, 'test')
+    assert test.predict(str(tmp_path)) == ['test_similarities.tsv']
+    assert test.test['spearman'] == pytest.approx(1)
+    lines = (tmp_path / 'test_similarities.tsv').read_text().splitlines()
+    assert lines[0] == 'index\tsimilarity' and len(lines) == 5
+    assert float(lines[1].split('\t')[1]) == pytest.approx(np.cos(0.1), abs=1e-6)
+    assert evaluator('scored', examples, vectors).predict(str(tmp_path)) == []
