@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..util.files import atomic_write
-from ..util.lines import read_lines
+from ..util.lines import read_json_lines, read_lines
 from ..util.progress import progress
 
 __all__ = ['Corpus']
@@ -41,19 +41,20 @@ class Corpus:
 
     def __iter__(self):
         """(line, counted from 1, text) of each."""
+        if self._is_json:
+            for number, fields in read_json_lines(self.path):
+                yield number, self._text(number, fields)
+            return
         for number, line in read_lines(self.path):
             if line.strip():
-                yield number, self._text(number, line) if self._is_json else line.rstrip('\r\n')
+                yield number, line.rstrip('\r\n')
 
-    def _text(self, number, line):
-        try:
-            text = json.loads(line)[self._field]
-        except (ValueError, TypeError, KeyError):
-            text = None
+    def _text(self, number, fields):
+        text = fields.get(self._field)
         if not isinstance(text, str):
             raise InputError(
-                f'{self.path}, line {number}: not a JSON object with the text in '
-                f'{json.dumps(self._field)}: {line.strip()!r:.80}'
+                f'{self.path}, line {number}: the text is missing, or is no str: '
+                f'{self._field!r} is {text!r:.80}'
             )
         return text
 

@@ -1,8 +1,9 @@
 """Lines of text files in UTF-8, and errors for files that aren't."""
 
 from ..errors import InputError
+from .files import parse_json
 
-__all__ = ['read_lines', 'read_text']
+__all__ = ['read_json_lines', 'read_lines', 'read_text']
 
 
 def read_lines(path):
@@ -37,6 +38,36 @@ def read_lines(path):
                 yield number, text
     except OSError as error:
         raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+
+
+def read_json_lines(path):
+    """Read a file with a JSON object a line; empty lines are left out.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Yields
+    ------
+    int
+        Number of the line, from 1.
+    dict
+
+    Raises
+    ------
+    InputError
+        If a line is something else; the message names it.
+    """
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            fields = parse_json(line)
+        except ValueError as error:
+            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
+        if not isinstance(fields, dict):
+            raise InputError(f'{path}, line {number}: a JSON object is expected, one a line')
+        yield number, fields
 
 
 def read_text(path):

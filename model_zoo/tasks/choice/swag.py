@@ -13,8 +13,8 @@ import numpy as np
 
 from ...batches import Sample
 from ...errors import InputError
-from ...util.files import atomic_write, parse_json
-from ...util.lines import read_lines
+from ...util.files import atomic_write
+from ...util.lines import read_json_lines, read_lines
 
 __all__ = ['SwagExample', 'SwagFeatures', 'read_swag', 'write_swag_predictions']
 
@@ -66,7 +66,7 @@ def read_swag(path):
     InputError
         If the file can't be read or isn't such a file; the message names the line.
     """
-    read = _json_rows if _is_json(path) else _csv_rows
+    read = read_json_lines if _is_json(path) else _csv_rows
     examples = []
     for line, fields in read(path):
         place = f'{path}, line {line}'
@@ -106,19 +106,6 @@ def _csv_rows(path):
             yield rows.line_num, dict(zip(header, row))
     except csv.Error as error:
         raise InputError(f'{path}, line {rows.line_num}: {error}') from None
-
-
-def _json_rows(path):
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            fields = parse_json(line)
-        except ValueError as error:
-            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
-        if not isinstance(fields, dict):
-            raise InputError(f'{path}, line {number}: a JSON object is expected, one a line')
-        yield number, fields
 
 
 def _example(fields, place, guid):

@@ -1,13 +1,12 @@
 """Files of pairs, triplets and scored pairs of texts."""
 
 import csv
-import json
 import math
 import os
 from typing import List, NamedTuple, Optional, Tuple
 
 from ...errors import InputError
-from ...util.lines import read_lines
+from ...util.lines import read_json_lines, read_lines
 
 __all__ = ['SentenceExample', 'SentenceSet', 'read_sentences']
 
@@ -86,7 +85,7 @@ def _rows(path):
     """(number of the line, dict) of each row."""
     extension = os.path.splitext(path)[1].lower()
     if extension in ('.jsonl', '.json'):
-        yield from _json_rows(path)
+        yield from read_json_lines(path)
         return
     lines = read_lines(path)
     if extension == '.csv':
@@ -110,19 +109,6 @@ def _rows(path):
                 yield number, dict(zip(header, row))
     except csv.Error as error:
         raise InputError(f'{path}, line {rows.line_num}: {error}') from None
-
-
-def _json_rows(path):
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
-        if not isinstance(row, dict):
-            raise InputError(f'{path}, line {number}: a JSON object is expected, one a line')
-        yield number, row
 
 
 def _known_columns(path, row):
