@@ -2,12 +2,11 @@
 
 import functools
 import json
-import re
 
 import numpy as np
 import pytest
 from contract import sentences
-from script_runs import ROOT, assert_two_workers_train_as_one, refusal, run
+from script_runs import ROOT, assert_two_workers_train_as_one, run
 
 from bert_embedding import BertEmbedding
 
@@ -92,19 +91,3 @@ def test_two_workers_train_as_one(script, data, tmp_path):
     arguments = functools.partial(sentences, data)
     program = ROOT / 'scripts' / 'finetune_embedding.py'
     assert_two_workers_train_as_one(script, program, arguments, tmp_path)
-
-
-@pytest.mark.parametrize(('flags', 'message'), [
-    (['--loss', 'in_batch'], '--loss in_batch learns from pairs or triplets.*has scored'),
-    (['--max_score', '0'], '--max_score 0.0: give'),
-    (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
-    (['--text_columns', 'sentence1'], "--text_columns 'sentence1': give two or three"),
-    (['--max_len', '2'], '--max_len 2'),
-    (['--max_len', '17'], '--max_len 17: the model takes 16'),
-    (['--resume', '--only_inference'], '--resume'),
-    (['--engine', 'onnxruntime'], '--engine onnxruntime'),
-    (['--dev_file', 'none.tsv'], "--dev_file 'none.tsv': no such file"),
-])  # fmt: skip
-def test_bad_input(script, data, tmp_path, capsys, flags, message):
-    said = refusal(capsys, script, *sentences(data, tmp_path), *flags)
-    assert re.search(message, said), said

@@ -3,7 +3,7 @@
 import json
 import re
 
-from contract import SIZES, bert, classifier, squad
+from contract import SIZES, bert, classifier, sentences, squad
 
 from .case import BadInput, named
 
@@ -266,12 +266,31 @@ LM = [
     ),
 ]  # fmt: skip
 
+
+def sentences_arguments(data, folder, edit):
+    return [*sentences(data, folder / 'out'), *edit]
+
+
+SENTENCES = [
+    (['--loss', 'in_batch'], '--loss in_batch learns from pairs or triplets.*has scored'),
+    (['--max_score', '0'], '--max_score 0.0: give'),
+    (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
+    (['--text_columns', 'sentence1'], "--text_columns 'sentence1': give two or three"),
+    (['--score_column', 'grade'], "train.tsv, line 2: there is no column 'grade'"),
+    (['--max_len', '2'], '--max_len 2'),
+    (['--max_len', '17'], '--max_len 17: the model takes 16'),
+    (['--resume', '--only_inference'], '--resume'),
+    (['--engine', 'onnxruntime'], '--engine onnxruntime'),
+    (['--dev_file', 'none.tsv'], "--dev_file 'none.tsv': no such file"),
+]
+
 TRAINING = {
     script: BadInput(script, arguments, rows, toy)
     for script, arguments, rows, toy in (
         ('finetune_classifier', classifier_arguments, CLASSIFIER, 'finetune_classifier'),
         ('finetune_squad', squad_arguments, SQUAD, 'finetune_squad'),
         ('finetune_swag', swag_arguments, SWAG, 'finetune_swag'),
+        ('finetune_embedding', sentences_arguments, SENTENCES, 'finetune_embedding'),
         ('finetune_tagging', tagging_arguments, TAGGING, 'finetune_tagging'),
         ('finetune_gpt', gpt_arguments, GPT, 'finetune_gpt'),
         ('train_lm', lm_arguments, LM, 'train_lm gpt'),
