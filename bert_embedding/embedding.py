@@ -19,13 +19,12 @@ from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
-from model_zoo.inference.search import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
-from model_zoo.pretrained import local_path
 from model_zoo.tokenization.encoding import pad_rows
 
-from .sentence_modules import SentenceModules, normalized, read_sentence_modules
+from .sentence_modules import SentenceModules, modules_of_model, normalized
+from .similarity import Similarity
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -43,10 +42,7 @@ POOLINGS = ('mean', 'cls', 'max')
 BATCH_PIECES = 2048
 # Sentences are sorted by length in pools of about this many pieces, with all vectors in memory.
 POOL_PIECES = 32768
-# the catalogue has this repository's weights, which also come without the file that says the rest
-_MINI_LM = 'sentence-transformers/all-MiniLM-L6-v2'
 _ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
-_SEARCHED_TOGETHER = 4096  # sentences of a corpus whose vectors are in memory
 
 
 class _Job(NamedTuple):
@@ -77,7 +73,7 @@ def _check_option(name, value, known):
         raise InputError(f'{name} is {value!r}; it must be one of: {", ".join(known)}')
 
 
-class BertEmbedding:
+class BertEmbedding(Similarity):
     """Vectors of words and of sentences.
 
     Parameters
@@ -160,7 +156,7 @@ class BertEmbedding:
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
         )
         self.vocab = self.tokenizer.vocab
-        self.sentence_modules = _sentence_modules(os.fspath(model), root)
+        self.sentence_modules = modules_of_model(os.fspath(model), root)
         longest = self.bert.context_length
         self._given_length = max_seq_length  # the model's own cuts its sentence vectors alone
         if self.sentence_modules is not None and max_seq_length is None:
@@ -296,57 +292,6 @@ class BertEmbedding:
         is_own = modules is self.sentence_modules
         length = self.max_seq_length if is_own else self._given_length
         return self._results(sentences, finish, length)
-
-    def similarity(self, a, b):
-        """Cosines of the vectors of texts.
-
-        Parameters
-        ----------
-        a, b : list of str, str, or np.ndarray of shape (count, units)
-            Texts; or vectors that `sentence_vectors` has given, with a prompt for instance.
-
-        Returns
-        -------
-        np.ndarray, float32
-            Shape (texts of `a`, texts of `b`); a single str has no axis.
-        """
-        cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
-        return cosines[tuple(0 if isinstance(each, str) else slice(None) for each in (a, b))]
-
-    def search(self, queries, corpus, k=10, index='exact'):
-        """The texts of a corpus that are most similar to queries.
-
-        The corpus is read in blocks, so that any number of texts takes the same memory.
-
-        Parameters
-        ----------
-        queries : list of str, str, or np.ndarray of shape (queries, units)
-        corpus : iterable of str, or np.ndarray of shape (texts, units)
-            The array may be memory-mapped.
-        k : int
-        index : {'exact', 'faiss'}
-            See `model_zoo.inference.nearest`.
-
-        Returns
-        -------
-        list of list of dict
-            For each query its `k` best texts, the best first: ``corpus_id``, the place in the
-            corpus, and ``score``, the cosine. Of a single str the one list.
-        """
-        if not isinstance(corpus, np.ndarray):
-            vectors = self.iter_sentence_vectors(corpus)
-            corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
-        numbers, cosines = nearest(self._vectors(queries), corpus, k, index)
-        found = [
-            [{'corpus_id': number, 'score': score} for number, score in zip(*each)]
-            for each in zip(numbers.tolist(), cosines.tolist())
-        ]
-        return found[0] if isinstance(queries, str) else found
-
-    def _vectors(self, texts):
-        if isinstance(texts, np.ndarray):
-            return texts
-        return self.sentence_vectors([texts] if isinstance(texts, str) else texts)
 
     def _modules(self, pooling):
         """The parts that make a sentence's vector."""
@@ -512,11 +457,3 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         use_pooler=False,
     )
     return bert, tokenizer
-
-
-def _sentence_modules(model, root):
-    """The parts of a model of sentence-transformers, or None."""
-    if model == _MINI_LM:
-        return SentenceModules(steps=[normalized], max_length=256)
-    path, _ = local_path(model, root=root)
-    return read_sentence_modules(path) if os.path.isdir(path) else None

@@ -19,7 +19,7 @@ from model_zoo.util.files import write_json
 from model_zoo.util.pooling import pool
 
 __all__ = [
-    'SentenceModules', 'normalized', 'own_pooling', 'read_sentence_modules',
+    'SentenceModules', 'modules_of_model', 'normalized', 'own_pooling', 'read_sentence_modules',
     'write_sentence_modules',
 ]  # fmt: skip
 
@@ -39,6 +39,8 @@ _ACTIVATIONS = {
     'Sigmoid': lambda x: 1 / (1 + np.exp(-x)),
 }
 _TINY = 1e-12
+# the catalogue has this repository's weights, which also come without the file that says the rest
+_MINI_LM = 'sentence-transformers/all-MiniLM-L6-v2'
 
 
 class SentenceModules:
@@ -206,6 +208,27 @@ def _settings(folder):
     }
 
 
+def modules_of_model(name, root=None):
+    """The parts of a model of sentence-transformers.
+
+    Parameters
+    ----------
+    name : str
+        Of a model, or a folder.
+    root : str, optional
+        Cache of the weights.
+
+    Returns
+    -------
+    SentenceModules or None
+        None if it is no such model.
+    """
+    if name == _MINI_LM:
+        return SentenceModules(steps=[normalized], max_length=256)
+    folder, _ = local_path(name, root=root)
+    return read_sentence_modules(folder) if os.path.isdir(folder) else None
+
+
 def own_pooling(name):
     """The pooling of a model of sentence-transformers that has no other parts.
 
@@ -224,8 +247,7 @@ def own_pooling(name):
     InputError
         If it has several poolings, or dense layers, which can't be trained here.
     """
-    folder, _ = local_path(name)
-    modules = read_sentence_modules(folder) if os.path.isdir(folder) else None
+    modules = modules_of_model(name)
     if modules is None:
         return None
     if len(modules.modes) > 1 or any(step is not normalized for step in modules.steps):
