@@ -53,8 +53,8 @@ class Corpus:
         text = fields.get(self._field)
         if not isinstance(text, str):
             raise InputError(
-                f'{self.path}, line {number}: the text is missing, or is no str: '
-                f'{self._field!r} is {text!r:.80}'
+                f'{self.path}, line {number}: not a JSON object with the text in '
+                f'{json.dumps(self._field)}: {fields!r:.80}'
             )
         return text
 
