@@ -18,6 +18,7 @@ import sys
 
 from bert_embedding.sentence_modules import own_pooling, write_sentence_modules
 from model_zoo.app import (
+    About,
     ModelChoice,
     Outcome,
     Run,
@@ -155,6 +156,7 @@ def train(run, choice, model, tokenizer, loader, features, evaluator, loss, norm
     encode = make_encode(lambda batch: model(*batch.inputs))
     values = (part for each in features for part in each.content)
     results = {'task': 'sentence_embedding', 'loss': args.loss}
+    sizes = {'train': len(features), **evaluator.sizes}
 
     def save(folder):
         name_labels(model, 'sentence_embedding')
@@ -175,7 +177,7 @@ def train(run, choice, model, tokenizer, loader, features, evaluator, loss, norm
             mean_over_examples(lambda batch: loss(encode(batch), batch.labels)),
         ),
         Score(evaluator.primary, evaluator.evaluate),
-        Outcome(save, predict, results),
+        Outcome(save, predict, results, about=About('sentence-similarity', choice.title, sizes)),
         job_of(args, FREE, train_file=describe(len(features), 'examples', values)),
     )  # fmt: skip
 
@@ -187,7 +189,7 @@ def main(argv=None):
     sets = read_sets(args)
     loss = None if args.only_inference else choose_loss(args, sets['train'].kind)
     workers = make_workers(args.comm_backend)
-    run = Run(args, 'sentences', 'bert', workers)
+    run = Run(args, 'sentences', 'bert', workers, trains=not args.only_inference)
     model, tokenizer = make_task_model(
         args, choice, 'sentence_embedding', run.contexts, trains=True, length_flag='max_len',
         pooling=args.pooling,

@@ -28,6 +28,9 @@ _USES = {
     'multiple-choice': (
         'zoo info {folder}', "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     ),
+    'sentence-similarity': (
+        "zoo search {folder} --corpus texts.txt 'A query.'", "('A text.', 'Another.')"
+    ),
     'fill-mask': ("zoo fill {folder} 'A [MASK] text.'", "'A [MASK] text.'"),
     'text-generation': (
         "zoo generate --model_name_or_path {folder} --prompt 'It was'", "'It was'"

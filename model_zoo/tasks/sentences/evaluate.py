@@ -44,6 +44,11 @@ class SentenceEvaluator:
         kind = self._sets['dev'][0].kind if 'dev' in self._sets else 'scored'
         return 'spearman' if kind == 'scored' else f'recall_at_{RECALLS[0]}'
 
+    @property
+    def sizes(self):
+        """Segment -> number of its examples."""
+        return {segment: len(each.examples) for segment, (each, _) in self._sets.items()}
+
     def evaluate(self, guard=None):
         """See `evaluate_segments`; the metrics of the dev set."""
         segments = [segment for segment in self._sets if segment == 'dev']
