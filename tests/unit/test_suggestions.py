@@ -62,5 +62,5 @@ def test_weights_that_are_missing_are_asked_for_with_their_vocabulary(
 ):
     monkeypatch.setenv('HF_HUB_OFFLINE', '1')
     monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9')
-    with pytest.raises(PretrainedNotFoundError, match=f'config.json and {files} into'):
+    with pytest.raises(PretrainedNotFoundError, match=f'config.json, {files} into'):
         model_zoo.open_model(name, root=str(tmp_path))
