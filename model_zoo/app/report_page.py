@@ -1,7 +1,7 @@
 """``report.html``: the curves, figures and mistakes of a training, as one page."""
 
-import importlib.resources
 import json
+import pathlib
 import string
 
 from ..util.files import atomic_write
@@ -36,10 +36,8 @@ def write_report_page(path, title, results, metric=None, next_command=None):
 
 
 def _template():
-    # importlib.resources.files is new in Python 3.9
-    return string.Template(
-        importlib.resources.read_text(__package__, 'report_page.html', encoding='utf-8')
-    )
+    page = pathlib.Path(__file__).with_name('report_page.html')
+    return string.Template(page.read_text(encoding='utf-8'))
 
 
 def _as_script(value):
@@ -101,4 +99,6 @@ def _rows(metrics, guessed):
 def _duration(seconds):
     seconds = round(seconds)
     hours, minutes = seconds // 3600, seconds // 60 % 60
-    return f'{hours} h {minutes} min' if hours else f'{minutes} min {seconds % 60} s'
+    if hours:
+        return f'{hours} h {minutes} min'
+    return f'{minutes} min {seconds % 60} s' if minutes else f'{seconds} s'

@@ -75,6 +75,13 @@ def test_the_scripts_go_along(arguments):
     assert {path for path in files if '__pycache__' not in path.parts} <= own
 
 
+def test_pages_go_along(arguments):
+    for path in (ROOT / 'model_zoo').rglob('*.html'):
+        package = '.'.join(path.parent.relative_to(ROOT).parts)
+        patterns = arguments['package_data'].get(package, ())
+        assert any(path.match(pattern) for pattern in patterns), path
+
+
 def test_command(arguments):
     for line in arguments['entry_points']['console_scripts']:
         module, function = line.split(' = ')[1].split(':')
