@@ -3,16 +3,14 @@
 With ZOO_PAGE_IMAGES=FOLDER the test on real weights writes the pictures of README and docs there.
 """
 
-import io
 import os
 import pathlib
 import re
 
-import httpx
 import mxnet as mx
 import numpy as np
 import pytest
-from PIL import Image
+from page_visits import KEY, Visit, only_minilm, shown, take_picture
 
 import model_zoo
 from bert import (
@@ -26,12 +24,10 @@ from bert import (
 )
 from model_zoo.analysis import attention_of
 from model_zoo.inference.server import Settings, build_app
-from model_zoo.inference.server.page import PATHS
 
 pytest.importorskip('fastapi')
 pytest.importorskip('uvicorn')
 
-KEY = 'secret'
 MARKUP = '<img src=x onerror=alert(1)>'
 LABELS = ['contradiction', MARKUP, 'entailment']
 TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad film ?', 'paris']
@@ -62,61 +58,6 @@ def app(pipelines):
 @pytest.fixture(scope='module')
 def url(served_at):
     return f'http://{served_at}/'
-
-
-class Visit:
-    """A page that is open in the browser, and what it has asked for."""
-
-    def __init__(self, browser, url, **options):
-        self.url, self.requests, self.complaints = url, [], []
-        options = {'viewport': {'width': 1060, 'height': 800}, **options}
-        self.context = browser.new_context(**options)
-        self.context.set_default_timeout(15000)
-        self.context.on('request', lambda request: self.requests.append(request.url))
-        self.page = self.context.new_page()
-        self.page.on('pageerror', lambda error: self.complaints.append(str(error)))
-        self.page.on('console', self._on_console)
-        self.keyboard, self.find = self.page.keyboard, self.page.locator
-
-    def _on_console(self, message):
-        # the browser's line about a response that is an error is no complaint of the page
-        if message.type in ('error', 'warning') and 'Failed to load' not in message.text:
-            self.complaints.append(message.text)
-
-    def enter(self, key=KEY):
-        self.page.goto(self.url)
-        self.find('#key').press_sequentially(key)
-        self.keyboard.press('Enter')
-        return self
-
-    def show(self, model, view):
-        """Open a view of a model; the key stays."""
-        self.page.evaluate(
-            'to => { location.hash = to }', f'#/{model.replace("/", "%2F")}/{view}'
-        )
-        self.find('h1', has_text=model).wait_for()
-        self.find('.tabs a[aria-current]').wait_for()
-
-    def ask(self, **fields):
-        """Fill in fields by their ids, and submit by keyboard."""
-        for name, value in fields.items():
-            self.find(f'#field-{name}').fill(str(value))
-        self.find('form.view').locator('textarea, input').first.press('Control+Enter')
-        self.find('.result > *').first.wait_for()
-        self.find('.result:not([aria-busy])').wait_for()
-
-    def texts(self, selector):
-        return self.find(selector).all_text_contents()
-
-    def bars(self, place=0):
-        """Labels and numbers of a list of bars."""
-        bars = self.find('.result .bars').nth(place)
-        labels = bars.locator('.label').all_inner_texts()
-        return list(zip(labels, bars.locator('.value').all_inner_texts()))
-
-
-def shown(rows):
-    return [(label, f'{score:.3f}') for label, score in rows]
 
 
 @pytest.fixture(scope='module')
@@ -401,45 +342,6 @@ def test_what_was_typed_stays(visit):
     assert visit.find('#field-text').input_value() == 'a good dog'
 
 
-def test_files_are_open_and_strict(url):
-    """They need no key, and forbid the browser all but what comes from the server."""
-    for path in PATHS.values():
-        answer = httpx.get(url + path[1:])
-        assert answer.status_code == 200
-        policy = answer.headers['Content-Security-Policy']
-        assert "default-src 'none'" in policy and 'unsafe' not in policy
-    assert httpx.post(url + 'page/map', json={}).status_code == 401
-    for file in (pathlib.Path(model_zoo.__file__).parent / 'inference/server/page/files').iterdir():
-        text = file.read_text()
-        assert 'innerHTML' not in text
-        assert 'http' not in text.replace('http://www.w3.org/2000/svg', '')
-
-
-@pytest.mark.parametrize(
-    'path, body, message',
-    [
-        ('page/attentions', {'model': 'writer', 'text': 'a'}, 'no encoder'),
-        ('page/attentions', {'model': 'nli'}, 'text is missing'),
-        ('page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'from 2 to 200 sentences'),
-        ('page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'takes a str'),
-        ('page/map', {'model': 'nli', 'texts': ['a', 'b']}, 'not feature-extraction'),
-    ],
-)
-def test_requests_that_are_refused(url, path, body, message):
-    answer = httpx.post(url + path, json=body, headers={'Authorization': f'Bearer {KEY}'})
-    assert answer.status_code == 400
-    assert message in answer.json()['error']
-
-
-def test_attentions_of_a_long_text_are_cut(url):
-    headers = {'Authorization': f'Bearer {KEY}'}
-    body = {'model': 'nli', 'text': 'cat ' * 50}
-    found = httpx.post(url + 'page/attentions', json=body, headers=headers).json()
-    assert found['cut'] and len(found['tokens']) == 24
-    assert np.shape(found['attentions']) == (2, 2, 24, 24)
-    np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
-
-
 @pytest.mark.weights
 def test_real_weights(browser, url, app, minilm_dir):
     """MiniLM finds what is alike; pictures are taken if they are wanted."""
@@ -468,23 +370,3 @@ def test_real_weights(browser, url, app, minilm_dir):
             take_picture(visit, pathlib.Path(images) / name)
         assert not visit.complaints
         visit.context.close()
-
-
-def take_picture(visit, path):
-    """Save the page down to the end of the drawing, in few colours, so that the file is small."""
-    box = visit.find('.result svg').bounding_box()
-    clip = {'x': 0, 'y': 0, 'width': 1060, 'height': box['y'] + box['height'] + 20}
-    taken = visit.page.screenshot(full_page=True, clip=clip)
-    Image.open(io.BytesIO(taken)).convert('RGB').quantize(64).save(path, optimize=True)
-    assert path.stat().st_size < 150_000
-
-
-def only_minilm(route):
-    """Answer a request for the models with MiniLM alone."""
-    answer = route.fetch()
-    if not answer.ok:  # there is no key yet
-        route.fulfill(response=answer)
-        return
-    content = answer.json()
-    content['data'] = [each for each in content['data'] if 'MiniLM' in each['id']]
-    route.fulfill(json=content)

@@ -1,0 +1,65 @@
+"""What the server's page asks the server for, without a browser."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import model_zoo
+from bert import BertForSequenceClassification, BertModel
+from model_zoo.inference.server import Settings, build_app
+from model_zoo.inference.server.page import PATHS
+
+testclient = pytest.importorskip('fastapi.testclient')
+
+HEADERS = {'Authorization': 'Bearer secret'}
+
+
+@pytest.fixture(scope='module')
+def client(saved, writer_folder):
+    folders = {
+        'nli': saved(BertForSequenceClassification, ['contradiction', 'entailment']),
+        'owner/vectors': saved(BertModel),
+        'writer': writer_folder,
+    }
+    models = {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
+    with testclient.TestClient(build_app(models, Settings(api_key='secret'))) as client:
+        yield client
+
+
+def test_files_are_open_and_strict(client):
+    """They need no key, and forbid the browser all but what comes from the server."""
+    for path in PATHS.values():
+        answer = client.get(path)
+        assert answer.status_code == 200
+        policy = answer.headers['Content-Security-Policy']
+        assert "default-src 'none'" in policy and 'unsafe' not in policy
+    assert client.post('/page/map', json={}).status_code == 401
+    for file in (pathlib.Path(model_zoo.__file__).parent / 'inference/server/page/files').iterdir():
+        text = file.read_text()
+        assert 'innerHTML' not in text
+        assert 'http' not in text.replace('http://www.w3.org/2000/svg', '')
+
+
+@pytest.mark.parametrize(
+    'path, body, message',
+    [
+        ('/page/attentions', {'model': 'writer', 'text': 'a'}, 'no encoder'),
+        ('/page/attentions', {'model': 'nli'}, 'text is missing'),
+        ('/page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'from 2 to 200 sentences'),
+        ('/page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'takes a str'),
+        ('/page/map', {'model': 'nli', 'texts': ['a', 'b']}, 'not feature-extraction'),
+    ],
+)
+def test_requests_that_are_refused(client, path, body, message):
+    answer = client.post(path, json=body, headers=HEADERS)
+    assert answer.status_code == 400
+    assert message in answer.json()['error']
+
+
+def test_attentions_of_a_long_text_are_cut(client):
+    body = {'model': 'nli', 'text': 'cat ' * 50}
+    found = client.post('/page/attentions', json=body, headers=HEADERS).json()
+    assert found['cut'] and len(found['tokens']) == 24
+    assert np.shape(found['attentions']) == (2, 2, 24, 24)
+    np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
