@@ -67,8 +67,8 @@ def shown(rows):
 
 def take_picture(visit, path):
     """Save the page down to the end of the drawing, in few colours, so that the file is small."""
-    box = visit.find('.result svg').bounding_box()
-    clip = {'x': 0, 'y': 0, 'width': 1060, 'height': box['y'] + box['height'] + 20}
+    end = visit.find('.result svg').evaluate('svg => svg.getBoundingClientRect().bottom + scrollY')
+    clip = {'x': 0, 'y': 0, 'width': 1060, 'height': end + 20}
     taken = visit.page.screenshot(full_page=True, clip=clip)
     Image.open(io.BytesIO(taken)).convert('RGB').quantize(64).save(path, optimize=True)
     assert path.stat().st_size < 150_000
