@@ -58,6 +58,15 @@ def test_loaded_library_is_told(monkeypatch):
     assert len(calls) == 1
 
 
+def test_the_user_may_say_how_many_kernels_are_kept(monkeypatch):
+    monkeypatch.delenv('MXNET_MKLDNN_CACHE_NUM')  # which importing model_zoo has set
+    threads.bound_kernel_memory()
+    assert os.environ['MXNET_MKLDNN_CACHE_NUM'] == '128'
+    monkeypatch.setenv('MXNET_MKLDNN_CACHE_NUM', '-1')
+    threads.bound_kernel_memory()
+    assert os.environ['MXNET_MKLDNN_CACHE_NUM'] == '-1'
+
+
 @pytest.mark.parametrize(
     ('files', 'expected'),
     [
