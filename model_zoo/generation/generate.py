@@ -153,7 +153,7 @@ class _Request:
         )
         stop_tokens = stop_tokens if np.iterable(stop_tokens) else [stop_tokens]
         self.stop_tokens = {_number('stop_tokens', token, 0) for token in stop_tokens}
-        self.seed = None if seed is None else _number('seed', seed, 0)
+        self.seed = None if seed is None else _number('seed', seed, 0, 2**32 - 1)
         self.length_penalty = length_penalty
         if not _is_real(length_penalty):
             raise InputError(f'length_penalty must be a number: {length_penalty!r}')

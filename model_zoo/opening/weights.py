@@ -54,10 +54,11 @@ def read_weights(block_class, path, config):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
         tensors, metadata = read_tensors(path)
-    if config.num_layers > len(tensors):  # before a name, let alone a block, is made for each
+    layers = getattr(config, 'num_layers', 0)  # not all families have layers
+    if layers > len(tensors):  # before a name, let alone a block, is made for each
         raise CheckpointError(
             f'{path} does not fit the configuration: it holds {len(tensors)} arrays, too few for '
-            f'{config.num_layers} layers'
+            f'{layers} layers'
         )
     try:
         found, unknown = block_class.translate(tensors, metadata, config)

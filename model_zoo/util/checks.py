@@ -26,7 +26,7 @@ def check_shape(name, array, shape):
         raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
 
 
-def check_range(name, array, low, high, hint=''):
+def check_range(name, array, low, high, hint='', kind='its values'):
     """Raise InputError unless all values of `array` are whole numbers in [low, high).
 
     MXNet's embedding silently takes the first or last row for an id out of range, and operators
@@ -45,10 +45,10 @@ def check_range(name, array, low, high, hint=''):
     if not np.issubdtype(values.dtype, np.integer):
         wrong = values[values != np.floor(values)]
         if wrong.size:
-            raise InputError(f'{name} holds {wrong[0]:.10g}, and its values must be whole numbers')
+            raise InputError(f'{name} holds {wrong[0]:.10g}, and {kind} are whole numbers')
 
 
 def check_ids(name, array, size):
     """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
     hint = ': was the text encoded with the vocabulary of these weights?'
-    check_range(name, array, 0, size, hint)
+    check_range(name, array, 0, size, hint, 'ids')

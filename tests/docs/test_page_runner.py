@@ -166,7 +166,7 @@ def test_scripts_run_in_short(runner, tmp_path):
     with pytest.raises(pages.PageError, match='unrecognized arguments: --colour'):
         runner(train + ' --colour blue')
     with pytest.raises(pages.PageError, match='error: .*nowhere'):
-        runner(train + ' --data_dir nowhere')
+        runner(train + ' --data_dir nowhere --overwrite_output_dir')
 
 
 def test_flags_are_checked_of_what_takes_long(runner):

@@ -35,7 +35,7 @@ def model_dir(tmp_path_factory):
     """A small BERT with its vocabulary, as save_pretrained writes them."""
     folder = tmp_path_factory.mktemp('model')
     tiny.save_bert(
-        folder, WORDS, bert.BertForSequenceClassification, ['bad', 'good'], scale=0.2,
+        folder, WORDS, bert.BertForSequenceClassification, ['0', '1'], scale=0.2,
         hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
         # dropout draws other places in float16
         hidden_dropout_prob=0, attention_probs_dropout_prob=0,

@@ -77,9 +77,11 @@ def test_the_scripts_go_along(arguments):
 
 def test_pages_go_along(arguments):
     for path in (ROOT / 'model_zoo').rglob('*.html'):
-        package = '.'.join(path.parent.relative_to(ROOT).parts)
-        patterns = arguments['package_data'].get(package, ())
-        assert any(path.match(pattern) for pattern in patterns), path
+        assert any(
+            path.match('/'.join([*package.split('.'), pattern]))
+            for package, patterns in arguments['package_data'].items()
+            for pattern in patterns
+        ), path
 
 
 def test_command(arguments):
