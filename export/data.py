@@ -143,7 +143,8 @@ def _classification(args, block, tokenizer):
         def evaluate(forward):
             return ClassifierEvaluator(task, sets, forward, ['dev']).evaluate()
 
-    return sets.get('train')[2], evaluate, task.primary_metric, None
+    metric = task.primary_metric if args.dev_data else 'cosine'
+    return sets.get('train')[2], evaluate, metric, None
 
 
 def _tagging(args, block, tokenizer):

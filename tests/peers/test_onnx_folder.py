@@ -177,10 +177,11 @@ def test_command(precision, tmp_path, capsys):
     main(['--task', 'classification', '--model_name', str(tmp_path / 'model'), '--output_dir',
           str(tmp_path / 'out'), '--format', 'both', '--precision', precision])  # fmt: skip
     names = sorted(map(os.path.basename, capsys.readouterr().out.split()))
-    assert names == sorted(os.listdir(tmp_path / 'out')) == [
+    assert names == [
         'classification-0000.params', 'classification-symbol.json', 'config.json', 'model.onnx',
         'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json', 'vocab.txt',
     ]  # fmt: skip
+    assert {*os.listdir(tmp_path / 'out')} == {*names, 'classification-SHA256SUMS'}
     scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
     tolerance = {'float32': 1e-4, 'float16': 1e-2, 'int8': 0.2}[precision]
     np.testing.assert_allclose(

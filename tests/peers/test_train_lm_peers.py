@@ -49,9 +49,11 @@ def test_the_same_losses(family, options, tmp_path, monkeypatch):
         argv += ['--learn_vocab', '280']
     argv = list(map(str, argv))
     load(ROOT / 'scripts' / 'train_lm.py').main(argv)
-    load(ROOT / 'tests' / 'oracle' / 'train_lm_reference.py').main(argv)
+    load(ROOT / 'tests' / 'oracle' / 'train_lm_reference.py').main(
+        [*argv, '--output_dir', str(tmp_path / 'original')]
+    )
     ours = json.loads((tmp_path / 'out' / 'results.json').read_text())['training']['epochs']
-    theirs = json.loads((tmp_path / 'out' / 'reference.json').read_text())['epochs']
+    theirs = json.loads((tmp_path / 'original' / 'reference.json').read_text())['epochs']
     assert ours[-1]['train_loss'] < ours[0]['train_loss']
     for one, other in zip(ours, theirs):
         assert one['train_loss'] == pytest.approx(other['train_loss'], rel=1e-4)
