@@ -44,7 +44,8 @@ def parse_arguments(argv=None):
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
     add('--port', type=int, default=8000, help='0 takes any that is free')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
-    add('--engine', default='mxnet', choices=ENGINES, help='what runs the models')
+    add('--engine', default='auto', choices=ENGINES, help='what runs the models; auto: ONNX '
+        'Runtime if it is installed and can, else MXNet')  # fmt: skip
     add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
     add('--max_len', type=int, help='cut texts to this many tokens')
     add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
