@@ -2,7 +2,7 @@
 
 Python's reader in C gives a pickle of a few bytes gigabytes for its memo, computes the hash of
 nested tuples for minutes, and sets attributes on whatever it finds. The one in Python can be told
-not to. It reads a vocabulary of 270,000 words in about two seconds.
+not to. It reads a pickled vocabulary of 267,735 words with their counts in 2.5 seconds.
 """
 
 import pickle

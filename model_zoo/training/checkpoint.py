@@ -15,9 +15,10 @@ import shutil
 
 import mxnet as mx
 
+from ..checkpoint.graph_file import write_sums
 from ..checkpoint.params import read_params, write_params
 from ..errors import CheckpointError, InputError
-from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
+from ..util.files import make_writable_dir, read_json, sha256_of, write_json
 from .optimizer_state import load_optimizer, optimizer_tensors
 
 __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
@@ -153,9 +154,8 @@ class CheckpointStore:
                 'update_counts': counts,
             }
             write_json(os.path.join(part, _STATE), content)
-            with atomic_write(os.path.join(part, _SUMS)) as file:
-                for part_name in (_MODEL, _OPTIMIZER, _STATE):
-                    file.write(f'{sha256_of(os.path.join(part, part_name))}  {part_name}\n')
+            files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
+            write_sums(os.path.join(part, _SUMS), files)
             if os.path.isdir(final):  # the same place of the training, reached again
                 os.replace(final, replaced)
             os.replace(part, final)
