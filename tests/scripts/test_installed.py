@@ -32,7 +32,8 @@ assert all(file.startswith(sys.prefix) for file in files), files
 
 
 def run(*words, cwd, **options):
-    environment = {k: v for k, v in os.environ.items() if k not in ('PYTHONPATH', 'PYTHONHOME')}
+    # pip's settings may hold paths relative to the folder that make ran in
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(('PYTHON', 'PIP_'))}
     done = subprocess.run(
         list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True,
         timeout=300, **options,
