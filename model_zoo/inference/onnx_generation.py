@@ -1,6 +1,6 @@
 """ONNX Runtime as an engine that continues texts."""
 
-from typing import Dict, NamedTuple
+from typing import Any, Dict, NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -90,15 +90,18 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
         return self._compute(words, mask, places, lengths, self._empty(len(words)))
 
     def _compute(self, words, mask, places, lengths, past):
+        """All outputs; keys, values and memories stay ONNX Runtime's, for they are large."""
         given = {
             'input_ids': words, 'attention_mask': mask, 'position_ids': places,
-            'valid_length': lengths, **past,
+            'valid_length': lengths,
         }  # fmt: skip
         feed = {
-            name: given[name] if name in past else given[name].astype(np.int64)
+            name: past[name] if name in past else _value(given[name].astype(np.int64))
             for name in self._inputs
         }
-        return dict(zip(self._outputs, self._session.run(self._outputs, feed)))
+        results = self._session.run_with_ort_values(self._outputs, feed)
+        results = dict(zip(self._outputs, results))
+        return {**results, 'logits': results['logits'].numpy()}
 
     def _empty(self, rows):
         """What there is before a text: no keys, and a memory as Transformer-XL begins with."""
@@ -110,26 +113,31 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
                 past[name] = np.zeros((shape[0], rows, shape[2]), np.float32)
             else:
                 past[name] = np.zeros((rows, shape[1], 0, shape[3]), np.float32)
-        return past
+        return {name: _value(array) for name, array in past.items()}
+
+
+def _value(array):
+    """The array as ONNX Runtime's own."""
+    import onnxruntime
+
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
 
 
 class _State(NamedTuple):
     """What the next step needs of the texts before it."""
 
-    past: Dict[str, np.ndarray]
+    past: Dict[str, Any]  # onnxruntime.OrtValue
     mask: np.ndarray
     lengths: np.ndarray
 
     def select(self, rows):
         """The state of these rows, in this order."""
-        return _State(
-            {
-                name: each[:, rows] if name.startswith(f'{_MEMORY}.') else each[rows]
-                for name, each in self.past.items()
-            },
-            self.mask[rows],
-            self.lengths[rows],
-        )
+        past = {}
+        for name, value in self.past.items():
+            array = value.numpy()
+            array = array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
+            past[name] = _value(array)
+        return _State(past, self.mask[rows], self.lengths[rows])
 
 
 def _next(results):
