@@ -1,7 +1,7 @@
 """Greedy generation by GPT-2 with its cache: ours beside transformers', in turn, as ratios.
 
-All have the same random weights. In float32 they are checked to write the same tokens. Ours is there
-as MXNet runs it, and as ONNX Runtime does, in float32 and with INT8 weights.
+All have the same random weights. In float32 they are checked to write the same tokens. Ours is
+there as MXNet runs it, and as ONNX Runtime does, in float32 and with INT8 weights.
 """
 
 import os
