@@ -6,6 +6,7 @@ import numpy as np
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.layouts import weights_in_folder
+from model_zoo.checkpoint.sums import kept_sums
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import local_path
 from model_zoo.pretrained.files import read_tokenizer_config
@@ -276,18 +277,19 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length):
     """
     kinds = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
     paths = [f'{number}_{kind}' if number else '' for number, kind in enumerate(kinds)]
-    for path in paths:
-        os.makedirs(os.path.join(folder, path), exist_ok=True)
     modes = {name: mode == pooling for mode, name in _MODES.items()}
-    write_json(
-        os.path.join(folder, paths[1], 'config.json'), {'word_embedding_dimension': units, **modes}
-    )
-    write_json(
-        os.path.join(folder, SENTENCE_CONFIGS[0]),
-        {'max_seq_length': max_length, 'do_lower_case': False},
-    )
     modules = [
         {'idx': n, 'name': str(n), 'path': path, 'type': f'sentence_transformers.models.{kind}'}
         for n, (kind, path) in enumerate(zip(kinds, paths))
     ]
-    write_json(os.path.join(folder, MODULES_NAME), modules)  # last: what makes it such a folder
+    contents = {
+        os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},
+        SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': False},
+        MODULES_NAME: modules,  # last: what makes it such a folder
+    }
+    for path in paths:
+        os.makedirs(os.path.join(folder, path), exist_ok=True)
+    with kept_sums(folder, begin=True) as written:
+        for name, content in contents.items():
+            written.append(os.path.join(folder, name))
+            write_json(written[-1], content)

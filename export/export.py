@@ -44,7 +44,7 @@ from export.symbol_files import parameters_of, write_symbol  # noqa: E402
 from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.graph_file import write_sums  # noqa: E402
+from model_zoo.checkpoint.sums import write_sums  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402

@@ -5,7 +5,8 @@ import os
 import mxnet as mx
 
 from ..checkpoint import read_tensors
-from ..checkpoint.graph_file import check_graph, check_sums, sums_path
+from ..checkpoint.graph_file import check_graph, sums_path
+from ..checkpoint.sums import check_sums
 from ..errors import CheckpointError, InputError
 
 __all__ = ['load_exported']

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from typing import Dict, Optional, Sequence
 
+from ..checkpoint.sums import kept_sums
 from ..util.files import atomic_write
 from .report import library_versions
 
@@ -84,9 +85,12 @@ def write_card(folder, title, about, results, metric=None, curves=None):
     curves : str, optional
         A picture, which is copied.
     """
-    if curves is not None:
-        shutil.copyfile(curves, os.path.join(folder, 'curves.png'))
-    with atomic_write(os.path.join(folder, 'README.md')) as file:
+    card = os.path.join(folder, 'README.md')
+    with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
+        if curves is not None:
+            shutil.copyfile(curves, os.path.join(folder, 'curves.png'))
+            written.append(os.path.join(folder, 'curves.png'))
+        written.append(card)
         file.write('\n'.join(_lines(title, about, results, metric, curves is not None)) + '\n')
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..checkpoint.layouts import LAYOUTS
 from ..checkpoint.params import write_params
 from ..checkpoint.readers import read_tensors
+from ..checkpoint.sums import kept_sums, weights_of
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
 from ..registry import family_of_class
@@ -243,6 +244,11 @@ class BlockFiles:
             ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
             block of the same kind saves it, for its ``load_parameters``.
         """
+        with kept_sums(os.path.dirname(filename)) as written:
+            self._save_parameters(filename, format)
+            written.append(filename)
+
+    def _save_parameters(self, filename, format):
         tensors = self._own_tensors()
         if format == 'native':
             prefix = f'{self.backbone}.' if self.backbone else ''
@@ -268,6 +274,9 @@ class BlockFiles:
 
     def save_pretrained(self, directory, tokenizer=None, format='native'):
         """Write configuration and weights, and the tokenizer's files, to `directory`.
+
+        ``SHA256SUMS`` has their checksums. When the folder is opened, weights that differ from
+        theirs are refused, and a warning names other files that were edited.
 
         Parameters
         ----------
@@ -295,19 +304,24 @@ class BlockFiles:
         if format != 'native':  # first of all, since this may fail
             named = self.tensors_in(format)
             config_name, fields = self.config.to_format(format, architecture)
-        make_writable_dir(directory)
+        directory = make_writable_dir(directory)
         tokenizer = tokenizer or self.own_tokenizer()
         if tokenizer is None:
             _log.info('no vocabulary is written to %r: pass the tokenizer', directory)
-        if tokenizer is not None:
-            tokenizer.save_pretrained(directory)
-        if format == 'native':
-            self.config.to_json_file(os.path.join(directory, 'config.json'), architecture)
-            self.save_parameters(os.path.join(directory, 'model.params'))
-            return
-        write_json(os.path.join(directory, config_name), fields)
-        layout = LAYOUTS[format]
-        layout.write(os.path.join(directory, layout.weights), named)
+        with kept_sums(directory, begin=True) as written:
+            if tokenizer is not None:
+                paths = tokenizer.save_pretrained(directory)
+                written += paths if isinstance(paths, (list, tuple)) else []
+            if format == 'native':
+                config, weights = 'config.json', os.path.join(directory, 'model.params')
+                self.config.to_json_file(os.path.join(directory, config), architecture)
+                self.save_parameters(weights)
+            else:
+                config, layout = config_name, LAYOUTS[format]
+                weights = os.path.join(directory, layout.weights)
+                write_json(os.path.join(directory, config), fields)
+                layout.write(weights, named)
+            written += [os.path.join(directory, config), *weights_of(weights)]
 
     def tensors_in(self, format):
         """The parameters by another program's names, and in its shapes.

@@ -7,6 +7,7 @@ from ..util.files import read_json
 from .numpy_files import is_shapes, read_numpy
 from .params import is_params, read_params
 from .safetensors_file import is_safetensors, read_parts, read_safetensors
+from .sums import check_weights
 from .tensorflow_file import is_tensorflow, read_tensorflow
 from .torch_file import is_torch, read_torch
 
@@ -32,7 +33,8 @@ def read_tensors(path):
     Raises
     ------
     CheckpointError
-        If the file is missing, damaged, refused, or of an unknown format.
+        If the file is missing, damaged, refused, of an unknown format, or not that of the
+        checksums beside it (``SHA256SUMS``).
     """
     path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
@@ -42,6 +44,7 @@ def read_tensors(path):
             head = file.read(16)
             file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
             tail = file.read(8)
+        check_weights(path)
         if is_params(head):
             return read_params(path)
         if is_safetensors(head):

@@ -1,10 +1,12 @@
 """Weights by our names, and the block that they fit."""
 
 import logging
+import os
 from typing import NamedTuple
 
 from ..checkpoint.arrays import plain_arrays
 from ..checkpoint.readers import read_tensors
+from ..checkpoint.sums import warn_of_changes
 from ..errors import CheckpointError, InputError
 
 __all__ = ['Weights', 'check_vocab', 'read_weights']
@@ -54,6 +56,7 @@ def read_weights(block_class, path, config):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
         tensors, metadata = read_tensors(path)
+        warn_of_changes(os.path.dirname(path))
     layers = getattr(config, 'num_layers', 0)  # not all families have layers
     if layers > len(tensors):  # before a name, let alone a block, is made for each
         raise CheckpointError(

@@ -6,6 +6,7 @@ import os
 import numpy as np
 from tokenizers import processors
 
+from ..checkpoint.sums import kept_sums
 from ..errors import InputError
 from ..pretrained import is_place, resolve_alias
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
@@ -175,12 +176,13 @@ eos_token_id : int or None
             Paths of the files.
         """
         directory = make_writable_dir(directory)
-        paths, settings = self._save_files(directory), self._settings()
-        if settings is None:
-            return paths
-        config_path = os.path.join(directory, TOKENIZER_CONFIG)
-        write_json(config_path, settings)
-        return (*paths, config_path)
+        settings = self._settings()
+        with kept_sums(directory) as written:
+            written += self._save_files(directory)
+            if settings is not None:
+                written.append(os.path.join(directory, TOKENIZER_CONFIG))
+                write_json(written[-1], settings)
+        return tuple(written)
 
     def _save_files(self, directory):
         return (self.save_vocabulary(directory),)

@@ -15,8 +15,8 @@ import shutil
 
 import mxnet as mx
 
-from ..checkpoint.graph_file import write_sums
 from ..checkpoint.params import read_params, write_params
+from ..checkpoint.sums import SUMS, read_sums, write_sums
 from ..errors import CheckpointError, InputError
 from ..util.files import make_writable_dir, read_json, sha256_of, write_json
 from .optimizer_state import load_optimizer, optimizer_tensors
@@ -26,7 +26,7 @@ __all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
 logger = logging.getLogger(__name__)
 
 VERSION = 2  # 1 counted the epochs of the records from 0, and their time from the start
-_MODEL, _OPTIMIZER, _STATE, _SUMS = 'model.params', 'optimizer.params', 'state.json', 'SHA256SUMS'
+_MODEL, _OPTIMIZER, _STATE = 'model.params', 'optimizer.params', 'state.json'
 _FIELDS = 'version', 'state', 'config', 'update_counts'  # of the state's file
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
@@ -55,23 +55,18 @@ class Checkpoint:
     def __init__(self, path):
         self.path = path
         try:
-            with open(os.path.join(path, _SUMS), encoding='utf-8') as file:
-                sums = dict(reversed(line.rstrip('\n').split('  ', 1)) for line in file)
-            if set(sums) != {_MODEL, _OPTIMIZER, _STATE}:
-                raise CheckpointError(f'the checkpoint {path!r} is damaged: {_SUMS} is incomplete')
+            sums = read_sums(os.path.join(path, SUMS))
+            if {*sums} != {_MODEL, _OPTIMIZER, _STATE}:
+                raise ValueError(f'{SUMS} is incomplete')
             for name, wanted in sums.items():
                 if sha256_of(os.path.join(path, name)) != wanted:
-                    raise CheckpointError(
-                        f'the checkpoint {path!r} is damaged: the checksum of {name} is wrong'
-                    )
+                    raise ValueError(f'the checksum of {name} is wrong')
             content = read_json(os.path.join(path, _STATE))
             if not isinstance(content, dict) or not {*_FIELDS} <= {*content}:
                 raise ValueError(f'{_STATE} lacks one of {", ".join(_FIELDS)}')
             if _NAME.match(os.path.basename(path)) and _place(path) != _place_of(content['state']):
                 raise ValueError(f'{_STATE} is that of another step, epoch or batch')
         except (OSError, KeyError, ValueError, TypeError) as error:
-            if isinstance(error, CheckpointError):
-                raise
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
         if content['version'] != VERSION:
             raise CheckpointError(
@@ -155,7 +150,7 @@ class CheckpointStore:
             }
             write_json(os.path.join(part, _STATE), content)
             files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
-            write_sums(os.path.join(part, _SUMS), files)
+            write_sums(os.path.join(part, SUMS), files)
             if os.path.isdir(final):  # the same place of the training, reached again
                 os.replace(final, replaced)
             os.replace(part, final)

@@ -1,0 +1,207 @@
+"""Checksums of files, in a file beside them that ``sha256sum --check`` reads."""
+
+import contextlib
+import logging
+import os
+import re
+
+from ..errors import CheckpointError
+from ..util.files import atomic_write, sha256_of
+
+__all__ = [
+    'SUMS',
+    'check_sums',
+    'check_weights',
+    'kept_sums',
+    'read_sums',
+    'warn_of_changes',
+    'weights_of',
+    'write_sums',
+]
+
+#: name of the checksums in a folder of a model, or of a checkpoint
+SUMS = 'SHA256SUMS'
+_LINE = re.compile(r'([0-9a-f]{64}) [ *](.+)')
+_MOST_BYTES = 1 << 22  # of a file of checksums: a folder of a model has a few dozen files
+_SMALL = 1 << 24  # bytes of a file that isn't weights
+_LOG = logging.getLogger(__name__)
+
+
+def write_sums(path, files):
+    """Write checksums of `files`, as ``sha256sum --check`` reads them.
+
+    Parameters
+    ----------
+    path : str
+    files : list of str
+        Paths of files that are, or will be, in the same directory as `path`.
+    """
+    _write(path, {os.path.basename(each): sha256_of(each) for each in files})
+
+
+def read_sums(path):
+    """The checksums in a file.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    dict of str to str
+        Path of a file, relative to the folder of `path` -> sha256. Empty if there is no file.
+
+    Raises
+    ------
+    CheckpointError
+        If it isn't a list of checksums, or names files outside of the folder.
+    """
+    if not os.path.exists(path):
+        return {}
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
+            raise ValueError('it is no list of checksums')
+        with open(path, encoding='utf-8') as file:
+            lines = [line for line in file.read().split('\n') if line]
+        found = [_LINE.fullmatch(line) for line in lines]
+        if not all(found):
+            raise ValueError('a line is no checksum with a name')
+        sums = {match.group(2): match.group(1) for match in found}
+        for name in sums:
+            if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():
+                raise ValueError(f'{name!r:.80} is not in its folder')
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f'cannot read the checksums {path!r}: {error}; delete that file to do without'
+        ) from error
+    return sums
+
+
+def check_sums(path):
+    """Compare the files that checksums at `path` name with them, if there are any.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is missing or has changed.
+    """
+    for name, wanted in read_sums(path).items():
+        _check(os.path.join(os.path.dirname(path), name), wanted, path)
+
+
+def check_weights(path):
+    """Compare a file of weights, and the files that go with it, with `SUMS` beside it, if any.
+
+    Parameters
+    ----------
+    path : str
+        As `model_zoo.checkpoint.read_tensors` takes it.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is missing or has changed.
+    """
+    folder, name = os.path.split(path)
+    sums = os.path.join(folder, SUMS)
+    parts = _parts(name)
+    for each, wanted in read_sums(sums).items():
+        if parts.fullmatch(each):
+            _check(os.path.join(folder, each), wanted, sums)
+
+
+def warn_of_changes(folder):
+    """Warn, in one line, of small files of a model's folder that differ from its checksums.
+
+    These are its configuration, vocabulary and card: who edits them knows what for.
+    """
+    changed = []
+    for name, wanted in read_sums(os.path.join(folder, SUMS)).items():
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.path.getsize(path) <= _SMALL and sha256_of(path) != wanted:
+            changed.append(name)
+    if changed:
+        _LOG.warning(
+            '%s: edited since the model was saved, by %s: %s', folder, SUMS, ', '.join(changed)
+        )
+
+
+@contextlib.contextmanager
+def kept_sums(folder, begin=False):
+    """Bring a folder's `SUMS` up to date with files that are written in the block.
+
+    The checksums are removed first and written last, so they are never those of other files, even
+    if the process is killed.
+
+    Parameters
+    ----------
+    folder : str
+    begin : bool
+        Whether files that had no checksums get them. Else only those that had are brought up to
+        date.
+
+    Yields
+    ------
+    list
+        Add the paths of the files to it.
+    """
+    path, files = os.path.join(folder, SUMS), []
+    try:
+        sums = read_sums(path)
+    except CheckpointError:  # a damaged one, or of another program
+        sums = {}
+        if not begin:
+            yield files
+            return
+    if not sums and not begin:
+        yield files
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+    yield files
+    sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
+    for each in map(os.fspath, files):
+        name = os.path.relpath(each, folder).replace(os.sep, '/')
+        if (begin or name in sums) and os.path.isfile(each) and not name.startswith('../'):
+            sums[name] = sha256_of(each)
+    _write(path, sums)
+
+
+def weights_of(path):
+    """The files at a path of weights: itself, and what goes with it."""
+    folder, name = os.path.split(path)
+    return [
+        os.path.join(folder, each)
+        for each in sorted(os.listdir(folder or '.'))
+        if _parts(name).fullmatch(each)
+    ]
+
+
+def _parts(name):
+    """A pattern of the names of files that belong to a file of weights."""
+    if name == 'params_shapes.json':
+        return re.compile(r'params_shapes\.json|parameters_names\.json|params_\d+\.npy')
+    if name.endswith('.index'):
+        return re.compile(re.escape(name[: -len('.index')]) + r'\.(index|data-\d+-of-\d+)')
+    return re.compile(re.escape(name))
+
+
+def _write(path, sums):
+    with atomic_write(path) as file:
+        file.writelines(f'{sum_}  {name}\n' for name, sum_ in sums.items())
+
+
+def _check(path, wanted, sums):
+    try:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(0, 'there is no such file')
+        if sha256_of(path) == wanted:
+            return
+    except OSError as error:
+        raise CheckpointError(
+            f'cannot check {path!r}, which {sums!r} names: {error.strerror or error}'
+        ) from error
+    raise CheckpointError(
+        f'{path!r} is damaged or was changed: its checksum is not that in {sums!r}; copy or save '
+        f'the file again, or delete {os.path.basename(sums)} if you changed it yourself'
+    )

@@ -1,0 +1,167 @@
+"""SHA256SUMS beside saved models: damaged weights are refused, edited files named."""
+
+import json
+import logging
+import os
+import subprocess
+
+import pytest
+
+from bert import BertConfig, BertForSequenceClassification, BertTokenizer
+from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from model_zoo import open_model
+from model_zoo.app.model_card import About, write_card
+from model_zoo.checkpoint.sums import SUMS, check_sums, read_sums
+from model_zoo.errors import CheckpointError
+
+WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b']
+
+
+@pytest.fixture
+def block():
+    config = BertConfig(
+        len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    block = BertForSequenceClassification(config)
+    block.initialize()
+    return block
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    path = tmp_path / 'words.txt'
+    path.write_text('\n'.join(WORDS) + '\n')
+    return BertTokenizer(str(path))
+
+
+def flip_last_byte(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def names_in(folder):
+    return {path.name for path in folder.iterdir()} - {SUMS}
+
+
+@pytest.mark.parametrize(
+    'format, weights',
+    [
+        ('native', 'model.params'),
+        ('huggingface', 'model.safetensors'),
+        ('pytorch', 'pytorch_model.bin'),
+    ],
+)
+def test_weights_that_changed_are_refused(tmp_path, block, tokenizer, format, weights):
+    folder = tmp_path / 'model'
+    block.save_pretrained(folder, tokenizer, format=format)
+    assert set(read_sums(folder / SUMS)) == names_in(folder)
+    subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=folder, check=True)
+    BertForSequenceClassification.from_pretrained(folder)
+    flip_last_byte(folder / weights)
+    with pytest.raises(CheckpointError, match=f'{weights}.*; .* or delete SHA256SUMS if') as caught:
+        BertForSequenceClassification.from_pretrained(folder)
+    assert '\n' not in str(caught.value)
+
+
+def test_each_of_the_numpy_files_is_checked(tmp_path):
+    config = OpenAIGPTConfig(
+        40, n_special=0, n_positions=8, n_ctx=8, n_embd=8, n_layer=1, n_head=2
+    )
+    block = OpenAIGPTLMHeadModel(config)
+    block.initialize()
+    block.save_pretrained(tmp_path, format='numpy')
+    assert {'params_shapes.json', 'params_9.npy'} <= set(read_sums(tmp_path / SUMS))
+    flip_last_byte(tmp_path / 'params_9.npy')
+    with pytest.raises(CheckpointError, match=r'params_9\.npy'):
+        OpenAIGPTLMHeadModel.from_pretrained(tmp_path)
+
+
+def test_weights_replaced_on_purpose(tmp_path, block, tokenizer):
+    """Ours bring the checksums up to date; others are taken once the checksums are gone."""
+    block.save_pretrained(tmp_path, tokenizer)
+    block.initialize(force_reinit=True)
+    block.save_parameters(str(tmp_path / 'model.params'))
+    check_sums(tmp_path / SUMS)
+    old = (tmp_path / 'model.params').read_bytes()
+    block.initialize(force_reinit=True)
+    block.save_parameters(str(tmp_path / 'other.params'))
+    assert 'other.params' not in read_sums(tmp_path / SUMS)
+    (tmp_path / 'other.params').replace(tmp_path / 'model.params')
+    assert (tmp_path / 'model.params').read_bytes() != old
+    with pytest.raises(CheckpointError, match='delete SHA256SUMS'):
+        open_model(str(tmp_path))
+    (tmp_path / SUMS).unlink()
+    open_model(str(tmp_path))
+
+
+def test_an_edited_configuration_is_named_once(tmp_path, block, tokenizer, caplog):
+    folder = tmp_path / 'model'
+    block.save_pretrained(folder, tokenizer)
+    training = {'steps': 1, 'seconds': 1, 'epochs': []}
+    results = {'best': {'epoch': 1}, 'training': training, 'args': {}}
+    write_card(folder, 'title', About(None, 'base', {}), results)
+    check_sums(folder / SUMS)
+    with caplog.at_level(logging.WARNING):
+        open_model(str(folder))
+    assert not caplog.records
+    config = json.loads((folder / 'config.json').read_text())
+    (folder / 'config.json').write_text(json.dumps({**config, 'mine': 1}))
+    (folder / 'README.md').write_text('# Mine\n')
+    with caplog.at_level(logging.WARNING):
+        open_model(str(folder))
+    (record,) = caplog.records
+    assert 'config.json, README.md' in record.getMessage()
+
+
+def test_saving_again(tmp_path, block, tokenizer, caplog):
+    """Files of an earlier save keep their checksums, new ones get theirs."""
+    block.save_pretrained(tmp_path, tokenizer)
+    before = read_sums(tmp_path / SUMS)
+    block.save_pretrained(tmp_path, tokenizer, format='huggingface')
+    after = read_sums(tmp_path / SUMS)
+    assert after['model.params'] == before['model.params']
+    assert 'model.safetensors' in after
+    check_sums(tmp_path / SUMS)
+    (tmp_path / 'vocab.txt').write_text('')
+    tokenizer.save_pretrained(tmp_path)
+    check_sums(tmp_path / SUMS)
+
+
+def test_a_failed_save_leaves_no_wrong_checksums(tmp_path, block, monkeypatch):
+    block.save_pretrained(tmp_path)
+
+    def fail(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(block, 'save_parameters', fail)
+    with pytest.raises(KeyboardInterrupt):
+        block.save_pretrained(tmp_path)
+    assert SUMS not in {path.name for path in tmp_path.iterdir()}
+    BertForSequenceClassification.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        b'x',
+        b'0' * 64 + b'  /dev/zero\n',
+        b'0' * 64 + b'  ../outside\n',
+        b'0' * 64 + b'  a\0b\n',
+        b'\xff' * 80,
+        b'\n' * (1 << 23),
+    ],
+    ids=['no line', 'absolute', 'outside', 'NUL', 'no text', 'long'],
+)
+def test_checksums_that_cannot_be(tmp_path, block, content):
+    block.save_pretrained(tmp_path)
+    (tmp_path / SUMS).write_bytes(content)
+    with pytest.raises(CheckpointError, match='cannot read the checksums'):
+        BertForSequenceClassification.from_pretrained(tmp_path)
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / SUMS).write_text('0' * 64 + '  pipe\n')
+    with pytest.raises(CheckpointError, match='cannot check'):
+        check_sums(tmp_path / SUMS)
