@@ -13,6 +13,7 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.errors import InputError
 from model_zoo.inference import pipeline
@@ -29,6 +30,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--top_k', type=int, default=1, help='answers to each question')
     parser.add_argument('--may_be_empty', action='store_true')
     parser.add_argument('--max_answer_len', type=int, default=15, help='in tokens')
+    add_use_arguments(parser)
     add_record_arguments(parser)
     args = parser.parse_intermixed_args(argv)
     if (args.context is None) == (args.text is None):
@@ -43,7 +45,10 @@ def main(argv=None):
     if text is None:
         text = '\n'.join(line.rstrip('\r\n') for _, line in read_lines(args.context))
     questions = read_texts(args.questions, args.file)
-    answer = pipeline('question-answering', args.model)
+    answer = pipeline(
+        'question-answering', args.model,
+        engine=args.engine, precision=args.precision,
+    )  # fmt: skip
     options = {
         'top_k': args.top_k,
         'handle_impossible_answer': args.may_be_empty,

@@ -11,6 +11,7 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.inference import pipeline
 
@@ -21,6 +22,7 @@ def parse_arguments(argv=None):
     parser.add_argument('texts', nargs='*', metavar='text')
     parser.add_argument('--file', help='one text per line; - is standard input')
     parser.add_argument('--top_k', type=int, default=5, help='words for each mask')
+    add_use_arguments(parser)
     add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
@@ -29,7 +31,10 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     texts = read_texts(args.texts, args.file)
-    unmasker = pipeline('fill-mask', args.model)
+    unmasker = pipeline(
+        'fill-mask', args.model,
+        engine=args.engine, precision=args.precision,
+    )  # fmt: skip
 
     def records():
         for found in unmasker(texts, top_k=args.top_k):

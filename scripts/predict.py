@@ -14,6 +14,7 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.errors import InputError
 from model_zoo.inference import pipeline
@@ -27,6 +28,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--pairs', action='store_true', help='a tab separates the texts of a pair')
     parser.add_argument('--all_scores', action='store_true', help='the scores of all labels')
     parser.add_argument('--max_len', type=int, help='cut texts to this many tokens')
+    add_use_arguments(parser)
     add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
@@ -59,7 +61,10 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     texts = read_texts(args.texts, args.file)
-    classifier = pipeline('text-classification', args.model, max_length=args.max_len)
+    classifier = pipeline(
+        'text-classification', args.model, max_length=args.max_len,
+        engine=args.engine, precision=args.precision,
+    )  # fmt: skip
     write_records(records(classifier, texts, args), args.format, args.output)
 
 

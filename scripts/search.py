@@ -15,6 +15,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 from bert_embedding.embedding import POOLINGS, BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.corpus import Corpus
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.job import describe_model
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.inference import INDEXES, nearest
@@ -35,6 +36,7 @@ def parse_arguments(argv=None):
     add('--max_len', type=int, help="cut texts to this many tokens; default: the model's own")
     add('--index', default='exact', choices=INDEXES, help='what searches')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
+    add_use_arguments(parser)
     add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
@@ -44,13 +46,15 @@ def main(argv=None):
     cli.setup_logging()
     queries = list(read_texts(args.queries, args.file))
     corpus = Corpus(args.corpus, args.text_field)
-    embedding = BertEmbedding(model=args.model, max_seq_length=args.max_len)
+    embedding = BertEmbedding(
+        model=args.model, max_seq_length=args.max_len, engine=args.engine, dtype=args.precision
+    )
 
     def embed(texts, prompt):
         return embedding.iter_sentence_vectors(texts, args.pooling, prompt=prompt)
 
     model = args.model, describe_model(embedding.bert)
-    settings = [*model, args.pooling, args.prompt, embedding.max_seq_length]
+    settings = [*model, args.pooling, args.prompt, embedding.max_seq_length, args.precision]
     vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), settings, not args.no_cache)
     numbers, cosines = nearest(
         list(embed(queries, args.query_prompt)), vectors, args.top_k, args.index

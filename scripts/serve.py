@@ -18,9 +18,9 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 
 from bert_embedding.sentence_modules import read_sentence_modules
 from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError
 from model_zoo.inference import pipeline
-from model_zoo.inference.engines import ENGINES
 from model_zoo.inference.server import (
     Reloader,
     Settings,
@@ -44,12 +44,10 @@ def parse_arguments(argv=None):
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
     add('--port', type=int, default=8000, help='0 takes any that is free')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
-    add('--engine', default='auto', choices=ENGINES, help='what runs the models; auto: ONNX '
-        'Runtime if it is installed and can, else MXNet')  # fmt: skip
-    add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
     add('--max_len', type=int, help='cut texts to this many tokens')
     add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
     add('--reload', action='store_true', help='serve a folder anew when its files change')
+    add_use_arguments(parser, engine='auto')
     limits = parser.add_argument_group('limits').add_argument
     limits('--queue_size', type=int, default=DEFAULTS.queue_size, help='requests a model')
     limits('--timeout', type=float, default=DEFAULTS.timeout, help='seconds for a request')

@@ -13,6 +13,7 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.inference import pipeline
 
@@ -26,6 +27,7 @@ def parse_arguments(argv=None):
         '--strategy', default='first', choices=['none', 'simple', 'first', 'average', 'max'],
         help='how labels of tokens become entities',
     )  # fmt: skip
+    add_use_arguments(parser)
     add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
@@ -34,7 +36,10 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     texts = read_texts(args.texts, args.file)
-    tagger = pipeline('token-classification', args.model)
+    tagger = pipeline(
+        'token-classification', args.model,
+        engine=args.engine, precision=args.precision,
+    )  # fmt: skip
 
     def records():
         for number, found in enumerate(tagger(texts, aggregation_strategy=args.strategy)):

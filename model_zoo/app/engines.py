@@ -5,7 +5,13 @@ import mxnet as mx
 from ..errors import InputError
 from ..inference.engines import ENGINES, make_engine
 
-__all__ = ['add_engine_arguments', 'check_engine_arguments', 'engine_forward', 'forward_of']
+__all__ = [
+    'add_engine_arguments',
+    'add_use_arguments',
+    'check_engine_arguments',
+    'engine_forward',
+    'forward_of',
+]
 
 
 def add_engine_arguments(parser):
@@ -13,6 +19,14 @@ def add_engine_arguments(parser):
     add = parser.add_argument_group('engine').add_argument
     add('--engine', default='mxnet', choices=ENGINES, help='what runs a model without training it')
     add('--precision', choices=['float32', 'int8'], help="of the engine; default: that of --dtype")
+
+
+def add_use_arguments(parser, engine='mxnet'):
+    """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
+    add = parser.add_argument_group('engine').add_argument
+    text = 'what runs the model; auto: ONNX Runtime if it is installed and can, else MXNet'
+    add('--engine', default=engine, choices=ENGINES, help=text)
+    add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
 
 
 def check_engine_arguments(args, only_inference):

@@ -61,6 +61,17 @@ def test_predict(classifier, tmp_path, capsys, monkeypatch):
     assert set(lines_of(capsys)[0]['scores']) == {'bad', 'good'}
 
 
+def test_predict_with_an_engine(classifier, capsys):
+    script = load_script('predict')
+    scores = []
+    for engine in ('mxnet', 'auto'):
+        assert run(script, classifier, 'the cat', '--engine', engine) == 0
+        scores.append(lines_of(capsys)[0]['score'])
+    assert scores[1] == pytest.approx(scores[0], abs=1e-5)
+    assert run(script, classifier, 'the cat', '--precision', 'int8') == 1
+    assert 'INT8' in capsys.readouterr().err
+
+
 def test_predict_as_a_table(classifier, capsys):
     assert run(load_script('predict'), classifier, 'the cat', '--format', 'table') == 0
     label, score, text = capsys.readouterr().out.split(maxsplit=2)
