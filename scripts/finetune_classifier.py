@@ -213,6 +213,7 @@ def main(argv=None):
         args.batch_size,
         args.dev_batch_size,
         workers,
+        args.batch_tokens,
         seed=args.seed,
         round_to=args.round_to,
         pad_val=tokenizer.pad_token_id,

@@ -215,7 +215,8 @@ def main(argv=None):
         return
     features = make_features(train_set.examples)
     loader = make_loader(
-        features, batch_size=args.batch_size, shuffle=True, workers=workers,
+        features, batch_size=args.batch_size, batch_tokens=args.batch_tokens, shuffle=True,
+        workers=workers,
         # other texts of the batch are the negatives: those of similar length alone won't do
         num_buckets=1 if args.loss == 'in_batch' else 10,
     )  # fmt: skip

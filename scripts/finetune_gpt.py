@@ -185,7 +185,9 @@ def main(argv=None):
     if not args.do_train:
         run.infer(evaluator.evaluate, evaluator.predict)
         return
-    features, loader = make_loader(train, args.batch_size, shuffle=True, workers=workers)
+    features, loader = make_loader(
+        train, args.batch_size, batch_tokens=args.batch_tokens, shuffle=True, workers=workers
+    )
     values = (part for each in features for part in each.content)
     sizes = {'train': len(train), 'dev': len(dev)}
 

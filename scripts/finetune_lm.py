@@ -26,6 +26,7 @@ import socket
 import sys
 
 from model_zoo.app import (
+    UPDATE_NUMBERS,
     About,
     ModelChoice,
     Outcome,
@@ -58,6 +59,8 @@ from model_zoo.tasks.pretraining import (
 )
 from model_zoo.tasks.pretraining.objective import evaluate_pretraining, pretraining_objective
 from model_zoo.training.workers import make_workers
+
+NUM_BUCKETS = 10  # with --batch_tokens: batches of as many tokens only pay if lengths are alike
 
 # What may differ when a training is resumed: where the files are, and how they are read.
 FREE = ('comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file')
@@ -182,7 +185,9 @@ def make_loaders(run, model, tokenizer, stack):
     common = {'ctx': run.contexts, 'workers': workers}
     train = PretrainingLoader(
         train_source,
-        args.batch_size,
+        args.batch_tokens or args.batch_size,
+        num_buckets=NUM_BUCKETS if args.batch_tokens else 1,
+        use_avg_len=args.batch_tokens is not None,
         seed=args.seed,
         accumulate=run.accumulate,
         **common,
@@ -219,7 +224,7 @@ def train(run, model, tokenizer, loader, dev):
             job[name] = describe_files(job[name])
     title = f'{os.path.basename(os.path.normpath(args.bert_model))}, pre-trained further'
     run.train(
-        Training(title, model, loader, objective),
+        Training(title, model, loader, objective, numbers=UPDATE_NUMBERS),
         Score('negative loss', None if dev is None else evaluate),
         Outcome(
             lambda folder: model.save_pretrained(folder, tokenizer),

@@ -249,8 +249,9 @@ def main(argv=None):
         )
     features = read_features(args, 'train', tokenizer, workers)
     loader = BucketedLoader(
-        features, args.batch_size, shuffle=True, seed=args.seed, workers=workers, **options
-    )
+        features, args.batch_size, shuffle=True, seed=args.seed, workers=workers,
+        batch_tokens=args.batch_tokens, **options,
+    )  # fmt: skip
     train(run, choice, model, tokenizer, features, loader, evaluator)
 
 

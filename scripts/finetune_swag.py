@@ -170,7 +170,7 @@ def main(argv=None):
         return
     loader = make_loader(
         args, train_features, tokenizer, run.contexts,
-        batch_size=args.batch_size, shuffle=True, workers=workers,
+        batch_size=args.batch_size, batch_tokens=args.batch_tokens, shuffle=True, workers=workers,
     )  # fmt: skip
     train(run, model, tokenizer, train_features, loader, evaluator)
 

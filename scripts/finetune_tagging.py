@@ -161,7 +161,8 @@ def make_sets(args, files, sentences, labels, tokenizer, contexts, workers):
         features = make_features(sentences[segment], path)
         options = {'batch_size': args.dev_batch_size}
         if segment == 'train':
-            options = {'batch_size': args.batch_size, 'shuffle': True, 'workers': workers}
+            options = {'batch_size': args.batch_size, 'batch_tokens': args.batch_tokens}
+            options.update(shuffle=True, workers=workers)
         loader = BucketedLoader(
             features,
             seed=args.seed,

@@ -18,14 +18,18 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from model_zoo.app import (
+    BATCH_SIZES,
+    UPDATE_NUMBERS,
     Curves,
     ModelChoice,
     RunFolder,
+    add_batch_tokens_argument,
     add_comm_backend_argument,
     add_device_arguments,
     add_objective_argument,
     add_originals,
     check_at_least_one,
+    check_batch_tokens,
     check_device_arguments,
     check_files,
     check_length,
@@ -62,6 +66,8 @@ from model_zoo.training.profiler import Profiler
 from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('run_pretraining')
+
+NUM_BUCKETS = 10  # with --batch_tokens: batches of as many tokens only pay if lengths are alike
 
 # What may differ when a training is resumed: where files are, and how often something is done.
 FREE = (
@@ -109,8 +115,11 @@ def add_data_arguments(parser):
     add('--batch_size_eval', type=int, help='of one worker; default: 8')
     add('--total_batch_size_eval', type=int, help='--batch_size_eval x workers')
     add('--max_eval_steps', type=int, help='evaluate on at most this many batches')
-    add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples')
-    add('--num_buckets', type=int, default=1, help='make batches of similar lengths')
+    add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples: as '
+        '--batch_tokens, but of one bucket unless --num_buckets says more')  # fmt: skip
+    add_batch_tokens_argument(parser)
+    add('--num_buckets', type=int, help='make batches of similar lengths; default: 1, or 10 with '
+        '--batch_tokens')  # fmt: skip
     add('--circle_length', type=int, default=2, help='number of shards to mix at a time')
     add('--synthetic_data', action='store_true', help='train on random words, for measurements')
     add('--dummy_data_len', type=int, help='--synthetic_data of this length')
@@ -187,6 +196,7 @@ def check_arguments(args):
     check_rates(args)
     check_device_arguments(args)
     check_phases(args)
+    check_batches(args)
     if args.dummy_data_len is not None:
         args.synthetic_data, args.max_seq_length = True, args.dummy_data_len
     if not (args.data or args.data_eval or args.synthetic_data):
@@ -197,6 +207,20 @@ def check_arguments(args):
         raise InputError('--resume and --overwrite_output_dir contradict one another: give one')
     if args.pretrained and args.from_scratch:
         raise InputError('--pretrained and --from_scratch contradict one another: give one')
+
+
+def check_batches(args):
+    check_batch_tokens(args)
+    if args.batch_tokens is None:
+        args.num_buckets = args.num_buckets or 1
+        return
+    if args.total_batch_size is not None or args.use_avg_len:
+        other = '--use_avg_len' if args.use_avg_len else '--total_batch_size'
+        raise InputError(f'--batch_tokens and {other} both say how large a batch is: give one')
+    if args.synthetic_data:
+        raise InputError('--batch_tokens needs samples of different lengths, not --synthetic_data')
+    args.batch_size, args.use_avg_len = args.batch_tokens, True
+    args.num_buckets = args.num_buckets or NUM_BUCKETS
 
 
 def check_phases(args):
@@ -353,7 +377,9 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
         train,
         Plan(args.num_steps, args.accumulate * len(contexts), args.seed, args.log_interval),
         Evaluation(evaluate, args.eval_interval),
-        Checkpoints(open_store(folder, args.phase2), args.ckpt_interval, job),
+        Checkpoints(
+            open_store(folder, args.phase2), args.ckpt_interval, job, BATCH_SIZES, UPDATE_NUMBERS
+        ),
         callbacks,
         workers,
     )

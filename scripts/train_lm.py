@@ -95,7 +95,7 @@ def parse_arguments(argv=None):
     add('--lr_schedule', default='warmup_cosine', choices=list(SCHEDULES))
     add('--family', choices=list(FAMILIES), help="default: --model's")
     ModelChoice.add_arguments(parser, None)
-    add_training_arguments(parser)
+    add_training_arguments(parser, lengths_differ=False)  # but for the last block of a text
     add_comm_backend_argument(parser)
     parser.set_defaults(
         optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01

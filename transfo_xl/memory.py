@@ -88,6 +88,19 @@ class CarriedMemory(Block):
             own[self._place(value)] = self._read(parameter).asnumpy()
             parameter.set_data(mx.nd.array(workers.sum(own), dtype=value.dtype))
 
+    def regroup(self, before, now):
+        """Order the memories that `before` workers have gathered for `now` workers.
+
+        Each worker's memories come together; of the streams, it reads every `before`-th.
+        """
+        for parameter in self._memories:
+            value = parameter.data()
+            streams = np.arange(value.shape[_batch_axis(value)])
+            stored = streams.reshape(-1, before).T.ravel()  # the stream of each place
+            wanted = streams.reshape(-1, now).T.ravel()
+            places = np.argsort(stored)[wanted]
+            parameter.set_data(mx.nd.take(value, mx.nd.array(places), axis=_batch_axis(value)))
+
 
 def _batch_axis(memory):
     """Memories of layers are (length, batch, units); the last array has a number for each row."""

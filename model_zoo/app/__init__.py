@@ -1,10 +1,12 @@
 """What the commands share: flags, the choice of a model, run folders, results."""
 
 from .arguments import (
+    add_batch_tokens_argument,
     add_comm_backend_argument,
     add_inference_arguments,
     add_training_arguments,
     check_at_least_one,
+    check_batch_tokens,
     check_files,
     check_inference_arguments,
     check_length,
@@ -21,7 +23,15 @@ from .calibration import (
 from .devices import add_device_arguments, check_device_arguments, find_contexts
 from .engines import add_engine_arguments, check_engine_arguments, engine_forward, forward_of
 from .exported import load_exported
-from .job import data_checksum, describe, describe_model, describe_vocab, job_of
+from .job import (
+    BATCH_SIZES,
+    UPDATE_NUMBERS,
+    data_checksum,
+    describe,
+    describe_model,
+    describe_vocab,
+    job_of,
+)
 from .labels import check_labels, labels_of_folder, name_labels
 from .model_card import About
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
@@ -41,6 +51,8 @@ from .task_choice import add_custom_task_arguments, check_task_choice, make_task
 from .task_model import make_task_model
 
 __all__ = [
+    'BATCH_SIZES',
+    'UPDATE_NUMBERS',
     'About',
     'Curves',
     'ModelChoice',
@@ -50,6 +62,7 @@ __all__ = [
     'RunFolder',
     'Score',
     'Training',
+    'add_batch_tokens_argument',
     'add_calibration_arguments',
     'add_comm_backend_argument',
     'add_custom_task_arguments',
@@ -61,6 +74,7 @@ __all__ = [
     'add_training_arguments',
     'calibrate',
     'check_at_least_one',
+    'check_batch_tokens',
     'check_calibration_arguments',
     'check_device_arguments',
     'check_engine_arguments',

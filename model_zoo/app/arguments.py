@@ -10,10 +10,12 @@ from .devices import add_device_arguments, check_device_arguments
 from .engines import add_engine_arguments, check_engine_arguments
 
 __all__ = [
+    'add_batch_tokens_argument',
     'add_comm_backend_argument',
     'add_inference_arguments',
     'add_training_arguments',
     'check_at_least_one',
+    'check_batch_tokens',
     'check_files',
     'check_inference_arguments',
     'check_length',
@@ -24,7 +26,7 @@ __all__ = [
 ]
 
 
-def add_training_arguments(parser):
+def add_training_arguments(parser, lengths_differ=True):
     """Add the flags of a training, with the defaults of GluonNLP's classifier script.
 
     A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
@@ -32,6 +34,8 @@ def add_training_arguments(parser):
     Parameters
     ----------
     parser : argparse.ArgumentParser
+    lengths_differ : bool
+        Whether examples are of different lengths, and so there is ``--batch_tokens``.
     """
     group = parser.add_argument_group('training')
     add = group.add_argument
@@ -41,6 +45,8 @@ def add_training_arguments(parser):
     add('--epochs', type=cli.whole_number, default=3)
     add('--training_steps', type=int, help='number of updates; --epochs is ignored then')
     add('--batch_size', type=int, default=32)
+    if lengths_differ:
+        add_batch_tokens_argument(group)
     add('--dev_batch_size', type=int, default=8, help='for dev and test sets')
     add('--accumulate', type=int, help='number of batches per update')
     add('--lr', type=float, default=3e-5, help='highest learning rate')
@@ -64,6 +70,24 @@ def add_training_arguments(parser):
     add('--resume', action='store_true', help='go on from the newest checkpoint of --output_dir')
     add('--overwrite_output_dir', action='store_true', help='replace the training in --output_dir; '
         'else another one there is refused')  # fmt: skip
+
+
+def add_batch_tokens_argument(group):
+    """Add ``--batch_tokens``; `check_batch_tokens` checks it."""
+    group.add_argument(
+        '--batch_tokens',
+        type=int,
+        metavar='N',
+        help='instead of --batch_size: batches of as many examples of like length as have N tokens '
+        'together, padding counted',
+    )
+
+
+def check_batch_tokens(args):
+    """Raise InputError, naming the flag, if ``--batch_tokens`` can't be used."""
+    check_at_least_one(args, 'batch_tokens')
+    if args.batch_tokens is not None and cli.is_given(args, 'batch_size'):
+        raise InputError('--batch_tokens and --batch_size both say how large a batch is: give one')
 
 
 def add_comm_backend_argument(parser):
@@ -90,6 +114,8 @@ def check_training_arguments(args):
         'ckpt_interval',
         'keep_checkpoints',
     )
+    if hasattr(args, 'batch_tokens'):
+        check_batch_tokens(args)
     check_device_arguments(args)
     check_rates(args)
 

@@ -5,12 +5,29 @@ import zlib
 
 import numpy as np
 
-__all__ = ['data_checksum', 'describe', 'describe_model', 'describe_vocab', 'job_of']
+__all__ = [
+    'BATCH_SIZES',
+    'FREE',
+    'UPDATE_NUMBERS',
+    'data_checksum',
+    'describe',
+    'describe_model',
+    'describe_vocab',
+    'job_of',
+]
+
+#: flags that are the size of a worker's batch, of which one is given
+BATCH_SIZES = ('batch_size', 'batch_tokens')
+#: flags by which an update has several batches
+UPDATE_NUMBERS = ('accumulate', 'gpus')
+#: what jobs of earlier versions have, but doesn't matter
+FREE = ('comm_backend',)
 
 # What may differ when a run is resumed: where things are, and what is shown of them.
 NOT_OF_THE_JOB = {
     'calib_mode',
     'ckpt_interval',
+    'comm_backend',
     'deploy',
     'dev_batch_size',
     'engine',
@@ -51,6 +68,8 @@ def job_of(args, free=(), **described):
     """
     left_out = {*NOT_OF_THE_JOB, *free}
     flags = {name: value for name, value in vars(args).items() if name not in left_out}
+    if flags.get('batch_tokens') is not None:
+        flags['batch_size'] = None  # nothing depends on it
     return {**flags, **described}
 
 

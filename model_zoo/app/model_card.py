@@ -125,7 +125,8 @@ def _lines(title, about, results, metric, has_curves):
         )  # fmt: skip
     yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
     yield from ('', '## Training', '', '| flag | value |', '|---|---|')
-    names = ('batch_size', 'accumulate', 'epochs', 'lr', 'optimizer', 'wd', 'warmup_ratio', 'seed')
+    size = 'batch_tokens' if args.get('batch_tokens') else 'batch_size'
+    names = (size, 'accumulate', 'epochs', 'lr', 'optimizer', 'wd', 'warmup_ratio', 'seed')
     yield from (f'| `--{name}` | {args[name]} |' for name in names if args.get(name) is not None)
     versions = ', '.join(f'{name} {version}' for name, version in library_versions().items())
     yield from ('', f'Versions: {versions}.')

@@ -20,6 +20,7 @@ from ..training.updater import Updater
 from ..training.workers import Workers
 from .devices import find_contexts
 from .epoch_files import EpochFiles
+from .job import BATCH_SIZES, FREE
 from .model_card import About
 from .run_folder import RunFolder
 
@@ -53,6 +54,8 @@ class Training:
         Further arguments of `make_updater`.
     callbacks : sequence of Callback
         The script's own, beside the results of all trainings.
+    numbers : sequence of str
+        `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
     """
 
     title: str
@@ -64,6 +67,7 @@ class Training:
     num_epochs: Optional[int] = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
+    numbers: Sequence[str] = ()
 
 
 @dataclasses.dataclass
@@ -185,16 +189,21 @@ class Run:
             loader,
             plan,
             Evaluation(score.evaluate, early_stop=args.early_stop),
-            Checkpoints(self.folder.checkpoints(), args.ckpt_interval, job),
+            Checkpoints(
+                self.folder.checkpoints(), args.ckpt_interval, job, BATCH_SIZES,
+                training.numbers, FREE,
+            ),
             callbacks,
             self.workers,
-        )
+        )  # fmt: skip
         if args.resume:
             path = loop.resume()
             if path is not None:
                 logger.info('resuming from %s', path)
-        size = args.batch_size * plan.accumulate * self.workers.size
-        logger.info('training: %d steps of %d examples', plan.num_steps, size)
+        tokens = getattr(args, 'batch_tokens', None)
+        size = (tokens or args.batch_size) * plan.accumulate * self.workers.size
+        unit = 'tokens at most' if tokens else 'examples'
+        logger.info('training: %d steps of %d %s', plan.num_steps, size, unit)
         state = loop.run()
         if self.workers.rank > 0:
             return state

@@ -38,6 +38,17 @@ class Sample(NamedTuple):
         """The length; for multiple choice, the longest choice's."""
         return max(map(len, _rows(self.input_ids)))
 
+    def padded_size(self, round_to=None):
+        """Number of tokens in a batch of this sample alone, that of all choices.
+
+        Parameters
+        ----------
+        round_to : int, optional
+            See `make_batch`.
+        """
+        round_to = round_to or 1
+        return len(_rows(self.input_ids)) * -(-self.valid_length // round_to) * round_to
+
     @property
     def content(self):
         """The arrays of ids and the label, for a checksum of the training data."""

@@ -136,12 +136,18 @@ class BucketedLoader(SampleLoader):
         Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
     ctx, workers
         See `Loader`.
+    batch_tokens : int, optional
+        Instead of `batch_size`, which isn't looked at then: a batch has at most so many tokens,
+        padding and all choices of a sample included, unless it is a single sample. A bucket's
+        batches have as many samples as fit if all are as long as its longest one. With several
+        workers, of each one's part; one may have a sample more than that, because the samples are
+        shared out one by one, so that the batches are those of a single worker with the sum.
     """
 
     def __init__(
         self,
         features,
-        batch_size,
+        batch_size=None,
         shuffle=False,
         seed=0,
         num_buckets=10,
@@ -150,18 +156,30 @@ class BucketedLoader(SampleLoader):
         pad_val,
         ctx=None,
         workers=None,
+        batch_tokens=None,
     ):
         if not len(features):
             raise InputError('no samples to make batches of')
-        check_positive(batch_size=batch_size, num_buckets=num_buckets, round_to=round_to)
+        if batch_size is None and batch_tokens is None:
+            raise InputError('give `batch_size` or `batch_tokens`')
+        check_positive(
+            batch_size=batch_size,
+            num_buckets=num_buckets,
+            round_to=round_to,
+            batch_tokens=batch_tokens,
+        )
         super().__init__(features, seed=seed, ctx=ctx, workers=workers)
         self._pad_val, self._round_to = pad_val, round_to
-        batch_size *= self._size
-        lengths = [feature.valid_length for feature in features]
-        if shuffle:
-            self._draw = bucket_batches(lengths, batch_size, num_buckets)
+        if batch_tokens is None:
+            lengths = [feature.valid_length for feature in features]
+            batch_size *= self._size
         else:
-            batches = longest_first(lengths, batch_size)
+            lengths = [feature.padded_size(round_to) for feature in features]
+            batch_size, batch_tokens = len(features), batch_tokens * self._size
+        if shuffle:
+            self._draw = bucket_batches(lengths, batch_size, num_buckets, batch_tokens)
+        else:
+            batches = longest_first(lengths, batch_size, batch_tokens)
             self._draw = lambda random: batches
         self._length = len(self.batch_indices(0))
 

@@ -75,7 +75,7 @@ def _cheapest_sizes(lengths, batch_size, max_tokens):
     return chosen
 
 
-def bucket_batches(lengths, batch_size, num_buckets):
+def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
     """A sampler of random batches from buckets of like length: GluonNLP's `FixedBucketSampler`.
 
     Parameters
@@ -85,6 +85,9 @@ def bucket_batches(lengths, batch_size, num_buckets):
         Of all batches but the last one of each bucket.
     num_buckets : int
         At most; small data sets get fewer, so that not every other batch is an unfilled last one.
+    max_tokens : int, optional
+        Instead of `batch_size`: a bucket's batches are as large as its longest length allows, so
+        that none of several samples has more tokens, padding included.
 
     Returns
     -------
@@ -92,13 +95,21 @@ def bucket_batches(lengths, batch_size, num_buckets):
         ``sampler(random) -> list of numpy.ndarray``: the batches that a RandomState draws, as many
         each time.
     """
+    usual_size, ratio = batch_size, 0.0
+    if max_tokens is not None:
+        usual_size = max(1, int(max_tokens / np.mean(lengths)))
+        # the sampler has ratio x (longest of all / longest of the bucket) x batch_size samples
+        longest = max(lengths)
+        batch_size = max(1, max_tokens // longest)
+        ratio = max_tokens / (longest * batch_size)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # of empty buckets, which are left out
         sampler = nlp.data.FixedBucketSampler(
             lengths,
             batch_size,
             # four batches a bucket, or more
-            num_buckets=min(num_buckets, max(1, len(lengths) // (4 * batch_size))),
+            num_buckets=min(num_buckets, max(1, len(lengths) // (4 * usual_size))),
+            ratio=ratio,
             shuffle=True,
         )
 

@@ -11,7 +11,6 @@ import math
 import time
 
 from ..errors import CheckpointError, InputError
-from .checkpoint import check_same_config
 from .interrupt import Interrupted, InterruptGuard, StopRequested
 from .plan import Checkpoints, Evaluation
 from .seed import seed_all
@@ -39,7 +38,8 @@ class TrainingLoop:
     ----------
     updater : Updater
         A checkpoint holds the parameters of its block. If the block has state of each worker, its
-        method ``gather(workers)`` is called before a checkpoint is written.
+        method ``gather(workers)`` is called before a checkpoint is written, and
+        ``regroup(before, now)`` when other numbers of workers go on.
     objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
@@ -122,11 +122,17 @@ class TrainingLoop:
             folder = self._checkpoints.store.folder
             logger.warning('nothing to resume in %s: starting anew', folder)
             return None
-        check_same_config(checkpoint.config, self._config)
+        saved, own = checkpoint.config, self._config
+        self._checkpoints.check(saved, own)
         state = TrainingState.from_json(checkpoint.state)
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
         checkpoint.restore(self.block, self.updater.trainer)
+        workers = saved.get('np', 1), self._workers.size
+        if hasattr(self.block, 'regroup') and len({*workers}) > 1:
+            self.block.regroup(*workers)
+        before, now = map(self._checkpoints.batches_of, (saved, own))
+        state.batch = state.batch // before * now  # updates x batches, of such a loader
         if state.position is not None:
             self._loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale

@@ -1,10 +1,11 @@
 """When a training updates, evaluates and saves."""
 
 import dataclasses
-from typing import Callable, Optional
+import math
+from typing import Callable, Optional, Tuple
 
 from ..errors import InputError
-from .checkpoint import CheckpointStore
+from .checkpoint import CheckpointStore, check_same_config
 
 __all__ = ['Checkpoints', 'Evaluation', 'Plan']
 
@@ -86,6 +87,14 @@ class Checkpoints:
         Also write one every so many updates.
     config : dict
         Field -> value: what must be the same when the training is resumed.
+    sizes : tuple of str
+        Fields of `config` that are the size of a worker's batch. Only their products with the
+        number of workers must be the same, so that a training resumes on another number.
+    numbers : tuple of str
+        Fields of `config` that say how many batches an update has, for loaders that draw the
+        samples of an update together: these are factors of that product, too.
+    free : tuple of str
+        Fields of earlier checkpoints that don't matter.
     resume_hint : str
         Last words of the message after Ctrl-C.
     """
@@ -93,7 +102,39 @@ class Checkpoints:
     store: Optional[CheckpointStore] = None
     interval: Optional[int] = None
     config: dict = dataclasses.field(default_factory=dict)
+    sizes: Tuple[str, ...] = ()
+    numbers: Tuple[str, ...] = ()
+    free: Tuple[str, ...] = ()
     resume_hint: str = 'run the same command with `resume` to go on'
 
     def __post_init__(self):
         _check_positive(checkpoint_interval=self.interval)
+
+    def check(self, saved, current):
+        """Raise InputError, naming the fields, unless a training goes on as it began.
+
+        Parameters
+        ----------
+        saved, current : dict
+            Configurations: `config`, and the number of workers as ``np`` if there are several.
+        """
+        saved = {name: value for name, value in saved.items() if name not in self.free}
+        factors = ['np', *self.numbers] if self.sizes else []
+        if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
+            saved, current = (self._comparable(each, factors) for each in (saved, current))
+        check_same_config(saved, current)
+
+    def batches_of(self, config):
+        """How many batches each worker has in an update of a configuration, by its `numbers`."""
+        return math.prod(config.get(name) or 1 for name in self.numbers)
+
+    def _comparable(self, config, factors):
+        """A configuration with the size of an update instead of its factors."""
+        workers = config.get('np', 1)
+        left_out = {*self.sizes, *factors}
+        sizes = {name: config[name] for name in self.sizes if config.get(name) is not None}
+        factor = self.batches_of(config) * workers
+        return {
+            **{name: value for name, value in config.items() if name not in left_out},
+            **{' x '.join([name, *factors]): size * factor for name, size in sizes.items()},
+        }

@@ -202,6 +202,23 @@ def test_total_batch_size(script, arguments, tmp_path, capsys):
     assert 'the total is 16' in capsys.readouterr().err
 
 
+def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
+    """One name for the flags that GluonNLP has for this."""
+    argv = arguments('--num_steps', 6, '--ckpt_interval', 3)
+    assert run(script, [*argv, '--batch_tokens', 64]) == 1
+    assert '--batch_tokens and --batch_size' in capsys.readouterr().err
+    at = argv.index('--batch_size')
+    by_tokens = [*argv[:at], *argv[at + 2 :], '--batch_tokens', '64']
+    assert run(script, by_tokens) == 0
+    assert ' x 64 tokens' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
+    os.rename(tmp_path / 'ckpt', tmp_path / 'by_tokens')
+    argv[at + 1] = '64'
+    assert run(script, [*argv, '--use_avg_len', '--num_buckets', 10]) == 0
+    assert_equal(tmp_path / 'ckpt', tmp_path / 'by_tokens')
+    assert run(script, [*by_tokens, '--total_batch_size', 8]) == 1
+    assert '--batch_tokens and --total_batch_size' in capsys.readouterr().err
+
+
 def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
     argv = arguments('--num_steps', 9, '--ckpt_interval', 3, '--keep_checkpoints', 3)
     assert run(script, argv) == 0

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -106,6 +107,24 @@ def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
     assert 'step-00000004' in train_in_workers(2, script, *argv, '--resume')
     for name, value in read(tmp_path / 'ckpt')[0].items():
         np.testing.assert_array_equal(value, model[name], err_msg=name)
+
+
+def test_two_workers_go_on_where_one_has_accumulated(data, tmp_path):
+    """1 worker x 2 batches x 4 samples, and then 2 x 1 x 4; within an epoch of 5 updates."""
+    script = SCRIPTS / 'run_pretraining_hvd.py'
+    more = ['--num_steps', 7, '--ckpt_interval', 3, '--keep_checkpoints', 9]
+    one = arguments(data, tmp_path / 'one', 4, *more, '--accumulate', 2)
+    train_in_workers(1, script, *one)
+    os.rename(tmp_path / 'one', tmp_path / 'two')
+    train_in_workers(1, script, *one)
+    for path in (tmp_path / 'two' / 'checkpoints').iterdir():
+        if not path.name.startswith('step-00000003'):
+            shutil.rmtree(path)
+    two = arguments(data, tmp_path / 'two', 4, *more, '--resume')
+    assert 'step-00000003-epoch-0-batch-6' in train_in_workers(2, script, *two)
+    theirs, _ = read(tmp_path / 'one')
+    for name, value in read(tmp_path / 'two')[0].items():
+        assert np.abs(value - theirs[name]).max() < 1e-5, name
 
 
 def test_batch_that_the_workers_cannot_share(data, tmp_path):

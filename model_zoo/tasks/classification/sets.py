@@ -25,6 +25,8 @@ class TaskSets:
         Of the training set, and of all others.
     workers : model_zoo.training.workers.Workers, optional
         They share the batches of the training set.
+    batch_tokens : int, optional
+        Of the training set, instead of `batch_size`: see `BucketedLoader`.
     **loader_options
         For `BucketedLoader`: ``pad_val``, ``seed``, ``round_to``, ``ctx``.
     """
@@ -37,11 +39,13 @@ class TaskSets:
         batch_size,
         dev_batch_size,
         workers=None,
+        batch_tokens=None,
         **loader_options,
     ):
         self._task, self._data_dir = task, data_dir
         self._make_features = make_features
         self._batch_size, self._dev_batch_size = batch_size, dev_batch_size
+        self._batch_tokens = batch_tokens
         self._loader_options, self._workers = loader_options, workers
         self._made = {}
 
@@ -67,6 +71,7 @@ class TaskSets:
                 self._batch_size if train else self._dev_batch_size,
                 shuffle=train,
                 workers=self._workers if train else None,
+                batch_tokens=self._batch_tokens if train else None,
                 **self._loader_options,
             )
             seconds = time.perf_counter() - started

@@ -185,3 +185,57 @@ def test_an_epoch_can_be_begun_anywhere():
     whole = [batch.indices.tolist() for batch in loader.epoch(2)]
     for start in (0, 7, len(whole) - 1, len(whole)):
         assert [batch.indices.tolist() for batch in loader.epoch(2, start)] == whole[start:]
+
+
+def by_tokens(features, budget, **options):
+    return BucketedLoader(
+        features, shuffle=True, seed=3, pad_val=0, batch_tokens=budget, **options
+    )
+
+
+@pytest.mark.parametrize('round_to', [None, 8])
+def test_batches_of_limited_tokens_are_random_and_have_no_more_of_them(round_to):
+    loader = by_tokens(make(LENGTHS), 512, round_to=round_to)
+    for epoch in range(2):
+        batches = list(loader.epoch(epoch))
+        assert len(batches) == len(loader)
+        rows = np.concatenate([batch.indices for batch in batches])
+        assert sorted(rows) == list(range(len(LENGTHS)))
+        assert max(batch.words.size for batch in batches) <= 512
+        sizes = {len(batch.indices) for batch in batches}
+        assert min(sizes) <= 5 and max(sizes) > 20  # of the longest, and of the shortest
+        padded = sum(batch.words.size for batch in batches)
+        assert padded < (1.15 if round_to is None else 1.25) * sum(LENGTHS)
+        # the budget is made use of: but for the last ones of the buckets, batches are full
+        assert padded / len(batches) > 0.75 * 512
+    assert order(loader, 0) != order(loader, 1)
+
+
+def test_limited_tokens_are_those_of_all_choices_and_a_long_sample_is_alone():
+    samples = [
+        Sample((np.ones(length, np.int32), np.ones(3, np.int32)), None, 0) for length in LENGTHS
+    ]
+    batches = list(by_tokens(samples, 160))
+    assert max(batch.words.size for batch in batches if len(batch.indices) > 1) <= 160
+    longest = max(batches, key=lambda batch: batch.words.size)
+    assert len(longest.indices) == 1 and longest.words.size == 2 * max(LENGTHS)
+    assert sum(len(batch.indices) for batch in batches) == len(LENGTHS)
+
+
+def test_workers_share_the_batches_of_limited_tokens():
+    features = make(LENGTHS)
+    alone = [batch.indices.tolist() for batch in by_tokens(features, 600).epoch(1, 2)]
+    workers = [by_tokens(features, 300, workers=Worker(rank, 2)) for rank in range(2)]
+    for whole, *shared in zip(alone, *(worker.epoch(1, 2) for worker in workers)):
+        parts = [[] if part is None else part.indices.tolist() for part in shared]
+        assert parts == [whole[0::2], whole[1::2]]
+    assert len(alone) == len(workers[0]) - 2
+
+
+def test_evaluation_by_limited_tokens():
+    loader = BucketedLoader(make(LENGTHS), pad_val=0, batch_tokens=256)
+    assert max(batch.words.size for batch in loader) <= 256
+    with pytest.raises(InputError, match='batch_tokens 0'):
+        BucketedLoader(make(LENGTHS), pad_val=0, batch_tokens=0)
+    with pytest.raises(InputError, match='batch_size'):
+        BucketedLoader(make(LENGTHS), pad_val=0)
