@@ -127,7 +127,10 @@ class Server:
             return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 2**20
 
     def load(self, texts, clients, seconds):
-        """Send texts from several clients; returns the requests' seconds, and how long it took."""
+        """Send texts from several clients.
+
+        Returns the requests' seconds, how long all of it took, and what has failed.
+        """
         numbers, taken, failures = itertools.count(), [], []
         end = time.perf_counter() + seconds
 
@@ -143,7 +146,7 @@ class Server:
                     if answer.status != 200:
                         raise OSError(content.decode())
                     taken.append(time.perf_counter() - begin)
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 failures.append(error)
             connection.close()
 
@@ -153,9 +156,7 @@ class Server:
             thread.start()
         for thread in threads:
             thread.join()
-        if failures:
-            raise SystemExit(f'a request has failed: {failures[0]}')
-        return taken, time.perf_counter() - begin
+        return taken, time.perf_counter() - begin, failures
 
     def answers(self, texts):
         """The scores of texts, as one request."""
@@ -193,7 +194,9 @@ def measure(options, texts):
             print(f'{contender}: scores differ from ours by {difference:.1e} at most', flush=True)
             server.load(texts, 8, WARM_SECONDS)
             for clients in options.clients:
-                taken, seconds = server.load(texts, clients, options.seconds)
+                taken, seconds, failures = server.load(texts, clients, options.seconds)
+                if failures:
+                    raise SystemExit(f'a request has failed: {failures[0]}')
                 half, most = np.percentile(taken, [50, 99]) * 1e3
                 figures.append({
                     'contender': contender, 'clients': clients, 'requests': len(taken),
@@ -210,18 +213,22 @@ def measure(options, texts):
 
 def soak(options, texts):
     """Keep the server busy, and read its memory."""
-    figures, clients = [], max(options.clients)
+    figures, clients, answered, failed = [], max(options.clients), 0, 0
     with Server('ours', options) as server:
-        begin = time.perf_counter()
-        while time.perf_counter() - begin < options.soak * 60:
-            taken, seconds = server.load(texts, clients, min(30, options.soak * 60))
+        begin, taken, seconds = time.perf_counter(), [], 1
+        while True:
             figures.append({
                 'minutes': (time.perf_counter() - begin) / 60, 'megabytes': server.megabytes,
-                'per_second': len(taken) / seconds,
+                'per_second': len(taken) / seconds, 'answered': answered, 'failed': failed,
             })  # fmt: skip
-            print('{minutes:6.1f} min  {per_second:8.1f} requests/s  {megabytes:7.1f} MB'.format(
-                **figures[-1]), flush=True)  # fmt: skip
-    return figures
+            print('{minutes:6.1f} min  {per_second:8.1f} requests/s  {megabytes:7.1f} MB  {answered} '
+                  'answered, {failed} failed'.format(**figures[-1]), flush=True)  # fmt: skip
+            if figures[-1]['minutes'] >= options.soak:
+                return figures
+            taken, seconds, failures = server.load(texts, clients, min(30, options.soak * 60))
+            answered, failed = answered + len(taken), failed + len(failures)
+            if failures:
+                print(f'failed: {failures[0]}', flush=True)
 
 
 def main(argv=None):
