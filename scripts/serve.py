@@ -5,11 +5,13 @@
 A model is a folder or a name; requests use the folder's name, or NAME of NAME=MODEL. The server
 speaks Hugging Face's inference payloads, OpenAI's embeddings and completions, and the Open
 Inference Protocol of KServe and Triton; it needs the extra ``serve``. Ctrl-C or SIGTERM ends it,
-after it has answered what it has accepted.
+after it has answered what it has accepted. With ``--ray`` (extra ``ray``) several processes run
+the models, as many as the load needs.
 """
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import sys
@@ -29,12 +31,14 @@ from model_zoo.inference.server import (
     name_models,
     read_key,
     serve,
+    serve_on_ray,
 )
 from model_zoo.inference.server.errors import check_extra
 
 logger = logging.getLogger(__name__)
 
 DEFAULTS = Settings()
+REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
 
 
 def parse_arguments(argv=None):
@@ -48,6 +52,12 @@ def parse_arguments(argv=None):
     add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
     add('--reload', action='store_true', help='serve a folder anew when its files change')
     add_use_arguments(parser, engine='auto')
+    ray = parser.add_argument_group('several processes or machines').add_argument
+    ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on Ray: '
+        'on the cluster at this address, or without one on this machine')  # fmt: skip
+    ray('--min_replicas', type=int, help='default: 1')
+    ray('--max_replicas', type=int, help='as many as this when there is much to do; default: 4')
+    ray('--replica_cpus', type=float, help='processors of a replica; default: 1')
     limits = parser.add_argument_group('limits').add_argument
     limits('--queue_size', type=int, default=DEFAULTS.queue_size, help='requests a model')
     limits('--timeout', type=float, default=DEFAULTS.timeout, help='seconds for a request')
@@ -58,8 +68,13 @@ def parse_arguments(argv=None):
     limits('--max_sequences', type=int, default=DEFAULTS.max_sequences,
            help='texts that a language model writes at once')  # fmt: skip
     args = parser.parse_args(argv)
+    for name, default in REPLICAS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+        elif args.ray is None:
+            raise InputError(f'--{name} is about replicas: it needs --ray')
     for name in ('batch_tokens', 'queue_size', 'timeout', 'max_text', 'max_texts', 'max_body',
-                 'max_new_tokens', 'max_sequences'):  # fmt: skip
+                 'max_new_tokens', 'max_sequences', *REPLICAS):
         if getattr(args, name) <= 0:
             raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')
     return args
@@ -75,8 +90,29 @@ def open_pipeline(model, options):
     return opened
 
 
+@contextlib.contextmanager
+def open_app(named, options, settings, is_reloading):
+    """The application with the models of these names; while this is open, folders may change."""
+    models = {}
+    for name, model in named.items():
+        models[name] = open_pipeline(model, options)
+        logger.info('%s: %s, from %s', name, models[name].task, model)
+    app = build_app(models, settings)
+    with contextlib.ExitStack() as stack:
+        if is_reloading:
+            folders = {name: model for name, model in named.items() if os.path.isdir(model)}
+            reloader = Reloader(
+                app.state.service.models, folders, lambda folder: open_pipeline(folder, options)
+            )
+            stack.enter_context(reloader)
+        yield app
+
+
 def main(argv=None):
     args = parse_arguments(argv)
+    is_on_ray = args.ray is not None
+    if is_on_ray:
+        check_extra('ray', extra='ray')
     check_extra('fastapi', 'prometheus_client', 'uvicorn')  # before a model is opened
     cli.setup_logging()
     fields = {field.name for field in dataclasses.fields(Settings)} - {'api_key'}
@@ -84,22 +120,20 @@ def main(argv=None):
         api_key=None if args.api_key is None else read_key(args.api_key),
         **{name: getattr(args, name) for name in fields},
     )
-    named, bound, models = name_models(args.models), bind(args.host, args.port), {}
+    named, bound = name_models(args.models), bind(args.host, args.port)
     options = {
         'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
         'batch_tokens': args.batch_tokens,
     }  # fmt: skip
-    for name, model in named.items():
-        models[name] = open_pipeline(model, options)
-        logger.info('%s: %s, from %s', name, models[name].task, model)
-    app = build_app(models, settings)
-    with contextlib.ExitStack() as stack:
-        if args.reload:
-            folders = {name: model for name, model in named.items() if os.path.isdir(model)}
-            reloader = Reloader(
-                app.state.service.models, folders, lambda folder: open_pipeline(folder, options)
-            )
-            stack.enter_context(reloader)
+    if is_on_ray:
+        # replicas have other working folders; whoever asks them has been let in already
+        named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
+        inner = dataclasses.replace(settings, api_key=None)
+        opener = functools.partial(open_app, named, options, inner, args.reload)
+        replicas = args.min_replicas, args.max_replicas
+        serve_on_ray(opener, bound, settings, replicas, args.replica_cpus, args.ray)
+        return
+    with open_app(named, options, settings, args.reload) as app:
         serve(app, bound, settings.timeout)
 
 

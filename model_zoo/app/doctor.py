@@ -22,6 +22,7 @@ EXTRAS = {
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'fastapi': ('serve', 'serving models over HTTP'),
     'uvicorn': ('serve', 'serving models over HTTP'),
+    'ray': ('ray', 'serving from several processes'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }

@@ -221,8 +221,11 @@ def soak(options, texts):
                 'minutes': (time.perf_counter() - begin) / 60, 'megabytes': server.megabytes,
                 'per_second': len(taken) / seconds, 'answered': answered, 'failed': failed,
             })  # fmt: skip
-            print('{minutes:6.1f} min  {per_second:8.1f} requests/s  {megabytes:7.1f} MB  {answered} '
-                  'answered, {failed} failed'.format(**figures[-1]), flush=True)  # fmt: skip
+            print(
+                '{minutes:6.1f} min  {per_second:8.1f} requests/s  {megabytes:7.1f} MB  '
+                '{answered} answered, {failed} failed'.format(**figures[-1]),
+                flush=True,
+            )
             if figures[-1]['minutes'] >= options.soak:
                 return figures
             taken, seconds, failures = server.load(texts, clients, min(30, options.soak * 60))

@@ -1,8 +1,10 @@
 """Models behind HTTP; needs the extra ``serve``."""
 
 from .app import build_app
+from .cluster import serve_on_ray
 from .reload import Reloader
 from .run import bind, name_models, read_key, serve
 from .settings import Settings
 
-__all__ = ['Reloader', 'Settings', 'bind', 'build_app', 'name_models', 'read_key', 'serve']
+__all__ = ['Reloader', 'Settings', 'bind', 'build_app', 'name_models', 'read_key', 'serve',
+           'serve_on_ray']  # fmt: skip

@@ -6,8 +6,8 @@ import logging
 
 from ...errors import ZooError
 from . import huggingface, open_inference, openai_api, page
-from .errors import check_extra, status_of
-from .gate import Gate, error_body
+from .errors import check_extra
+from .gate import Gate, error_response
 from .metrics import Metrics
 from .models import Models
 from .service import Service
@@ -89,28 +89,21 @@ def _version():
 def _add_errors(app):
     """Every error as JSON, with the status that it stands for."""
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import Response
     from starlette.exceptions import HTTPException
 
-    def respond(request, message, status, headers=None):
-        body = error_body(request.url.path, message, status)
-        return Response(body, status, headers, media_type='application/json')
-
     async def known(request, error):
-        wait = getattr(error, 'retry_after', None)
-        headers = None if wait is None else {'Retry-After': str(wait)}
-        return respond(request, error, status_of(error), headers)
+        return error_response(request.url.path, error)
 
     async def http(request, error):
-        return respond(request, error.detail, error.status_code, error.headers)
+        return error_response(request.url.path, error.detail, error.status_code, error.headers)
 
     async def invalid(request, error):
         first = error.errors()[0]
-        return respond(request, f'{first["loc"][-1]}: {first["msg"]}', 400)
+        return error_response(request.url.path, f'{first["loc"][-1]}: {first["msg"]}', 400)
 
     async def unexpected(request, error):
         _log.error('%s %s failed', request.method, request.url.path, exc_info=error)
-        return respond(request, f'the server failed: {type(error).__name__}', 500)
+        return error_response(request.url.path, error, 500)
 
     app.add_exception_handler(ZooError, known)
     app.add_exception_handler(TimeoutError, known)

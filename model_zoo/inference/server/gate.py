@@ -4,10 +4,11 @@ import hmac
 import json
 import time
 
+from ...errors import ZooError
 from . import page
-from .errors import TooLargeError
+from .errors import TooLargeError, status_of
 
-__all__ = ['Gate', 'error_body']
+__all__ = ['Gate', 'error_body', 'error_response']
 
 #: paths that need no key
 OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
@@ -33,6 +34,34 @@ def error_body(path, message, status):
         kind = kinds.get(status, 'invalid_request_error' if status < 500 else 'server_error')
         message = {'message': message, 'type': kind, 'param': None, 'code': status}
     return json.dumps({'error': message}, ensure_ascii=False).encode()
+
+
+def error_response(path, error, status=None, headers=None):
+    """The response for an error.
+
+    Parameters
+    ----------
+    path : str
+    error : Exception or str
+    status : int, optional
+        Default: that of the error's class.
+    headers : dict, optional
+
+    Returns
+    -------
+    starlette.responses.Response
+    """
+    from starlette.responses import Response
+
+    if status is None:
+        status = status_of(error)
+    if status == 500 and not isinstance(error, (str, ZooError)):  # what nobody expects
+        error = f'the server failed: {type(error).__name__}'
+    wait = getattr(error, 'retry_after', None)
+    if wait is not None:
+        headers = {'Retry-After': str(wait)}
+    body = error_body(path, error, status)
+    return Response(body, status, headers, media_type='application/json')
 
 
 class Gate:
