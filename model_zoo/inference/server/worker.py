@@ -17,8 +17,8 @@ __all__ = ['BatchWorker', 'Worker', 'choose_rows']
 
 _log = logging.getLogger(__name__)
 
-#: Tokens of padding that cost about as much as a batch of their own would.
-SPARE_PADDING = 64
+#: Tokens whose computation takes about as long as what each batch takes besides.
+BATCH_COST = 128
 IDLE_MEMORY = 0.9  # of the mean of seconds a request
 
 
@@ -221,6 +221,9 @@ class BatchWorker(Worker):
 def choose_rows(lengths, batch_tokens):
     """The rows of the next batch: the one that has waited longest, and those of similar length.
 
+    The rows that wait are divided into the batches that take the least time altogether, where
+    padding takes as long as text, and each batch as long as `BATCH_COST` tokens besides.
+
     Parameters
     ----------
     lengths : sequence of int
@@ -231,18 +234,22 @@ def choose_rows(lengths, batch_tokens):
     Returns
     -------
     list of int
-        Places of the rows.
+        Places of the rows, the shortest first.
     """
     lengths = np.asarray(lengths)
-    chosen, longest, shortest = [], int(lengths[0]), int(lengths[0])
-    for place in np.argsort(np.abs(lengths - lengths[0]), kind='stable'):
-        high = max(longest, int(lengths[place]))
-        low = min(shortest, int(lengths[place]))
-        size = len(chosen) + 1
-        if chosen and (high * size > batch_tokens or size > BATCH_ROWS):
-            break
-        if high - low > max(SPARE_PADDING, low):  # cheaper in a batch of its own
-            continue
-        chosen.append(int(place))
-        longest, shortest = high, low
-    return chosen
+    near = np.argsort(np.abs(lengths - lengths[0]), kind='stable')[:BATCH_ROWS]
+    order = near[np.argsort(lengths[near], kind='stable')]
+    ordered = lengths[order]
+    # the best division of the first rows, for each number of them, and where its last batch begins
+    costs, begins = np.zeros(len(order) + 1), np.zeros(len(order) + 1, int)
+    for end in range(1, len(order) + 1):
+        longest = ordered[end - 1]
+        first = max(0, end - max(1, batch_tokens // longest))
+        sizes = np.arange(end - first, 0, -1)
+        totals = costs[first:end] + longest * sizes + BATCH_COST
+        best = np.argmin(totals)
+        costs[end], begins[end] = totals[best], first + best
+    oldest, end = np.flatnonzero(order == 0)[0], len(order)
+    while begins[end] > oldest:
+        end = begins[end]
+    return order[begins[end] : end].tolist()
