@@ -39,6 +39,7 @@ EXCEPTIONS = {
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.inference.onnx_engine': {'onnxruntime'},
+    'model_zoo.inference.onnx_generation': {'onnxruntime'},
     'model_zoo.onnx.graph': {'onnx'},
     'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
