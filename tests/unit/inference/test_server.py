@@ -1,6 +1,7 @@
 """The server in this process: payloads, batches, limits, errors."""
 
 import asyncio
+import itertools
 import json
 import threading
 import time
@@ -28,7 +29,7 @@ from model_zoo.inference.server import (
     name_models,
     read_key,
 )
-from model_zoo.inference.server.worker import choose_rows
+from model_zoo.inference.server.worker import BATCH_COST, choose_rows
 
 httpx = pytest.importorskip('httpx')
 pytest.importorskip('fastapi')
@@ -214,6 +215,29 @@ def test_the_rows_of_a_batch():
     assert choose_rows([600, 5], 512) == [0]
     assert sorted(choose_rows([5, 6, 60, 400], 512)) == [0, 1, 2]
     assert len(choose_rows([3] * 1000, 10**6)) == 256
+
+
+def cost(lengths):
+    return len(lengths) * max(lengths) + BATCH_COST
+
+
+def test_the_batches_of_waiting_rows_cost_least_altogether():
+    random = np.random.RandomState(1)
+    for _ in range(20):
+        lengths = random.randint(3, 400, size=8).tolist()
+        left, total = list(lengths), 0
+        while left:
+            chosen = choose_rows(left, 1000)
+            assert 0 in chosen
+            total += cost([left[place] for place in chosen])
+            left = [length for place, length in enumerate(left) if place not in chosen]
+        ordered, least = sorted(lengths), float('inf')
+        for cuts in itertools.product([False, True], repeat=len(ordered) - 1):
+            ends = [place + 1 for place, cut in enumerate(cuts) if cut]
+            parts = [ordered[a:b] for a, b in zip([0, *ends], [*ends, len(ordered)])]
+            if all(len(part) * max(part) <= 1000 for part in parts):
+                least = min(least, sum(map(cost, parts)))
+        assert total == least
 
 
 class Held:
