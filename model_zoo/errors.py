@@ -23,8 +23,24 @@ __all__ = [
 ]
 
 
+_MOST = 6000  # characters of a message, and what is left of a longer one
+_KEPT = 4000, 500
+
+
 class ZooError(Exception):
-    """Base of every error that names something the user can mend."""
+    """Base of every error that names something the user can mend.
+
+    Its message has a limited length, whatever is quoted of a file or an argument.
+    """
+
+    def __init__(self, *args):
+        super().__init__(*map(_shortened, args))
+
+
+def _shortened(message):
+    if not isinstance(message, str) or len(message) <= _MOST:
+        return message
+    return f'{message[: _KEPT[0]]} ... {message[-_KEPT[1] :]}'
 
 
 class InputError(ZooError, ValueError):
@@ -37,7 +53,7 @@ class UnknownNameError(ZooError, ValueError):
     @classmethod
     def of(cls, kind, name, known):
         """Build the error for `name`, which isn't among the `known` names of its `kind`."""
-        known = sorted(map(str, known))
+        known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
         return cls(f'unknown {kind} {name!r}; known: {", ".join(known)}{did_you_mean(name, known)}')
 
 

@@ -1,5 +1,6 @@
 """Find a file's format by its content, and read it."""
 
+import contextlib
 import os
 
 from ..errors import CheckpointError, InputError
@@ -40,10 +41,7 @@ def read_tensors(path):
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
         path += '.index'
     try:
-        with open(path, 'rb') as file:
-            head = file.read(16)
-            file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            tail = file.read(8)
+        head, tail = _head_and_tail(path)
         check_weights(path)
         if is_params(head):
             return read_params(path)
@@ -74,7 +72,22 @@ def _read_json(path):
     if is_shapes(content):
         return read_numpy(path, content)
     if isinstance(content, dict) and 'weight_map' in content:
-        return read_parts(path, content, read_tensors)
+        return read_parts(path, content, _read_part)
     raise CheckpointError(
         f'{path!r} is neither an index of files of weights nor a list of shapes'
     )
+
+
+def _read_part(path):
+    """Read a file that an index names; another index, or the same, isn't one."""
+    with contextlib.suppress(OSError):  # which `read_tensors` tells of
+        if _head_and_tail(path)[0].lstrip()[:1] in (b'[', b'{'):
+            raise CheckpointError(f'{path!r} is named by an index, and is no file of weights')
+    return read_tensors(path)
+
+
+def _head_and_tail(path):
+    with open(path, 'rb') as file:
+        head = file.read(16)
+        file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
+        return head, file.read(8)

@@ -65,11 +65,13 @@ def _number(name, value, low, high=2**31 - 1):
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f'{name} must be an integer: {value!r}') from None
+        raise InputError(f'{name} must be an integer: {value!r:.80}') from None
+    # Python refuses to write an int of thousands of digits
+    told = repr(value) if abs(number) < 2**200 else f'a number of {number.bit_length()} bits'
     if number < low or isinstance(value, bool):
-        raise InputError(f'{name} must be an integer of at least {low}: {value!r}')
+        raise InputError(f'{name} must be an integer of at least {low}: {told}')
     if number > high:
-        raise InputError(f'{name} is {value}, and may be {high} at most')
+        raise InputError(f'{name} is {told}, and may be {high} at most')
     return number
 
 

@@ -9,6 +9,7 @@ from typing import Dict, Optional
 from ..errors import InputError
 from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
+from ..util.files import parse_json
 from .bpe_files import read_bpe_vocab
 from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
 from .sentence_pieces import FAIRSEQ_NAME, fairseq_ids, open_model
@@ -113,7 +114,9 @@ class VocabFile:
             if self.is_sentencepiece:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open(self.path, encoding='utf-8') as file:
-                return BERTVocab.from_json(file.read())
+                text = file.read()
+            _check_tokens(parse_json(text)['idx_to_token'])
+            return BERTVocab.from_json(text)
         except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
             kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
             raise InputError(f'{self.path!r} cannot be read as a {kind}: {error}') from error
@@ -127,6 +130,17 @@ class VocabFile:
             In the order of the file, without the special tokens that a tokenizer adds itself.
         """
         return self._vocab
+
+
+def _check_tokens(tokens):
+    """Raise ValueError unless these are different texts: else a token would have two ids."""
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise ValueError('its idx_to_token is no list of texts')
+    seen = set()
+    for token in tokens:
+        if token in seen:
+            raise ValueError(f'the token {token!r:.80} is there twice')
+        seen.add(token)
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None):

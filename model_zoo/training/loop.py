@@ -125,6 +125,12 @@ class TrainingLoop:
         saved, own = checkpoint.config, self._config
         self._checkpoints.check(saved, own)
         state = TrainingState.from_json(checkpoint.state)
+        most = self.plan.accumulate * state.step
+        if state.step > self.plan.num_steps or state.batch > most:
+            raise CheckpointError(
+                f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
+                f'{state.step} of {self.plan.num_steps}, batch {state.batch}'
+            )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
         checkpoint.restore(self.block, self.updater.trainer)

@@ -7,11 +7,14 @@ import zipfile
 import mxnet as mx
 import numpy as np
 import pytest
+from gluonnlp.data import count_tokens
+from gluonnlp.vocab import BERTVocab
 
-from bert import BertConfig, BertForSequenceClassification, BertModel
+import model_zoo
+from bert import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.checkpoint.readers import read_tensors
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.tasks.pretraining.shards import read_lengths
 from model_zoo.training.state import TrainingState
 
@@ -50,6 +53,46 @@ def test_files_of_weights(tmp_path, content, message):
     with pytest.raises(CheckpointError, match=message) as caught:
         read_tensors(path)
     assert '\n' not in str(caught.value)
+
+
+def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
+    for name, other in [('a.bin', 'a.bin'), ('b.bin', 'c.bin'), ('c.bin', 'b.bin')]:
+        (tmp_path / name).write_text(json.dumps({'weight_map': {'a': other}}))
+    for name in ('a.bin', 'b.bin'):
+        with pytest.raises(CheckpointError, match='named by an index, and is no file of weights'):
+            read_tensors(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    'tokens, message',
+    [
+        (['[UNK]', 'a', 'b', 'a'], "the token 'a' is there twice"),
+        (['[UNK]', 1, 2], 'no list of texts'),
+        ('[UNK]', 'no list of texts'),
+        (None, 'no list of texts'),
+    ],
+)
+def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
+    path = tmp_path / 'a.vocab'
+    content = json.loads(BERTVocab(count_tokens(['a', 'b'])).to_json())
+    path.write_text(json.dumps(content))
+    BertTokenizer.from_pretrained(path)
+    path.write_text(json.dumps({**content, 'idx_to_token': tokens}))
+    with pytest.raises(InputError, match=message):
+        BertTokenizer.from_pretrained(path)
+
+
+def test_messages_have_an_end(tmp_path):
+    """However long what they quote is."""
+    with pytest.raises(ZooError) as caught:
+        model_zoo.get_model('x' * 10**6)
+    assert len(str(caught.value)) < 10000
+    with pytest.raises(ZooError) as caught:
+        BertModel.from_pretrained('/no/' + 'y' * 10**6)
+    assert str(caught.value).startswith("'/no/yyy") and len(str(caught.value)) < 10000
+    with pytest.raises(ZooError, match='short'):
+        raise PretrainedNotFoundError('short')
+    assert len(str(PretrainedNotFoundError('z' * 10**6))) < 10000
 
 
 @pytest.mark.parametrize(
@@ -120,6 +163,8 @@ def test_arrays_of_the_wrong_kind(hybridize):
         ([1], {'temperature': 1e-30}),
         ([1], {'temperature': float('nan')}),
         ([1], {'max_new_tokens': 2**70}),
+        ([1], {'max_new_tokens': 2**100000}),
+        ([1], {'max_new_tokens': -(2**100000)}),
         ([1], {'seed': 2**70}),
     ],
 )

@@ -23,8 +23,6 @@ DISTRIBUTIONS = {
     'starlette': 'fastapi',
     'tensorflow': 'tensorflow-cpu',
 }
-
-
 @pytest.fixture(scope='module')
 def arguments():
     """What setup.py tells setuptools."""
@@ -119,8 +117,44 @@ def test_requirements(arguments):
     assert names_in('base.txt') == names_of(arguments['install_requires'])
     assert names_in('test.txt') == names_of(arguments['extras_require']['dev'])
     pinned = names_in('constraints.txt')
-    for file in ('base.txt', 'test.txt', 'peers.txt', 'docs.txt'):
-        assert names_in(file) <= pinned
+    for path in (ROOT / 'requirements').glob('*.txt'):
+        assert names_in(path.name) <= pinned, path
+
+
+def test_each_dependency_has_its_reason(arguments):
+    """The tables of docs/dependencies.rst have all names, with a reason for each."""
+    page = (ROOT / 'docs' / 'dependencies.rst').read_text(encoding='utf-8')
+    rows = re.findall(r'^``([\w-]+)``  +(.+)$', page, re.MULTILINE)
+    names = [name for name, _ in rows]
+    assert len(names) == len(set(names))
+    assert all(len(reason.split()) > 1 for _, reason in rows)
+    wanted = names_of(arguments['install_requires'])
+    for requirements in arguments['extras_require'].values():
+        wanted |= names_of(requirements)
+    for path in (ROOT / 'requirements').glob('*.txt'):
+        if path.name != 'constraints.txt':
+            wanted |= names_in(path.name)
+    assert set(names) == wanted
+    extras = dict(re.findall(r'^``([\w-]+)``  +(\w+)  ', page, re.MULTILINE))
+    for extra, requirements in arguments['extras_require'].items():
+        for name in names_of(requirements) if extra != 'dev' else ():
+            assert extras[name] == extra
+
+
+def test_each_extra_is_imported_by_a_test(arguments):
+    """That pip finds versions of it isn't enough."""
+    imported = set()
+    for path in (ROOT / 'tests').rglob('*.py'):
+        text = path.read_text(encoding='utf-8')
+        imported |= {*re.findall(r"(?m)^ *(?:import|from) (\w+)|importorskip\(\s*'(\w+)", text)}
+    imported = {name for names in imported for name in names}
+    # an extra may be loaded by what needs it: its own tests import that
+    needed_by = {'protobuf': 'onnx', 'cffi': 'horovod', 'pyarrow': 'datasets'}
+    for extra, requirements in arguments['extras_require'].items():
+        for name in names_of(requirements) if extra != 'dev' else ():
+            name = needed_by.get(name, name)
+            modules = {module for module, own in DISTRIBUTIONS.items() if own == name}
+            assert {*modules, name, name.replace('-', '_')} & imported, (extra, name)
 
 
 def test_pins_are_one_for_each_python():

@@ -90,6 +90,7 @@ def _add_errors(app):
     """Every error as JSON, with the status that it stands for."""
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
 
     async def known(request, error):
         return error_response(request.url.path, error)
@@ -101,6 +102,9 @@ def _add_errors(app):
         first = error.errors()[0]
         return error_response(request.url.path, f'{first["loc"][-1]}: {first["msg"]}', 400)
 
+    async def gone(request, error):
+        return Response(status_code=499)  # for the counters: nobody reads it
+
     async def unexpected(request, error):
         _log.error('%s %s failed', request.method, request.url.path, exc_info=error)
         return error_response(request.url.path, error, 500)
@@ -109,6 +113,7 @@ def _add_errors(app):
     app.add_exception_handler(TimeoutError, known)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(Exception, unexpected)
 
 

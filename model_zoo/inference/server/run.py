@@ -9,6 +9,7 @@ import threading
 
 from ...errors import InputError
 from .errors import check_extra
+from .guard import guarded
 
 __all__ = ['bind', 'name_models', 'read_key', 'serve']
 
@@ -108,7 +109,7 @@ def bind(host, port):
     return bound
 
 
-def serve(app, bound, timeout=60.0):
+def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000):
     """Serve until SIGTERM or Ctrl-C, then answer what is accepted.
 
     Parameters
@@ -119,6 +120,8 @@ def serve(app, bound, timeout=60.0):
         Of `bind`.
     timeout : float
         Seconds that accepted requests have after the signal.
+    request_timeout, most_connections
+        ``seconds`` and ``most`` of `guarded`.
 
     Raises
     ------
@@ -127,11 +130,13 @@ def serve(app, bound, timeout=60.0):
     """
     check_extra('uvicorn')
     import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     host, port = bound.getsockname()[:2]
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
-        server_header=False,
+        server_header=False, ws='none',
+        http=guarded(AutoHTTPProtocol, request_timeout, most_connections),
     )  # fmt: skip
     _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     if threading.current_thread() is threading.main_thread():

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import pathlib
 import pickle
 import random
 import signal
@@ -16,6 +17,7 @@ from mxnet.gluon import nn
 from training_loops import training_loop
 
 from model_zoo.app import cli, plot_curves, write_results
+from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
@@ -421,6 +423,23 @@ def test_resume_of_a_finished_training_does_nothing(tmp_path):
     again.run()
     assert_equal(first, again)
     assert again.state == first.state
+
+
+@pytest.mark.parametrize('field', ['step', 'batch'])
+def test_resume_of_a_place_that_cannot_be(tmp_path, field):
+    """Edited with checksums and a name that agree."""
+    make_loop(tmp_path).run()
+    (old, *_) = CheckpointStore(tmp_path).paths()
+    state = json.loads(pathlib.Path(old, 'state.json').read_text())
+    state['state'][field] = 10**9
+    pathlib.Path(old, 'state.json').write_text(json.dumps(state))
+    files = [os.path.join(old, name) for name in ('model.params', 'optimizer.params', 'state.json')]
+    write_sums(os.path.join(old, 'SHA256SUMS'), files)
+    place = state['state']
+    name = f'step-{place["step"]:08d}-epoch-{place["epoch"]}-batch-{place["batch"]}'
+    os.rename(old, tmp_path / name)
+    with pytest.raises(CheckpointError, match=f'{name}.* was edited'):
+        make_loop(tmp_path).resume(step=place['step'])
 
 
 def test_resume_before_the_first_checkpoint_starts_anew(tmp_path, caplog):
