@@ -103,7 +103,7 @@ def _add_errors(app):
         return error_response(request.url.path, f'{first["loc"][-1]}: {first["msg"]}', 400)
 
     async def gone(request, error):
-        return Response(status_code=499)  # for the counters: nobody reads it
+        return error_response(request.url.path, 'the client has gone', 499)  # for the counters
 
     async def unexpected(request, error):
         _log.error('%s %s failed', request.method, request.url.path, exc_info=error)
