@@ -13,7 +13,7 @@ from model_zoo.opening import (
     open_tokenizer,
     read_weights,
 )
-from model_zoo.pretrained import files_in_folder, resolve
+from model_zoo.pretrained import files_in_folder, names_files, resolve
 from model_zoo.registry import get_family, list_families
 from model_zoo.tokenization.vocab_file import find_vocab_file
 
@@ -54,8 +54,12 @@ def build_block(args):
     return block
 
 
+def _is_folder(name):
+    return os.path.isdir(name) and names_files(name, weights=False)
+
+
 def _family(args):
-    if os.path.isdir(args.model_name):
+    if _is_folder(args.model_name):
         files = files_in_folder(args.model_name)
         if files.config is None:
             raise InputError(f'the directory {args.model_name!r} has no config.json')
@@ -138,7 +142,7 @@ def _build_trained(args, family):
 def _find_model(args, block_class):
     """Path of the weights or None, and the fields of the configuration as far as known."""
     given = {} if args.vocab_size is None else {'vocab_size': args.vocab_size}
-    if os.path.isdir(args.model_name):
+    if _is_folder(args.model_name):
         files = files_in_folder(args.model_name)
         fields = block_class.config_class.from_json_file(files.config).to_dict()
         return args.model_parameters or files.weights, {**fields, **given}

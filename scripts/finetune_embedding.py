@@ -47,12 +47,13 @@ from model_zoo.tasks.sentences import (
     make_loss,
     read_sentences,
 )
+from model_zoo.tasks.tables import SPLITS, is_table
 from model_zoo.training.objective import mean_over_examples
 from model_zoo.training.workers import make_workers
 
 POOLINGS = ('mean', 'cls', 'max')
 SEGMENTS = ('train', 'dev', 'test')
-EXTENSIONS = ('tsv', 'csv', 'jsonl')
+EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
 # What may differ when a training is resumed: where the files are.
 FREE = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
 
@@ -60,7 +61,8 @@ FREE = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument_group('task').add_argument
-    add('--data_dir', help='folder with train, dev and perhaps test as .tsv, .csv or .jsonl')
+    add('--data_dir', help='folder with train, dev and perhaps test as .tsv, .csv or .jsonl; or a '
+        "DatasetDict's")  # fmt: skip
     for segment in SEGMENTS:
         add(f'--{segment}_file', help='instead of that in --data_dir')
     add('--text_columns', nargs='+', help='names of two columns, or of three; default: sentence1 '
@@ -101,8 +103,11 @@ def check_arguments(args):
 
 def read_sets(args):
     """Segment -> `SentenceSet`."""
-    names = {segment: [f'{segment}.{each}' for each in EXTENSIONS] for segment in SEGMENTS}
-    files = segment_files(args, **names)
+    names = {
+        segment: [*(f'{segment}.{each}' for each in EXTENSIONS), *SPLITS[segment]]
+        for segment in SEGMENTS
+    }
+    files = segment_files(args, is_table, **names)
     if args.only_inference:
         files.pop('train', None)
         if not files:

@@ -30,6 +30,14 @@ SHORT = {
     'pretrain': 'run_pretraining.py',
 }
 OWN = {'__init__', 'zoo'}
+#: how --help groups the commands that have files in this folder: heading -> beginnings of names
+GROUPS = {
+    'use a model': (
+        'ask', 'embed', 'extract', 'fill', 'generate', 'predict', 'search', 'serve', 'tag'),
+    'train a model': (
+        'create-pretraining', 'finetune', 'learn-vocab', 'pretrain', 'run-pretraining', 'train'),
+}  # fmt: skip
+REST = 'models, files and the installation'
 
 
 def list_commands():
@@ -60,10 +68,28 @@ def describe(command):
 
 
 def print_help(commands):
-    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL\n')
-    width = max(map(len, commands))
-    for name, command in commands.items():
-        print(f'  {name:{width}}  {describe(command)}')
+    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
+    for heading, group in grouped(commands).items():
+        print(f'\n{heading}:')
+        width, seen = max(map(len, group)), {}
+        for name in group:
+            first = seen.setdefault(commands[name], name)
+            text = describe(commands[name]) if first == name else f'The same as {first}.'
+            print(f'  {name:{width}}  {text.replace("`", "")}')
+
+
+def grouped(commands):
+    """Heading -> names of commands."""
+    groups = {heading: [] for heading in (*GROUPS, REST)}
+    for name in commands:
+        if '/' in name:
+            heading = 'scripts of others, with their flags and defaults (also in two words)'
+        elif name.startswith('convert_'):
+            heading = 'converters of pytorch-pretrained-bert'
+        else:
+            heading = next((h for h, starts in GROUPS.items() if name.startswith(starts)), REST)
+        groups.setdefault(heading, []).append(name)
+    return groups
 
 
 def main(argv=None):

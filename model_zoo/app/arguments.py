@@ -183,12 +183,14 @@ def check_inference_arguments(args):
         raise InputError('--resume continues a training: give it or --only_inference, not both')
 
 
-def segment_files(args, **names):
+def segment_files(args, is_file=os.path.isfile, **names):
     """The files of a task's segments, named by ``--SEGMENT_file`` or found in ``--data_dir``.
 
     Parameters
     ----------
     args : argparse.Namespace
+    is_file : callable
+        Whether a path is of something that the task reads.
     **names
         Segment -> tuple of the names that its file may have in the folder.
 
@@ -197,13 +199,14 @@ def segment_files(args, **names):
     dict
         Segment -> path, for the existing files.
     """
-    check_files(args, *(f'{segment}_file' for segment in names))
     files = {segment: getattr(args, f'{segment}_file') for segment in names}
+    given = [segment for segment, path in files.items() if path and not is_file(path)]
+    check_files(args, *(f'{segment}_file' for segment in given))
     if args.data_dir is not None:
         found = {}
         for segment, own in names.items():
             paths = (os.path.join(args.data_dir, name) for name in own)
-            found[segment] = next(filter(os.path.isfile, paths), None)
+            found[segment] = next(filter(is_file, paths), None)
         if not any(found.values()):
             expected = ', '.join(' or '.join(own) for own in names.values())
             raise InputError(f'--data_dir {args.data_dir!r} has none of {expected}')

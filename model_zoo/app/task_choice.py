@@ -1,7 +1,8 @@
 """The classification task that a command's flags choose, one of the table or the user's own."""
 
 from ..errors import InputError
-from ..tasks.classification import custom_task, find_splits, get_task, infer_labels, is_table
+from ..tasks.classification import custom_task, get_task, infer_labels
+from ..tasks.tables import find_splits, is_table
 from .arguments import check_files
 from .labels import labels_of_folder
 

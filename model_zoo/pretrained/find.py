@@ -7,7 +7,7 @@ import os
 from ..checkpoint.layouts import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias
-from .files import VOCAB_NAMES, Files, files_at
+from .files import VOCAB_NAMES, Files, files_at, files_in_folder
 from .places import is_place, local_path
 from .sources import (
     CacheSource,
@@ -42,15 +42,24 @@ def find_sources():
     return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
 
 
-def names_files(name):
+def names_files(name, weights=True):
     """Whether a model's name names a folder or a file, here or elsewhere (`is_place`).
 
-    A folder without weights may only happen to be called as a model is, such as this project's
-    gpt2.
+    A folder without a model's files may only happen to be called as a model is, such as this
+    project's gpt2.
+
+    Parameters
+    ----------
+    name : str or os.PathLike
+    weights : bool
+        Whether such a folder must have weights; otherwise a configuration or a vocabulary will do.
     """
     path = os.path.expanduser(os.fspath(name))
     if os.path.isdir(path):
-        return weights_in_folder(path) is not None or not is_alias(name)
+        if not is_alias(name) or weights_in_folder(path) is not None:
+            return True
+        files = files_in_folder(path)
+        return not weights and bool(files.config or files.vocab)
     return os.path.isfile(path) or os.path.isfile(path + '.index') or is_place(name)
 
 

@@ -8,7 +8,7 @@ from tokenizers import processors
 
 from ..checkpoint.sums import kept_sums
 from ..errors import InputError
-from ..pretrained import is_place, resolve_alias
+from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from ..util.files import make_writable_dir, write_json
 from .encoding import BatchEncoding, Encoding, Frame
@@ -116,8 +116,8 @@ eos_token_id : int or None
             If no source has the vocabulary.
         """
         name = os.fspath(name_or_dir)
-        is_file = os.path.exists(name) or os.path.isabs(name) or name.endswith(('.txt', '.json'))
-        if is_file or is_place(name):
+        is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
+        if is_file or names_files(name, weights=False):
             return cls.from_vocab_file(find_vocab_file(path=name, root=root), **kwargs)
         model, default_dataset = resolve_alias(name)
         file = find_vocab_file(model, dataset_name or default_dataset, root=root or cache_dir)

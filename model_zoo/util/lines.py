@@ -66,7 +66,7 @@ def read_json_lines(path):
         except ValueError as error:
             raise InputError(f'{path}, line {number}: not JSON: {error}') from None
         if not isinstance(fields, dict):
-            raise InputError(f'{path}, line {number}: a JSON object is expected, one a line')
+            raise InputError(f'{path}, line {number}: a JSON object a line is expected')
         yield number, fields
 
 

@@ -4,7 +4,6 @@ Mostafazadeh et al., "A Corpus and Cloze Evaluation for Deeper Understanding of 
 Stories", 2016. The files are read as their authors give them out.
 """
 
-import csv
 import logging
 from typing import NamedTuple, Optional, Tuple
 
@@ -13,7 +12,7 @@ import numpy as np
 from ...batches import Sample
 from ...errors import InputError
 from ...util.files import atomic_write
-from ...util.lines import read_lines
+from ..tables import name_fields, read_rows
 
 __all__ = [
     'Story',
@@ -68,25 +67,18 @@ def read_story_cloze(path):
     InputError
         If the file can't be read or isn't such a file; the message names the line.
     """
-    rows = csv.reader((line for _, line in read_lines(path)), strict=True)
-    stories = []
-    try:
-        header = next(rows, [])
-        missing = [name for name in (_ID, *_SENTENCES, *_ENDINGS) if name not in header]
-        if missing:
-            raise InputError(
-                f'{str(path)!r}: its first line lacks {", ".join(missing)}; give a CSV file of the '
-                'Story Cloze Test as it was released'
-            )
-        for row in rows:
-            if not row:
-                continue
-            place = f'{path}, line {rows.line_num}'
-            if len(row) != len(header):
-                raise InputError(f'{place}: {len(row)} fields, where the header has {len(header)}')
-            stories.append(_story(dict(zip(header, row)), place))
-    except csv.Error as error:
-        raise InputError(f'{path}, line {rows.line_num}: {error}') from None
+    rows = read_rows(path, 'csv')
+    _, header = next(rows, (None, []))
+    missing = [name for name in (_ID, *_SENTENCES, *_ENDINGS) if name not in header]
+    if missing:
+        raise InputError(
+            f'{str(path)!r}: its first line lacks {", ".join(missing)}; give a CSV file of the '
+            'Story Cloze Test as it was released'
+        )
+    stories = [
+        _story(fields, f'{path}, {place}')
+        for place, fields in name_fields(path, header, rows, exact=True)
+    ]
     if not stories:
         raise InputError(f'{str(path)!r} has no stories')
     return stories

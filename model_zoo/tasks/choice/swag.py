@@ -4,7 +4,6 @@ Zellers et al., "SWAG: A Large-Scale Adversarial Dataset for Grounded Commonsens
 The CSV files are read as their authors give them out.
 """
 
-import csv
 import itertools
 import logging
 from typing import NamedTuple, Optional, Tuple
@@ -14,7 +13,8 @@ import numpy as np
 from ...batches import Sample
 from ...errors import InputError
 from ...util.files import atomic_write
-from ...util.lines import read_json_lines, read_lines
+from ...util.lines import read_lines
+from ..tables import read_records
 
 __all__ = ['SwagExample', 'SwagFeatures', 'read_swag', 'write_swag_predictions']
 
@@ -66,10 +66,9 @@ def read_swag(path):
     InputError
         If the file can't be read or isn't such a file; the message names the line.
     """
-    read = read_json_lines if _is_json(path) else _csv_rows
     examples = []
-    for line, fields in read(path):
-        place = f'{path}, line {line}'
+    for place, fields in read_records(path, 'json' if _is_json(path) else 'csv', exact=True):
+        place = f'{path}, {place}'
         example = _example(fields, place, str(len(examples)))
         first = examples[0] if examples else example
         if len(example.endings) != len(first.endings):
@@ -89,23 +88,6 @@ def _is_json(path):
     """Whether the first line that isn't blank begins an object."""
     first = next((line for _, line in read_lines(path) if line.strip()), '')
     return first.lstrip().startswith('{')
-
-
-def _csv_rows(path):
-    rows = csv.reader((line for _, line in read_lines(path)), strict=True)
-    try:
-        header = next(rows, [])
-        for row in rows:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise InputError(
-                    f'{path}, line {rows.line_num}: {len(row)} fields, where the header has '
-                    f'{len(header)}'
-                )
-            yield rows.line_num, dict(zip(header, row))
-    except csv.Error as error:
-        raise InputError(f'{path}, line {rows.line_num}: {error}') from None
 
 
 def _example(fields, place, guid):

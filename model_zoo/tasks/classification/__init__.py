@@ -11,7 +11,6 @@ from .metrics import METRICS, compute_baseline, compute_metrics
 from .readers import find_file, has_segment, load_gluonnlp, read_examples
 from .rows import Example
 from .sets import TaskSets
-from .tables import find_splits, is_table
 from .task import Layout, Task
 from .tasks import get_task, list_tasks
 
@@ -27,11 +26,9 @@ __all__ = [
     'compute_metrics',
     'custom_task',
     'find_file',
-    'find_splits',
     'get_task',
     'has_segment',
     'infer_labels',
-    'is_table',
     'list_tasks',
     'load_gluonnlp',
     'read_examples',

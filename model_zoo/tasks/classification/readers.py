@@ -14,9 +14,9 @@ import textwrap
 import zipfile
 
 from ...errors import InputError, UnknownNameError
+from ..tables import is_table
 from .rows import BrokenRow, check_width, expected_columns, make_example, recognize
 from .split import split
-from .tables import is_table
 
 __all__ = ['find_file', 'has_segment', 'load_gluonnlp', 'read_examples', 'read_file']
 

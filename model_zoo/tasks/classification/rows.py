@@ -4,7 +4,7 @@ import itertools
 from typing import NamedTuple, Optional, Union
 
 from ...errors import InputError
-from .tables import has_named_fields, read_rows
+from ..tables import has_named_fields, read_rows
 
 __all__ = [
     'BrokenRow',
@@ -131,6 +131,7 @@ def short(text):
 
 def make_example(task, cells, columns, number, parse_label):
     """The example in a row of fields."""
+    cells = [_as_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
     if any(cells[column] is None for column in used):
         raise BrokenRow('a list or an object where a text or a label is expected')
@@ -149,3 +150,12 @@ def make_example(task, cells, columns, number, parse_label):
             raise BrokenRow(str(error)) from None
     guid = cells[columns['guid']].strip() if columns['guid'] is not None else ''
     return Example(guid or str(number), texts[0], texts[1] if len(texts) > 1 else None, label)
+
+
+def _as_text(value):
+    """A field of JSON as TSV would have it; None for a list or an object."""
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (str, int, float)) else None

@@ -1,12 +1,10 @@
 """Files of pairs, triplets and scored pairs of texts."""
 
-import csv
 import math
-import os
 from typing import List, NamedTuple, Optional, Tuple
 
 from ...errors import InputError
-from ...util.lines import read_json_lines, read_lines
+from ..tables import read_records
 
 __all__ = ['SentenceExample', 'SentenceSet', 'read_sentences']
 
@@ -44,8 +42,8 @@ def read_sentences(path, text_columns=None, score_column=None):
     Parameters
     ----------
     path : str
-        CSV (``.csv``), JSON lines (``.jsonl``, ``.json``) or tab-separated values, in UTF-8. The
-        first line of the two tables names the columns.
+        A table in UTF-8, or a folder of `datasets`; see `model_zoo.tasks.tables.read_rows`. The
+        first line of CSV and TSV names the columns.
     text_columns : sequence of str, optional
         Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
         negative; or query and answer.
@@ -66,8 +64,8 @@ def read_sentences(path, text_columns=None, score_column=None):
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
         raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
     kind, examples = None, []
-    for number, row in _rows(path):
-        place = f'{path}, line {number}'
+    for place, row in read_records(path):
+        place = f'{path}, {place}'
         if kind is None:
             text_columns = text_columns or _known_columns(path, row)
             if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
@@ -79,36 +77,6 @@ def read_sentences(path, text_columns=None, score_column=None):
     if kind is None:
         raise InputError(f'{path!r} has no examples')
     return SentenceSet(kind, examples)
-
-
-def _rows(path):
-    """(number of the line, dict) of each row."""
-    extension = os.path.splitext(path)[1].lower()
-    if extension in ('.jsonl', '.json'):
-        yield from read_json_lines(path)
-        return
-    lines = read_lines(path)
-    if extension == '.csv':
-        rows = csv.reader((line for _, line in lines), strict=True)
-        numbered = ((rows.line_num, row) for row in rows)
-    else:
-        numbered = ((number, line.rstrip('\r\n').split('\t')) for number, line in lines)
-    header = None
-    try:
-        for number, row in numbered:
-            if not any(row):
-                continue
-            if header is None:
-                header = row
-            elif len(row) < len(header):
-                raise InputError(
-                    f'{path}, line {number}: {len(row)} columns, where the first line has '
-                    f'{len(header)}'
-                )
-            else:
-                yield number, dict(zip(header, row))
-    except csv.Error as error:
-        raise InputError(f'{path}, line {rows.line_num}: {error}') from None
 
 
 def _known_columns(path, row):

@@ -9,7 +9,7 @@ import pytest
 from bert.tokenizer import BertTokenizer
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.tokenization import BatchEncoding, Encoding, Tokenizer
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
@@ -158,3 +158,14 @@ def test_bad_ids(tokenizer):
     for odd in (0.5, 'a', None):
         with pytest.raises(InputError, match='is no token id'):
             tokenizer.convert_ids_to_tokens([odd])
+
+
+def test_a_folder_that_is_called_as_a_model_is(made, tmp_path, monkeypatch):
+    """As this project's own gpt2/ is for who works in its folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
+    (tmp_path / 'gpt2').mkdir()
+    with pytest.raises(PretrainedNotFoundError, match='no vocabulary found for gpt2'):
+        GPT2Tokenizer.from_pretrained('gpt2', root=str(tmp_path / 'cache'))
+    made['gpt2'].save_pretrained('gpt2')
+    assert GPT2Tokenizer.from_pretrained('gpt2').tokenize(TEXT) == made['gpt2'].tokenize(TEXT)

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.tasks.classification import custom_task, find_splits, infer_labels, read_examples
+from model_zoo.tasks.classification import custom_task, infer_labels, read_examples
+from model_zoo.tasks.tables import find_splits
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
 CSV = 'first,label,second\n"good, ""really""",pos,a b\n"bad\nfilm",neg,c\n\n天,pos,d\n'

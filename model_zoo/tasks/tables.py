@@ -3,14 +3,23 @@
 import csv
 import os
 
-from ...errors import InputError, MissingExtraError
-from ...util.files import parse_json, read_json
-from ...util.lines import read_lines
+from ..errors import InputError, MissingExtraError
+from ..util.files import read_json
+from ..util.lines import read_json_lines, read_lines
 
-__all__ = ['find_splits', 'has_named_fields', 'is_table', 'read_rows']
+__all__ = [
+    'SPLITS',
+    'find_splits',
+    'has_named_fields',
+    'is_table',
+    'name_fields',
+    'read_records',
+    'read_rows',
+]
 
-_JSON = ('.jsonl', '.ndjson', '.json')
-_SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
+_FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
+#: segment -> the names that its split may have in a `datasets.DatasetDict`
+SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
 
 
 def is_table(path):
@@ -39,43 +48,88 @@ def find_splits(folder):
         raise InputError(f'{index!r} does not list splits')
     found = {
         segment: next((os.path.join(folder, name) for name in known if name in names), None)
-        for segment, known in _SPLITS.items()
+        for segment, known in SPLITS.items()
     }
     return {segment: path for segment, path in found.items() if path}
 
 
 def has_named_fields(path):
     """Whether the rows of a table name their fields, so that positions mean nothing."""
-    return os.path.isdir(path) or path.lower().endswith(_JSON)
+    return _format(path) in ('json', 'datasets')
 
 
-def read_rows(path):
-    """Read a table row by row.
+def read_rows(path, format=None):
+    """Read a table row by row, as lists.
 
     The ending tells the format: ``.csv``; ``.jsonl``, ``.ndjson`` or ``.json``, with an object a
     line; any other is TSV, whose fields are never quoted. A folder is read by `datasets`.
 
     Parameters
     ----------
-    path : str
+    path : str or os.PathLike
+    format : str, optional
+        'tsv', 'csv', 'json' or 'datasets', whatever the ending.
 
     Yields
     ------
     str
         The row's place, for messages.
-    list of str or None
-        The fields, None for one that is no text; where `has_named_fields`, first the names.
+    list
+        The fields, which are texts in TSV and CSV. Where `has_named_fields`, they have the types of
+        the file, and the first list has the names.
 
     Raises
     ------
     InputError
         If the table can't be read; the message names the place.
     """
+    return _READERS[format or _format(path)](path)
+
+
+def read_records(path, format=None, exact=False):
+    """Read a table row by row, as dicts; rows without any text are left out.
+
+    Parameters
+    ----------
+    path, format
+        As of `read_rows`.
+    exact : bool
+        Whether a row with more fields than the first line has names is an error.
+
+    Yields
+    ------
+    str
+        The row's place, for messages.
+    dict
+        The fields by their names: those of the first line, or the row's own in JSON.
+    """
+    format = format or _format(path)
+    if format == 'json':
+        yield from ((f'line {number}', fields) for number, fields in read_json_lines(path))
+        return
+    rows = ((place, cells) for place, cells in read_rows(path, format) if any(cells))
+    _, names = next(rows, (None, []))
+    yield from name_fields(path, names, rows, exact)
+
+
+def name_fields(path, names, rows, exact=False):
+    """Make dicts of the rows that follow the one with the names; see `read_records`."""
+    for place, cells in rows:
+        if exact and len(cells) != len(names):
+            raise InputError(
+                f'{path}, {place}: {len(cells)} fields, where the header has {len(names)}'
+            )
+        if len(cells) < len(names):
+            raise InputError(
+                f'{path}, {place}: {len(cells)} columns, where the first line has {len(names)}'
+            )
+        yield place, dict(zip(names, cells))
+
+
+def _format(path):
     if os.path.isdir(path):
-        return _dataset_rows(path)
-    if path.lower().endswith('.csv'):
-        return _csv_rows(path)
-    return _json_rows(path) if has_named_fields(path) else _tsv_rows(path)
+        return 'datasets'
+    return _FORMATS.get(os.path.splitext(path)[1].lower(), 'tsv')
 
 
 def _tsv_rows(path):
@@ -105,19 +159,11 @@ def _csv_rows(path):
 
 def _json_rows(path):
     names = None
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = parse_json(line)
-        except ValueError as error:
-            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
-        if not isinstance(row, dict):
-            raise InputError(f'{path}, line {number}: a JSON object a line is expected')
+    for number, fields in read_json_lines(path):
         if names is None:
-            names = list(row)
+            names = list(fields)
             yield f'line {number}', names
-        yield f'line {number}', [_text(row.get(name)) for name in names]
+        yield f'line {number}', [fields.get(name) for name in names]
 
 
 def _dataset_rows(path):
@@ -139,12 +185,7 @@ def _dataset_rows(path):
         for name, feature in classes.items():
             known = row[name] is not None and row[name] >= 0  # -1: there is no label
             row[name] = feature.int2str(row[name]) if known else None
-        yield f'row {number}', [_text(row[name]) for name in names]
+        yield f'row {number}', [row[name] for name in names]
 
 
-def _text(value):
-    if value is None:
-        return ''
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, (str, int, float)) else None
+_READERS = {'tsv': _tsv_rows, 'csv': _csv_rows, 'json': _json_rows, 'datasets': _dataset_rows}
