@@ -6,54 +6,27 @@ pieces, and pad all to that length; here nothing is cut unless it's asked for, a
 of sentences of like length.
 """
 
-import itertools
-import logging
 import os
-from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.batches.sampling import longest_first
-from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
-from model_zoo.tokenization.encoding import pad_rows
 
+from .pieces import PieceVectors
 from .sentence_modules import SentenceModules, modules_of_model, normalized
 from .similarity import Similarity
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
-logger = logging.getLogger(__name__)
-
 #: how the vectors of a word's pieces become one
 OOV_WAYS = ('avg', 'sum', 'last')
 #: how the vectors of a sentence's pieces become one
 POOLINGS = ('mean', 'cls', 'max')
-
-# Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
-# 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 15 %, and
-# static_alloc, which plans the memory again for every new shape, gained nothing. Where it saves
-# padding, batches are smaller.
-BATCH_PIECES = 2048
-# Sentences are sorted by length in pools of about this many pieces, with all vectors in memory.
-POOL_PIECES = 32768
-_ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
-
-
-class _Job(NamedTuple):
-    """A window of the sentence `number` of a pool; `ids` with [CLS] and [SEP].
-
-    The window counts pieces without [CLS].
-    """
-
-    number: int
-    window: Window
-    ids: np.ndarray
 
 
 def _checked(sentences):
@@ -73,7 +46,7 @@ def _check_option(name, value, known):
         raise InputError(f'{name} is {value!r}; it must be one of: {", ".join(known)}')
 
 
-class BertEmbedding(Similarity):
+class BertEmbedding(PieceVectors, Similarity):
     """Vectors of words and of sentences.
 
     Parameters
@@ -299,8 +272,6 @@ class BertEmbedding(Similarity):
             return self.sentence_modules
         return SentenceModules([pooling or 'mean'])
 
-    # -- from sentences to the vectors of their pieces ------------------------------------------
-
     @staticmethod
     def _iterator(sentences):
         if isinstance(sentences, (str, bytes)):
@@ -314,92 +285,6 @@ class BertEmbedding(Similarity):
             raise InputError(
                 f'the sentences must be a list of str, not {type(sentences).__name__}'
             ) from None
-
-    def _results(self, sentences, finish, max_length):
-        """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
-        read = cut = lost = empty = 0
-        try:
-            for encodings in self._pools(sentences, max_length):
-                read += len(encodings)
-                cut += sum(encoding.truncated > 0 for encoding in encodings)
-                lost += sum(encoding.truncated for encoding in encodings)
-                empty += sum(len(encoding.input_ids) == 2 for encoding in encodings)
-                results = [None] * len(encodings)
-                for number, states in self._states(encodings):
-                    results[number] = finish(encodings[number], states)
-                yield from results
-        finally:
-            if empty:
-                logger.warning(
-                    '%d of %d sentences have no words; their results are empty, or made of [CLS] '
-                    'and [SEP] alone',
-                    empty,
-                    read,
-                )
-            if cut:
-                logger.warning(
-                    '%d of %d sentences were cut to max_seq_length %d and lost %d pieces; without '
-                    'max_seq_length nothing is cut',
-                    cut,
-                    read,
-                    max_length,
-                    lost,
-                )
-
-    def _pools(self, sentences, max_length):
-        """Yield lists of encodings, among which batches are formed."""
-        pool, pieces = [], 0
-        together = min(_ENCODED_TOGETHER, 16 * self.batch_size)
-        for group in iter(lambda: list(itertools.islice(sentences, together)), []):
-            rows = self.tokenizer.encode_batch(group, max_length=max_length, pad=False).rows
-            pool += rows
-            pieces += sum(row.valid_length for row in rows)
-            if pieces >= POOL_PIECES or len(pool) + together > 16 * self.batch_size:
-                yield pool
-                pool, pieces = [], 0
-        if pool:
-            yield pool
-
-    def _states(self, encodings):
-        """Yield (number, vectors) of the encodings, in any order; the vectors are (length, units).
-
-        All ids have vectors, [CLS] and [SEP] included.
-        """
-        room = self.bert.context_length - 2
-        jobs, parts = [], {}
-        for number, encoding in enumerate(encodings):
-            ids = encoding.input_ids
-            windows = even_windows(len(ids) - 2, room)
-            if len(windows) > 1:
-                empty = np.zeros((len(ids), self.units), dtype=np.float32)
-                parts[number] = [len(windows), len(windows), empty]
-            for window in windows:
-                seen = ids[window.start : window.stop + 2].copy()
-                seen[0], seen[-1] = ids[0], ids[-1]
-                jobs.append(_Job(number, window, seen))
-        lengths = [len(job.ids) for job in jobs]
-        for places in longest_first(lengths, self.batch_size, BATCH_PIECES):
-            batch = [jobs[place] for place in places]
-            for job, states in zip(batch, self._forward([job.ids for job in batch])):
-                if job.number not in parts:
-                    yield job.number, states
-                    continue
-                count, missing, whole = parts[job.number]
-                _put(whole, job.window, states, count)
-                parts[job.number][1] -= 1
-                if missing == 1:
-                    yield job.number, whole
-                    del parts[job.number]
-
-    def _forward(self, rows):
-        """Vectors of lists of ids, each (length, units)."""
-        # the padding is masked: where a vocabulary has no token for it any id will do
-        words = pad_rows(rows, self.tokenizer.pad_token_id or 0)
-        sizes = np.array([len(row) for row in rows], np.int32)
-        states, *_ = self.engine.run(words, np.zeros_like(words), sizes)  # (B, L, C)
-        return [states[place, : len(row)] for place, row in enumerate(rows)]
-
-    # -- from pieces to words -------------------------------------------------------------------
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
         """The words of a sentence and their vectors, made from the pieces' vectors."""
@@ -422,16 +307,6 @@ class BertEmbedding(Similarity):
             [pieces[0], *tokens, pieces[-1]],
             [states[0].copy(), *vectors, states[-1].copy()],
         )
-
-
-def _put(whole, window, states, count):
-    """Put the vectors of one of `count` windows into the whole sentence's."""
-    whole[0] += states[0] / count
-    whole[-1] += states[-1] / count
-    shift = window.start
-    whole[window.first + 1 : window.last + 1] = states[
-        window.first + 1 - shift : window.last + 1 - shift
-    ]
 
 
 def _load(model, dataset_name, params_path, sentencepiece, ctx, root):

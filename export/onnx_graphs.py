@@ -5,9 +5,9 @@ from typing import Callable, NamedTuple
 import mxnet as mx
 import numpy as np
 
-from bert.model import BertBlock
+from bert.block import BertBlock
+from model_zoo.blocks.decoder.block import DecoderBlock
 from model_zoo.blocks.decoder.heads import DecoderLM
-from model_zoo.blocks.decoder.model import DecoderBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.sequences import Mask
 from model_zoo.layers.standard import standard_operators

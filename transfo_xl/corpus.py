@@ -1,4 +1,4 @@
-"""The ids of a data set's texts, with its vocabulary.
+"""The texts of a data set as ids, with their vocabulary.
 
 Source: ``data_utils.py`` of kimiyoung/transformer-xl (Dai et al., 2019), in the form of
 pytorch-pretrained-bert 0.6.2.
@@ -45,7 +45,8 @@ class _Dataset:
     """How the original reads one of its data sets."""
 
     def __init__(self, tokenizer, counted=_SPLITS, cutoffs=(), ordered=True, **encoding):
-        self.tokenizer, self.encoding = tokenizer, encoding  # arguments of the class, of its method
+        self.tokenizer = tokenizer  # arguments of TransfoXLTokenizer
+        self.encoding = encoding  # arguments of its encode_file
         self.counted, self.cutoffs, self.ordered = counted, cutoffs, ordered
 
 
@@ -202,7 +203,7 @@ class TransfoXLCorpus:
         directory : str or os.PathLike
             With the files of :meth:`save_pretrained`, or with the originals' ``vocab.bin`` and
             ``corpus.bin``, or their ``cache.pt`` or ``cache.pkl``, in which the vocabulary is. Or a
-            model's name, such as ``'transfo-xl-wt103'``, with whose weights the hub has them.
+            model's name, such as ``'transfo-xl-wt103'``: the hub has them beside its weights.
         cache_dir : str, optional
             Cache in which the vocabulary of a named model is looked up first.
         **kwargs
@@ -217,7 +218,7 @@ class TransfoXLCorpus:
         InputError, CheckpointError
             If there are no such files, or a pickle asks for more than plain data.
         UnknownNameError, PretrainedNotFoundError
-            If there is no such model, or the hub's files can't be had.
+            If there is no such model, or the hub's files can't be fetched.
         """
         folder = os.fspath(directory)
         if is_alias(folder) and not os.path.exists(folder):

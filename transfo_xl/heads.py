@@ -69,7 +69,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             embedding = self.transformer.word_embed
             shared = embedding.projections
             if config.div_val == 1:
-                shared = shared * len(config.sizes)  # it has a single one for all clusters
+                shared = shared * len(config.sizes)  # the embedding has one for all clusters
             self.softmax = AdaptiveSoftmax(
                 config.sizes,
                 config.embedding_units,
@@ -93,7 +93,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             return super().__call__(words, mems, valid_length, labels)
         check_shape('labels', labels, words.shape)
         check_range('labels', labels, -1, self.config.vocab_size)
-        # two graphs: which labels are in which cluster is seen between them
+        # two graphs: between them the labels are assigned to their clusters
         hidden, mems = self.transformer(words, mems, valid_length)
         labels = without_padding(mx.nd, labels, valid_length)
         losses = self.softmax.loss(hidden.reshape((-3, 0)), labels.reshape((-1,)))
@@ -118,7 +118,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._steps = None  # for the lengths as they were
+        self._steps = None  # they were made for the lengths before
 
     def start(self, words, valid_length, capacity):
         """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.

@@ -19,12 +19,12 @@ class _SplitMapping(Mapping):
     Parameters
     ----------
     splits : dict of str to dict of str to int
-        Name in the rules -> our names and their numbers of rows; None stands for a single one of
-        an array that has one axis less.
+        Name in the rules -> our names and their numbers of rows. None stands for a single row,
+        which is an array with one axis fewer.
     constants : dict of str to numpy.ndarray
-        What is written besides, by names of the backbone.
+        Further arrays to write, by their names in the backbone.
     *args, **kwargs
-        See `Mapping`; its rules have the names of `splits` in place of ours.
+        See `Mapping`; its rules use the names of `splits` instead of ours.
     """
 
     def __init__(self, splits, constants, *args, **kwargs):

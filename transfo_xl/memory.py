@@ -20,9 +20,9 @@ class CarriedMemory(Block):
         shape of the labels and 0 where these are -1, and ``init_mems(batch_size)``, the list of
         memories before the text begins. Initialized.
     batch_size : int
-        Of all batches; with several workers, of each one's part.
+        Of all batches. With several workers, the size of each worker's part.
     workers : Workers, optional
-        Each has the memory of its own streams. A checkpoint has all memories.
+        Each worker has the memories of its own streams. A checkpoint has those of all workers.
 
     Inputs
     ------
@@ -56,7 +56,7 @@ class CarriedMemory(Block):
         self.model.mirror(active)
 
     def forward(self, batch):
-        # copies, since the gradient needs what the model was given when this is overwritten
+        # copies: the gradient needs what the model was given, and the memories change below
         first = self._first if batch.is_first else [self._read(each) for each in self._memories]
         losses, memories = self.model(
             batch.words, [each.copy() for each in first], labels=batch.labels

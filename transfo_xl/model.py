@@ -246,7 +246,7 @@ class TransfoXLModel(TransfoXLBlock):
         x : (length, batch, d_model)
         mems : list
         keys, values : list of (heads * batch, mem_len + length, head_size)
-            One a layer.
+            One per layer.
         """
         x = self.dropout(self.word_embed(F.transpose(words)))  # (L, B, C)
         *memories, counts = mems or [None]

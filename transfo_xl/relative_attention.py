@@ -29,7 +29,7 @@ def sinusoids(F, distances, units, like):
     (length, units)
         First all sines, then all cosines.
     """
-    # an error in a frequency is multiplied by the distance, so they are computed in double
+    # the distance multiplies an error in a frequency: so they are computed in double precision
     places = F.slice_axis(F.contrib.arange_like(like, axis=-1), axis=0, begin=0, end=units // 2)
     places = F.cast(places, 'float64')
     frequencies = F.cast(F.exp(places * (-2 * math.log(10000) / units)), 'float32')
@@ -38,7 +38,7 @@ def sinusoids(F, distances, units, like):
 
 
 class RelativeAttention(MixedPrecision, HybridBlock):
-    """Multi-head attention to a memory and oneself, by content and by distance.
+    """Multi-head attention to a memory and to the segment itself, by content and by distance.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ['TransfoXLState', 'TransfoXLSteps']
 
 
 class _Prompt(LockedGraph):
-    """Runs the prompts, and aligns their keys and values at the ends.
+    """Runs the prompts, and aligns their keys and values on the right.
 
     Outputs
     -------
@@ -24,10 +24,10 @@ class _Prompt(LockedGraph):
     keys : (layers, batch, heads, length, head_size)
     values : (layers, batch, heads, head_size, length)
     first : list of [key, value]
-        For each layer those of the memory's places, (heads, head_size) each: the same in all
-        rows. Empty lists where there is no memory.
+        For each layer the key and the value that all places of the memory have, (heads, head_size)
+        each; they are the same in all rows. Empty lists if there is no memory.
     distance_keys : list of (heads, distances, head_size)
-        One a layer.
+        One per layer.
     """
 
     def __init__(self, task):
@@ -42,7 +42,7 @@ class _Prompt(LockedGraph):
         rows = F.contrib.arange_like(lengths, axis=0)
         ends = F.cast(F.stack(lengths - 1, rows, axis=0), 'int32')
         scores = self.softmax(F.gather_nd(x, ends))
-        # a row that is shorter by one takes what stands one place before: in the end the memory
+        # a row that is shorter by n takes what is n places to the left, at the start the memory
         length = F.cast(F.sum(F.ones_like(words), axis=1), 'float32')
         places = F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
         places = F.broadcast_minus(places, F.expand_dims(length - lengths, 1))  # (B, L)
@@ -85,7 +85,7 @@ class _Step(LockedGraph):
         self.softmax = task.softmax
 
     def collect_params(self, select=None):
-        """All but the parameters of the distances' keys, an input: Gluon would warn of them."""
+        """All parameters but those of the distance keys, which are an input: Gluon would warn."""
         params = super().collect_params(select)
         result = mx.gluon.ParameterDict(params.prefix)
         result.update({k: v for k, v in params.items() if not k.endswith('relative_weight')})

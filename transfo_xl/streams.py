@@ -79,10 +79,10 @@ class LMOrderedIterator:
 
 
 class LMShuffledIterator:
-    """Fills `bsz` streams with sentences, one after the other, and cuts segments from them.
+    """Fills `bsz` streams with whole sentences, and cuts them into segments.
 
-    Yields ``(data, target, length)`` as :class:`LMOrderedIterator`, always of length `bptt`; what
-    doesn't fill a segment of each stream at the end is left out.
+    Yields ``(data, target, length)`` as :class:`LMOrderedIterator` does, always of length `bptt`.
+    Tokens at the end that don't fill a segment of every stream are left out.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class LMShuffledIterator:
     ext_len : int
         Number of tokens of the last segment that are repeated before the next one.
     shuffle : bool
-        Whether to draw another order (by NumPy's generator) each time.
+        Whether to draw a new order of the sentences (by NumPy's generator) each time.
     """
 
     def __init__(self, data, bsz, bptt, ext_len=0, shuffle=False):
@@ -159,10 +159,10 @@ class LMMultiFileIterator(LMShuffledIterator):
 class StreamLoader(Loader):
     """Loads the segments of an `LMOrderedIterator` onto a device, for the training loop.
 
-    For models that remember what they have read: the text is in `batch_size` streams, which are
-    read from beginning to end at once. Row r of a batch goes on where row r of the batch before it
-    ended. The labels of a batch are the tokens after its words, -1 in the extension; ``count`` is
-    the number of the others, and ``is_first`` tells whether the text begins here.
+    For models that remember what they have read. The text is cut into `batch_size` streams, which
+    are read in parallel: row r of a batch continues row r of the batch before it. The labels of a
+    batch are the tokens that follow its words, and -1 in the extension. ``count`` is the number of
+    labels other than -1, and ``is_first`` says whether the text begins here.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class StreamLoader(Loader):
     batch_size : int
         Number of streams.
     length : int
-        Tokens of each stream that a batch predicts; the last batch may have less.
+        Tokens of each stream that a batch predicts; the last batch may have fewer.
     extension : int
         How many of the preceding words a batch repeats.
     ctx : mxnet.Context
@@ -181,7 +181,7 @@ class StreamLoader(Loader):
     Attributes
     ----------
     labels : numpy.ndarray, shape (number of streams, number of labels of a stream), int32
-        All that the batches of all workers predict.
+        The labels of all batches of all workers.
 
     Raises
     ------

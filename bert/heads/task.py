@@ -10,7 +10,8 @@ from model_zoo.errors import InputError
 from model_zoo.layers.precision import Dense
 from model_zoo.util.checks import check_range, check_shape
 
-from ..model import BertBlock, BertModel
+from ..block import BertBlock
+from ..model import BertModel
 
 __all__ = ['BertTask', 'check_labels']
 

@@ -5,7 +5,8 @@ always adds it. Its finished texts keep their places in the beam, so its results
 programs' as soon as a text ends. And it copies all of a decoder's states at every token, moved or
 not. Without end tokens both find the same texts, which a test checks. GluonNLP's
 ``SequenceSampler`` has no `top_p`, and draws from MXNet's global generator, so a prompt's text
-depends on its batch. """
+depends on its batch.
+"""
 
 import mxnet as mx
 import numpy as np
@@ -60,7 +61,7 @@ class _Beams:
 
 
 class BeamSearch:
-    """Search for the most likely texts, like transformers.
+    """Searches for the most likely texts, as transformers does.
 
     At each token the `num_beams` most likely texts continue. Those that end with a stop token are
     put aside, and compared by their log-probability divided by ``length ** length_penalty``. The
@@ -84,7 +85,7 @@ class BeamSearch:
         Parameters
         ----------
         text : GrowingText
-            Of the prompts, one a row.
+            The prompts, one per row.
         prompts : int
             Number of prompts.
         new_tokens : int
@@ -106,7 +107,7 @@ class BeamSearch:
             for prompt, beam in enumerate(beams):
                 found = [] if beam.done else candidates[prompt]
                 kept = beam.add(found, stop_tokens, step + 1 == new_tokens) if found else []
-                # of places that aren't needed any more, or not yet, the results are ignored
+                # the results of places that aren't needed yet, or any more, are ignored
                 idle = size - len(kept)
                 rows += [prompt * width + row for row in kept] + [prompt * width] * idle
                 tokens += [new[-1] for _, new in beam.going[: len(kept)]] + [0] * idle

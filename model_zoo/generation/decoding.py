@@ -77,7 +77,7 @@ class StreamedText:
         return added
 
     def _certain(self, text):
-        """Where a text begins to be what a text of `stop` may begin with."""
+        """Where the end of `text` begins that may be the beginning of a text of `stop`."""
         for start in range(len(self.text), len(text)):
             if any(each.startswith(text[start:]) for each in self._stop):
                 return start

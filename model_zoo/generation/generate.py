@@ -1,23 +1,19 @@
-"""The interface: continue prompts with a language model."""
+"""Continue prompts with a language model: `generate` and `stream`."""
 
 import math
-import operator
 from typing import List, NamedTuple, Optional
 
-import mxnet as mx
 import numpy as np
 
-from ..errors import InputError, UnknownNameError
-from ..util.checks import check_shape
 from .beam import BeamSearch
-from .sampling import Sampler, log_normalizer, row_generators
-from .text import GrowingText
+from .request import Request
+from .sampling import log_normalizer, row_generators
 
 __all__ = ['Continuation', 'GenerationMixin', 'NewToken', 'generate', 'stream']
 
 
 class Continuation(NamedTuple):
-    """What a model has continued a prompt with.
+    """The continuation of a prompt.
 
     Attributes
     ----------
@@ -36,12 +32,12 @@ class Continuation(NamedTuple):
 
 
 class NewToken(NamedTuple):
-    """A token as it comes.
+    """A token of `stream`.
 
     Attributes
     ----------
     prompt, sequence : int
-        The place of its prompt, and the number of the prompt's sequence.
+        Numbers of its prompt, and of the prompt's sequence.
     token : int
     log_prob : float
         See `Continuation`.
@@ -54,180 +50,6 @@ class NewToken(NamedTuple):
     token: int
     log_prob: float
     finish: Optional[str]
-
-
-_MOST_TEXTS = 4096  # of one prompt at once
-_COLDEST = 1e-6  # scores divided by less could overflow
-
-
-def _number(name, value, low, high=2**31 - 1):
-    """`value` as an int from `low` to `high`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f'{name} must be an integer: {value!r:.80}') from None
-    # Python refuses to write an int of thousands of digits
-    told = repr(value) if abs(number) < 2**200 else f'a number of {number.bit_length()} bits'
-    if number < low or isinstance(value, bool):
-        raise InputError(f'{name} must be an integer of at least {low}: {told}')
-    if number > high:
-        raise InputError(f'{name} is {told}, and may be {high} at most')
-    return number
-
-
-def _is_real(value):
-    return isinstance(value, (int, float, np.floating)) and math.isfinite(value)
-
-
-def _read_prompts(prompts, valid_length):
-    """The prompts as lists of ids."""
-    if isinstance(prompts, (mx.nd.NDArray, np.ndarray)):
-        if isinstance(prompts, np.ndarray):
-            prompts = mx.nd.array(prompts, dtype=prompts.dtype)
-        check_shape('prompts', prompts, (-1, -1))
-        rows = prompts.asnumpy().tolist()
-        if valid_length is None:
-            return _read_prompts(rows, None)
-        if not isinstance(valid_length, mx.nd.NDArray):
-            valid_length = mx.nd.array(valid_length)
-        check_shape('valid_length', valid_length, (len(rows),))
-        lengths = valid_length.asnumpy().astype('int64')
-        if lengths.max() > prompts.shape[1]:
-            raise InputError(
-                f'valid_length holds {lengths.max()}, and the prompts have length '
-                f'{prompts.shape[1]}'
-            )
-        return _read_prompts([row[:length] for row, length in zip(rows, lengths)], None)
-    if valid_length is not None:
-        raise InputError('valid_length belongs to prompts in an array, and these are a list')
-    if isinstance(prompts, str) or not isinstance(prompts, (list, tuple)):
-        raise InputError(
-            f'prompts must be a list of lists of token ids, not a {type(prompts).__name__}: encode '
-            'each text with the tokenizer of the model'
-        )
-    if not prompts:
-        raise InputError('there are no prompts: pass a list of at least one list of token ids')
-    return [_read_prompt(number, prompt) for number, prompt in enumerate(prompts)]
-
-
-def _read_prompt(number, prompt):
-    if isinstance(prompt, mx.nd.NDArray):
-        prompt = prompt.asnumpy()
-    if isinstance(prompt, np.ndarray):
-        prompt = prompt.tolist()
-    if not isinstance(prompt, (list, tuple)):
-        raise InputError(
-            f'prompt {number} must be a list of token ids, not a {type(prompt).__name__}: encode '
-            'the text with the tokenizer of the model'
-        )
-    if not prompt:
-        raise InputError(
-            f'prompt {number} is empty: begin with at least one token, such as the token that '
-            'ends or begins texts'
-        )
-    ids = []
-    for token in prompt:
-        if isinstance(token, float) and token.is_integer():  # an NDArray's, by default
-            token = int(token)
-        try:
-            ids.append(operator.index(token))
-        except TypeError:
-            raise InputError(f'prompt {number} holds {token!r}, which is no token id') from None
-        if ids[-1] < 0:
-            raise InputError(f'prompt {number} holds {token!r}, and ids are not negative')
-        if ids[-1] >= 2**31:
-            raise InputError(f'prompt {number} holds {token!r:.80}, which is no token id')
-    return ids
-
-
-class _Request:
-    """What a caller asks for, with all checks that don't need the model's scores."""
-
-    def __init__(
-        self, block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
-        length_penalty, num_return_sequences, stop_tokens, seed, overflow,
-    ):  # fmt: skip
-        self.prompts = _read_prompts(prompts, valid_length)
-        self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
-        self.num_beams = _number('num_beams', num_beams, 1, _MOST_TEXTS)
-        self.sequences = _number(
-            'num_return_sequences', num_return_sequences, 1, _MOST_TEXTS
-        )
-        stop_tokens = stop_tokens if np.iterable(stop_tokens) else [stop_tokens]
-        self.stop_tokens = {_number('stop_tokens', token, 0) for token in stop_tokens}
-        self.seed = None if seed is None else _number('seed', seed, 0, 2**32 - 1)
-        self.length_penalty = length_penalty
-        if not _is_real(length_penalty):
-            raise InputError(f'length_penalty must be a number: {length_penalty!r}')
-        self.sampler = self._make_sampler(temperature, top_k, top_p)
-        self._top_k = top_k
-        self._check_ways()
-        self._check_context(block.context_length, overflow)
-        self.text = GrowingText(block, self.prompts, self.new_tokens)
-        self._check_vocabulary(self.text.scores.shape[1])
-
-    @staticmethod
-    def _make_sampler(temperature, top_k, top_p):
-        if temperature is top_k is top_p is None:
-            return None
-        temperature = 1.0 if temperature is None else temperature
-        if not _is_real(temperature) or temperature < 0:
-            raise InputError(f'temperature must be a number above 0: {temperature!r}')
-        if 0 < temperature < _COLDEST:
-            raise InputError(f'temperature is {temperature}, and must be {_COLDEST} at least')
-        if temperature == 0:
-            raise InputError(
-                'temperature must be above 0; for the likeliest token at every step leave out '
-                'temperature, top_k and top_p: that is greedy'
-            )
-        if top_k is not None:
-            top_k = _number('top_k', top_k, 1)
-        if top_p is not None and not (_is_real(top_p) and 0 < top_p <= 1):
-            raise InputError(f'top_p must be above 0 and at most 1: {top_p!r}')
-        return Sampler(temperature, top_k, top_p)
-
-    def _check_ways(self):
-        if self.num_beams > 1 and self.sampler is not None:
-            raise InputError(
-                f'num_beams {self.num_beams} searches for the likeliest texts, while temperature, '
-                'top_k and top_p draw at random: leave out one or the other'
-            )
-        if self.num_beams > 1 and self.sequences > self.num_beams:
-            raise InputError(
-                f'num_return_sequences {self.sequences} is above num_beams {self.num_beams}, the '
-                'number of texts that are found'
-            )
-        if self.num_beams == 1 and self.sampler is None and self.sequences > 1:
-            raise InputError(
-                f'num_return_sequences is {self.sequences}, but greedy finds one text: pass '
-                'temperature, top_k or top_p to draw several, or num_beams to search for them'
-            )
-
-    def _check_context(self, context, overflow):
-        if overflow not in ('error', 'slide'):
-            raise UnknownNameError.of('overflow', overflow, ['error', 'slide'])
-        if context is None or overflow == 'slide':
-            return
-        longest = max(range(len(self.prompts)), key=lambda number: len(self.prompts[number]))
-        length = len(self.prompts[longest])
-        if length > context:
-            raise InputError(
-                f'prompt {longest} has {length} tokens, and the context of this model is {context}:'
-                " shorten it, or pass overflow='slide' to go on from its end"
-            )
-        if length + self.new_tokens > context:
-            raise InputError(
-                f'prompt {longest} has {length} tokens, {self.new_tokens} are wanted, and the '
-                f'context of this model is {context}: ask for {context - length} at most, or pass '
-                "overflow='slide' to forget the beginning where it is full"
-            )
-
-    def _check_vocabulary(self, size):
-        if self._top_k is not None and self._top_k > size:
-            raise InputError(f'top_k is {self._top_k}, and the vocabulary has {size} tokens')
-        wrong = [token for token in self.stop_tokens if token >= size]
-        if wrong:
-            raise InputError(f'stop token {wrong[0]} is not in the vocabulary of {size} tokens')
 
 
 def generate(
@@ -308,7 +130,7 @@ def generate(
     --------
     stream : the tokens as they come.
     """
-    request = _Request(
+    request = Request(
         block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
         length_penalty, num_return_sequences, stop_tokens, seed, overflow,
     )  # fmt: skip
@@ -371,7 +193,7 @@ def stream(
     InputError, UnknownNameError
         See `generate`.
     """
-    request = _Request(
+    request = Request(
         block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, 1, 1.0,
         num_return_sequences, stop_tokens, seed, overflow,
     )  # fmt: skip

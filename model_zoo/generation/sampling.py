@@ -1,4 +1,4 @@
-"""One token a row, from the scores of a language model."""
+"""Draws one token per row from the scores of a language model."""
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Sampler:
         scores = scores[tokens].astype('float64') / self._temperature
         cumulative = np.cumsum(np.exp(scores - scores.max()))
         place = np.searchsorted(cumulative, generator.random() * cumulative[-1], side='right')
-        return tokens[min(place, len(tokens) - 1)]  # rounding may lead behind the last
+        return tokens[min(place, len(tokens) - 1)]  # rounding may go beyond the last
 
     def _kept(self, scores):
         """The tokens that may be drawn, in ascending order."""

@@ -1,4 +1,4 @@
-"""A batch of texts that grow by one token a row."""
+"""A batch of texts that grow by one token per row."""
 
 import mxnet as mx
 import numpy as np

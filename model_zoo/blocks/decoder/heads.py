@@ -9,7 +9,7 @@ from ...layers.precision import Dense
 from ...layers.sequences import vectors_at
 from ...util.checks import check_ids, check_range, check_shape
 from ..task import TaskMixin
-from .model import DecoderBlock
+from .block import DecoderBlock
 from .steps import DecoderSteps
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']
