@@ -245,7 +245,7 @@ def test_save_into_nowhere(tmp_path):
 def test_pretrained_folder(tmp_path, caplog):
     block = make()
     block.save_pretrained(str(tmp_path / 'a' / 'b'))
-    assert sorted(os.listdir(tmp_path / 'a' / 'b')) == ['config.json', 'model.params']
+    assert sorted(os.listdir(tmp_path / 'a' / 'b')) == ['SHA256SUMS', 'config.json', 'model.params']
     loaded = Tiny.from_pretrained(str(tmp_path / 'a' / 'b'))
     assert_equal(block, loaded)
     assert loaded.config == block.config
