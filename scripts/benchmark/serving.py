@@ -71,7 +71,8 @@ def serve(options):
     if CONTENDERS[options.contender] == 'transformers':
         pipeline = TransformersPipeline(options.model, tokens)
     else:
-        pipeline = model_zoo.pipeline(options.model, batch_tokens=tokens, engine=options.engine)
+        pipeline = model_zoo.pipeline(options.model, batch_tokens=tokens, engine=options.engine,
+                                      precision=options.precision)  # fmt: skip
     app = build_app({NAME: pipeline}, Settings(timeout=PATIENCE))
     bound = bind('127.0.0.1', 0)
     print(bound.getsockname()[1], flush=True)
@@ -95,7 +96,7 @@ class Server:
     def __init__(self, contender, options):
         command = [sys.executable, os.path.abspath(__file__), '--contender', contender]
         command += ['--model', options.model, '--file', options.file, '--engine', options.engine]
-        command += ['--batch_tokens', str(options.batch_tokens)]
+        command += ['--batch_tokens', str(options.batch_tokens), '--precision', options.precision]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line:
@@ -181,7 +182,8 @@ def measure(options, texts):
     import numpy as np
 
     figures, wanted = [], None
-    for contender, library in CONTENDERS.items():
+    for contender in options.contenders:
+        library = CONTENDERS[contender]
         if importlib.util.find_spec(library) is None:
             print(f'{contender}: {library} is not installed')
             continue
@@ -247,6 +249,8 @@ def main(argv=None):
     parser.add_argument('--seconds', type=float, default=8, help='for each number of clients')
     parser.add_argument('--batch_tokens', type=int, default=2048)
     parser.add_argument('--engine', default='mxnet', help='of our pipeline')
+    parser.add_argument('--precision', default='float32', help='of our pipeline')
+    parser.add_argument('--contenders', nargs='+', choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument('--soak', type=float, metavar='MINUTES',
                         help='ours alone, with the most clients, and its memory')  # fmt: skip
     parser.add_argument('--json', help='file for the figures')
