@@ -43,7 +43,10 @@ setup(
     package_data={
         'model_zoo.app': ['*.html'],
         'model_zoo.inference.server.page': ['files/*'],
-        'zoo_scripts': ['originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*']
+        'zoo_scripts': [
+            'originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*',
+            'recipes/*.json',
+        ],
     },
     python_requires='>=3.8,<3.12',
     install_requires=[
