@@ -25,16 +25,19 @@ from model_zoo.app import (
     Outcome,
     Run,
     Score,
+    Teacher,
     Training,
     add_calibration_arguments,
     add_comm_backend_argument,
     add_custom_task_arguments,
+    add_distillation_arguments,
     add_inference_arguments,
     add_originals,
     add_training_arguments,
     calibrate,
     check_at_least_one,
     check_calibration_arguments,
+    check_distillation_arguments,
     check_inference_arguments,
     check_labels,
     check_task_choice,
@@ -86,6 +89,7 @@ def parse_arguments(argv=None):
     add_comm_backend_argument(parser)
     add_inference_arguments(parser)
     add_calibration_arguments(parser, num_batches=5)
+    add_distillation_arguments(parser)
     parser.add_argument(
         '--do_predict',
         type=cli.boolean,
@@ -111,6 +115,7 @@ def check_arguments(args):
     check_training_arguments(args)
     check_inference_arguments(args)
     check_calibration_arguments(args)
+    check_distillation_arguments(args, trains=not args.only_inference)
     check_at_least_one(args, 'round_to')
     check_task_choice(args, trains=not args.only_inference)
 
@@ -134,7 +139,7 @@ def make_deployed(args, task, ctx):
     return model
 
 
-def train(run, choice, task, model, tokenizer, sets, evaluator):
+def train(run, title, task, model, tokenizer, sets, evaluator, teacher=None):
     args = run.args
     _, features, loader = sets.get('train')
     # fail on bad dev and test sets before the training
@@ -150,9 +155,11 @@ def train(run, choice, task, model, tokenizer, sets, evaluator):
     def save(folder):
         save_model(folder, task, model, tokenizer)
 
-    title = f'{task.name}, {choice.title}'
+    objective, job = mean_over_examples(loss), {}
+    if teacher is not None:
+        objective, job = teacher.objective(model), {'teacher': teacher.description}
     run.train(
-        Training(title, model, loader, mean_over_examples(loss)),
+        Training(f'{task.name}, {title}', model, loader, objective),
         Score(task.primary_metric, evaluator.evaluate),
         Outcome(
             save,
@@ -161,12 +168,12 @@ def train(run, choice, task, model, tokenizer, sets, evaluator):
             evaluator.examine,
             About(
                 'text-pair-classification' if task.is_pair else 'text-classification',
-                choice.title,
+                title,
                 {name: len(sets.get(name)[0]) for name in task.segments if sets.has(name)},
                 labels=task.labels,
             ),
         ),
-        job_of(args, PLACES, do_predict=False, **{place: data}),
+        job_of(args, PLACES, do_predict=False, **{place: data}, **job),
     )
 
 
@@ -195,7 +202,12 @@ def main(argv=None):
     task = make_task(args, args.init_checkpoint or args.bert_model)
     workers = make_workers(args.comm_backend)
     run = Run(args, task.name, 'bert', workers, trains=not args.only_inference)
-    if args.deploy:
+    teacher = None if args.teacher is None else Teacher(args, task, run.contexts)
+    title = choice.title
+    if args.student_layers is not None:
+        model, tokenizer = teacher.student()
+        title = f'{args.student_layers} layers of its teacher'
+    elif args.deploy:
         model = make_deployed(args, task, run.ctx)
         tokenizer = choice.tokenizer('classification', args.do_lower_case)
     else:
@@ -237,7 +249,7 @@ def main(argv=None):
     if args.only_inference:
         run.infer(evaluator.evaluate, evaluator.predict)
     else:
-        train(run, choice, task, model, tokenizer, sets, evaluator)
+        train(run, title, task, model, tokenizer, sets, evaluator, teacher)
 
 
 if __name__ == '__main__':

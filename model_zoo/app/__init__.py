@@ -21,6 +21,11 @@ from .calibration import (
     check_calibration_arguments,
 )
 from .devices import add_device_arguments, check_device_arguments, find_contexts
+from .distillation import (
+    Teacher,
+    add_distillation_arguments,
+    check_distillation_arguments,
+)
 from .engines import add_engine_arguments, check_engine_arguments, engine_forward, forward_of
 from .exported import load_exported
 from .job import (
@@ -61,12 +66,14 @@ __all__ = [
     'Run',
     'RunFolder',
     'Score',
+    'Teacher',
     'Training',
     'add_batch_tokens_argument',
     'add_calibration_arguments',
     'add_comm_backend_argument',
     'add_custom_task_arguments',
     'add_device_arguments',
+    'add_distillation_arguments',
     'add_engine_arguments',
     'add_inference_arguments',
     'add_objective_argument',
@@ -77,6 +84,7 @@ __all__ = [
     'check_batch_tokens',
     'check_calibration_arguments',
     'check_device_arguments',
+    'check_distillation_arguments',
     'check_engine_arguments',
     'check_files',
     'check_inference_arguments',

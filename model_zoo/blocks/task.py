@@ -39,7 +39,8 @@ class TaskMixin:
     def encode(self, *inputs):
         """Run the backbone: an object with its outputs by name, None for what it doesn't return.
 
-        Of all layers' states, the first output is the last one.
+        Where the backbone returns the states of all layers, they are `states`, and the first output
+        is the last of them.
         """
         base = self.base
         outputs = base(*inputs)
@@ -47,5 +48,6 @@ class TaskMixin:
         outputs = [outputs] if len(names) == 1 else outputs
         named = {**dict.fromkeys(base.outputs), **dict(zip(names, outputs))}
         if base.output_all_encodings:
-            named[names[0]] = named[names[0]][-1]
+            named['states'] = named[names[0]]
+            named[names[0]] = named['states'][-1]
         return SimpleNamespace(**named)

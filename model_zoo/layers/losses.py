@@ -6,9 +6,11 @@ __all__ = [
     'binary_cross_entropy',
     'cosine_error',
     'cross_entropy',
+    'distillation_loss',
     'in_batch_negatives',
     'mean_squared_error',
     'span_cross_entropy',
+    'states_error',
     'triplet_loss',
     'without_padding',
 ]
@@ -34,6 +36,49 @@ def cross_entropy(F, scores, labels):
     picked = F.pick(F.log_softmax(scores, axis=-1), labels, axis=-1)  # -1 picks the first, unused
     total = F.sum(picked * counted)
     return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
+
+
+def distillation_loss(F, scores, wanted, temperature=1.0):
+    """How far a model's probabilities of classes are from those of its teacher.
+
+    The Kullback-Leibler divergence of the probabilities at a temperature, times its square, which
+    keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
+
+    Parameters
+    ----------
+    F : module
+    scores, wanted : (batch, classes)
+        Unnormalized, of the model and of the teacher.
+    temperature : float
+
+    Returns
+    -------
+    (1,)
+    """
+    scores, wanted = F.cast(scores, 'float32'), F.cast(wanted, 'float32')
+    own = F.log_softmax(scores / temperature, axis=-1)
+    wanted = F.log_softmax(wanted / temperature, axis=-1)
+    divergence = F.sum(F.exp(wanted) * (wanted - own), axis=-1)
+    return F.mean(divergence) * temperature**2
+
+
+def states_error(F, states, wanted, valid_length):
+    """Mean squared error of the states of tokens, without padding.
+
+    Parameters
+    ----------
+    F : module
+    states, wanted : (batch, length, units)
+        Of the model and of its teacher; both 0 behind the valid length.
+    valid_length : (batch,)
+
+    Returns
+    -------
+    (1,)
+    """
+    difference = F.cast(states, 'float32') - F.cast(wanted, 'float32')
+    per_token = F.mean(F.square(difference), axis=-1)  # (B, L)
+    return F.sum(per_token) / F.sum(F.cast(valid_length, 'float32'))
 
 
 def binary_cross_entropy(F, scores, labels):

@@ -5,6 +5,7 @@
 """
 
 from .custom import custom_task, infer_labels
+from .distillation import Distillation, make_student, teacher_layers
 from .evaluate import ClassifierEvaluator, write_class_probabilities, write_predictions
 from .features import ClassifierFeatures
 from .metrics import METRICS, compute_baseline, compute_metrics
@@ -17,6 +18,7 @@ from .tasks import get_task, list_tasks
 __all__ = [
     'ClassifierEvaluator',
     'ClassifierFeatures',
+    'Distillation',
     'Example',
     'Layout',
     'METRICS',
@@ -31,7 +33,9 @@ __all__ = [
     'infer_labels',
     'list_tasks',
     'load_gluonnlp',
+    'make_student',
     'read_examples',
+    'teacher_layers',
     'write_class_probabilities',
     'write_predictions',
 ]

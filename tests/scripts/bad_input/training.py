@@ -87,6 +87,16 @@ CLASSIFIER = [
     ),
     (lambda a, t: [*change(a, '--text_columns', '1'), '--label_column='], '--label_column'),
     (lambda a, t: [*a, '--regression'], 'not a number'),
+    (lambda a, t: [*a, '--student_layers', '1'], '--student_layers needs --teacher'),
+    (lambda a, t: [*a, '--temperature', '3'], '--temperature needs --teacher'),
+    (lambda a, t: [*a, '--teacher', f'{t}/no'], "--teacher '.*no': there is no folder"),
+    (lambda a, t: [*a, '--teacher', str(t), '--temperature', '0'], '--temperature 0.0: give'),
+    (lambda a, t: [*a, '--teacher', str(t), '--teacher_weight', '2'], '--teacher_weight 2.0: give'),
+    (lambda a, t: [*a, '--teacher', str(t), '--states_weight', '-1'], '--states_weight -1.0: give'),
+    (lambda a, t: [*a, '--teacher', str(t), '--student_layers', '0'], '--student_layers 0: give 1'),
+    (lambda a, t: [*a, '--teacher', str(t), '--student_layers', '1'], 'leave --vocab_file out|'
+        'leave --from_scratch out'),
+    (lambda a, t: [*a, '--teacher', str(t), '--only_inference'], '--teacher is for a training'),
 ]
 
 

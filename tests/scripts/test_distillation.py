@@ -1,0 +1,82 @@
+"""scripts/finetune_classifier.py --teacher: a small model learns from a large one."""
+
+import json
+
+import pytest
+from contract import Killed, classifier, kill
+from script_runs import assert_same_model, load_script, refusal, run
+
+from bert import BertForSequenceClassification
+from model_zoo.opening import open_model
+
+
+@pytest.fixture(scope='module')
+def script():
+    return load_script('finetune_classifier')
+
+
+@pytest.fixture(scope='module')
+def data(toys):
+    return toys('finetune_classifier').data
+
+
+@pytest.fixture(scope='module')
+def teacher(script, data, tmp_path_factory):
+    """Of two layers; its best model's folder."""
+    folder = tmp_path_factory.mktemp('teacher')
+    argv = classifier(data, folder)
+    argv[argv.index('--hparams') + 1] = 'num_layers=2,units=32'
+    assert run(script, *argv) == 0
+    return folder / 'best_model'
+
+
+def arguments(data, teacher, output, *more):
+    argv = classifier(data, output, *more, test=False)
+    start, end = argv.index('--from_scratch'), argv.index('--batch_size')
+    return [*argv[:start], *argv[end:], '--teacher', teacher]
+
+
+def accuracy(folder):
+    return json.loads((folder / 'results.json').read_text())['best']['dev']['accuracy']
+
+
+def test_a_student_of_fewer_layers_learns_and_goes_on(script, data, teacher, tmp_path):
+    whole, cut = tmp_path / 'whole', tmp_path / 'cut'
+    more = ['--student_layers', '1', '--epochs', '2', '--ckpt_interval', '10']
+    assert run(script, *arguments(data, teacher, whole, *more)) == 0
+    assert accuracy(whole) >= 0.9 and accuracy(teacher.parent) >= 0.9
+    training = json.loads((whole / 'results.json').read_text())['training']
+    parts = [training['log'][-1][f'{name}_loss'] for name in ('states', 'teacher', 'labels')]
+    assert sum(parts) == pytest.approx(training['log'][-1]['loss'])
+    undo = kill(45)
+    try:
+        with pytest.raises(Killed):
+            run(script, *arguments(data, teacher, cut, *more))
+    finally:
+        undo()
+    assert run(script, *arguments(data, teacher, cut, *more), '--resume') == 0
+    assert_same_model(whole / 'best_model', cut / 'best_model')
+    student, tokenizer, _ = open_model(str(whole / 'best_model'))
+    assert isinstance(student, BertForSequenceClassification)
+    assert student.config.num_hidden_layers == 1
+    assert len(tokenizer.vocab) == student.config.vocab_size
+
+
+def test_another_teacher_is_another_training(script, data, teacher, tmp_path, capsys):
+    more = ['--student_layers', '1', '--training_steps', '4', '--ckpt_interval', '2']
+    assert run(script, *arguments(data, teacher, tmp_path, *more)) == 0
+    other = tmp_path / 'best_model'
+    said = refusal(capsys, script, *arguments(data, other, tmp_path, *more), '--resume')
+    assert 'teacher' in said and 'cannot resume' in said
+    said = refusal(
+        capsys, script, *arguments(data, teacher, tmp_path / 'new', '--student_layers', '3')
+    )
+    assert 'a student of 3 layers has more than its teacher, 2' in said
+
+
+def test_a_new_model_as_the_student(script, data, teacher, tmp_path):
+    """Of other units, so that the states are left out."""
+    argv = classifier(data, tmp_path, '--epochs', '2', test=False)
+    argv[argv.index('--hparams') + 1] = 'num_layers=1,units=16'
+    assert run(script, *argv, '--teacher', teacher, '--states_weight', '0') == 0
+    assert accuracy(tmp_path) > 0.6
