@@ -170,7 +170,8 @@ class PeerUpdater(Updater):
         import torch
 
         lr, optimizer = self._schedule(number), self._peer.optimizer
-        norm = torch.nn.utils.clip_grad_norm_(self._peer.model.parameters(), self._max_grad_norm)
+        largest = float('inf') if self._max_grad_norm is None else self._max_grad_norm
+        norm = torch.nn.utils.clip_grad_norm_(self._peer.model.parameters(), largest)
         for group in optimizer.param_groups:
             group['lr'] = lr
         optimizer.step()

@@ -1,4 +1,4 @@
-"""scripts/train_lm.py against the same training in pytorch-pretrained-bert, step for step."""
+"""scripts/train_lm.py against the same training in its originals, step for step."""
 
 import importlib.util
 import json
@@ -49,14 +49,16 @@ def test_the_same_losses(family, options, tmp_path, monkeypatch):
         argv += ['--learn_vocab', '280']
     argv = list(map(str, argv))
     load(ROOT / 'scripts' / 'train_lm.py').main(argv)
-    load(ROOT / 'tests' / 'oracle' / 'train_lm_reference.py').main(
-        [*argv, '--output_dir', str(tmp_path / 'original')]
+    load(ROOT / 'scripts' / 'benchmark' / 'peer_training.py').main(
+        ['train_lm', *argv, '--output_dir', str(tmp_path / 'original')]
     )
-    ours = json.loads((tmp_path / 'out' / 'results.json').read_text())['training']['epochs']
-    theirs = json.loads((tmp_path / 'original' / 'reference.json').read_text())['epochs']
+    ours, theirs = (
+        json.loads((tmp_path / name / 'results.json').read_text())['training']['epochs']
+        for name in ('out', 'original')
+    )
     assert ours[-1]['train_loss'] < ours[0]['train_loss']
     for one, other in zip(ours, theirs):
         assert one['train_loss'] == pytest.approx(other['train_loss'], rel=1e-4)
         for metric in ('loss', 'perplexity', 'word_perplexity'):
-            found = one['report']['dev'][metric]
-            assert found == pytest.approx(other[metric], rel=1e-3), metric
+            found, wanted = (each['report']['dev'][metric] for each in (one, other))
+            assert found == pytest.approx(wanted, rel=1e-3), metric
