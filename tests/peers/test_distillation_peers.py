@@ -15,10 +15,10 @@ pytestmark = pytest.mark.peers
 def test_loss_and_gradient(classes, temperature):
     random = np.random.RandomState(classes)
     scores, wanted = (random.normal(0, 3, (6, classes)).astype('float32') for _ in range(2))
-    theirs = torch.tensor(scores, requires_grad=True)
+    theirs = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
     expected = temperature**2 * torch.nn.functional.kl_div(
         torch.log_softmax(theirs / temperature, -1),
-        torch.softmax(torch.tensor(wanted) / temperature, -1),
+        torch.softmax(torch.tensor(wanted, dtype=torch.float64) / temperature, -1),
         reduction='batchmean',
     )
     expected.backward()

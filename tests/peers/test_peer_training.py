@@ -86,14 +86,14 @@ def training_of(folder):
     return json.loads((folder / 'results.json').read_text('utf-8'))['training']
 
 
-def assert_same_training(ours, theirs):
+def assert_same_training(ours, theirs, tolerance):
     ours, theirs = training_of(ours), training_of(theirs)
-    assert ours['log'][-1]['loss'] != pytest.approx(ours['log'][0]['loss'], rel=1e-2)
+    assert ours['log'][-1]['loss'] != pytest.approx(ours['log'][0]['loss'], rel=1e-4)
     for one, other in zip(ours['log'], theirs['log'], strict=True):
-        assert one['loss'] == pytest.approx(other['loss'], rel=1e-3)
+        assert one['loss'] == pytest.approx(other['loss'], rel=tolerance)
         assert one['lr'] == other['lr']
     for one, other in zip(ours['epochs'], theirs['epochs'], strict=True):
-        assert one['train_loss'] == pytest.approx(other['train_loss'], rel=1e-3)
+        assert one['train_loss'] == pytest.approx(other['train_loss'], rel=tolerance)
         assert one['score'] == pytest.approx(other['score'], rel=0.05, abs=2e-2)
 
 
@@ -107,7 +107,9 @@ def test_the_same_losses(name, tmp_path):
     argv = arguments(data)
     assert run(load_script(script), *argv, *SAME, '--output_dir', tmp_path / 'ours') == 0
     assert peer(script, *argv, *SAME, '--output_dir', tmp_path / 'theirs') == 0
-    assert_same_training(tmp_path / 'ours', tmp_path / 'theirs')
+    # transformers gives padding a probability to be an answer's end, and we don't
+    tolerance = 0.05 if script == 'finetune_squad' else 1e-3
+    assert_same_training(tmp_path / 'ours', tmp_path / 'theirs', tolerance)
 
 
 @pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam'])
