@@ -67,7 +67,7 @@ def test_losses(labels):
         of_teacher = ((scores - wanted) ** 2).mean()
         of_labels = ((scores[:, 0] - values) ** 2).mean()
     expected = [0.25 * np.mean(errors), 0.7 * of_teacher, 0.3 * of_labels]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_only_the_student_is_trained():
