@@ -17,7 +17,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PORT, CLIENTS, STREAMS, SECONDS = 8000, 32, 6, 240
+PORT, CLIENTS, STREAMS, SECONDS = 8000, 32, 6, 600
 NETWORK = os.stat('/proc/self/ns/net').st_ino
 
 
