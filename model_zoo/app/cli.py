@@ -215,6 +215,11 @@ def run(main, argv=None):
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()
         return 0
+    except UnicodeEncodeError as error:  # a terminal's, or half a character of the command line
+        return _fail(
+            f'the output holds {ascii(error.object[error.start])}, which {error.encoding} cannot '
+            'write: set PYTHONIOENCODING=utf-8, or change the text'
+        )
     except OSError as error:
         where = '' if error.filename is None else f'{error.filename}: '
         return _fail(f'{where}{error.strerror or error}')

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import mxnet as mx
 import pytest
@@ -188,3 +189,25 @@ def test_logging_to_a_file(tmp_path):
     text = (tmp_path / 'log').read_text()
     lines = [re.fullmatch(r'\d\d:\d\d:\d\d (.*)', line).group(1) for line in text.splitlines()]
     assert lines == ['a message of ours', 'warning: mind the step']
+
+
+@pytest.mark.parametrize(
+    'encoding, text, message',
+    [
+        ('ascii', 'Käfer', r"error: the output holds '\xe4', which ascii cannot write"),
+        ('latin-1', '中', r"error: the output holds '\u4e2d', which latin-1 cannot write"),
+        ('utf-8', '\udcff', r"error: the output holds '\udcff', which utf-8 cannot write"),
+    ],
+)
+def test_a_terminal_without_these_characters(encoding, text, message):
+    code = (
+        'import sys; from model_zoo.app import cli; '
+        f'sys.exit(cli.run(lambda _: print({text!a})))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True,
+        env={**os.environ, 'PYTHONIOENCODING': encoding},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, '')
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(message)

@@ -1,0 +1,178 @@
+"""Eight threads share a pipeline, an embedding or a tokenizer; each gets what it gets alone."""
+
+import threading
+
+import mxnet as mx
+import numpy as np
+import pytest
+from tiny_models import WORDS
+
+import model_zoo
+from bert import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    RobertaTokenizer,
+)
+from bert_embedding import BertEmbedding
+from model_zoo.tokenization.learn import learn_byte_pairs
+
+THREADS = 8
+CALLS = 5
+TIMEOUT = 120  # a deadlock fails the test
+
+
+def together(results):
+    """Compare ``results(number)`` of eight threads with those of one."""
+    found, errors, start = {}, [], threading.Barrier(THREADS)
+
+    def work(number):
+        try:
+            start.wait(TIMEOUT)
+            found[number] = results(number)
+        except Exception as error:  # noqa: BLE001  told by the assertion
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=[n], daemon=True) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT)
+    assert not errors
+    assert not any(thread.is_alive() for thread in threads), 'they wait for each other'
+    for number in range(THREADS):
+        assert_close(found[number], results(number))
+
+
+def assert_close(found, wanted):
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys()
+        found, wanted = list(found.values()), list(wanted.values())
+    if isinstance(wanted, (list, tuple)):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted):
+            assert_close(one, other)
+    elif isinstance(wanted, (float, np.ndarray, np.floating)):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    else:
+        assert found == wanted
+
+
+def texts_of(number, most=9):
+    """Texts of unequal length, other ones for each thread."""
+    random = np.random.RandomState(number)
+    words = [word for word in WORDS if word.isalpha()]
+    return [' '.join(random.choice(words, random.randint(1, most))) for _ in range(CALLS)]
+
+
+def pairs_of(number):
+    return list(zip(texts_of(number), texts_of(number + 100)))
+
+
+ITEMS = {
+    'text-classification': texts_of,
+    'token-classification': texts_of,
+    'feature-extraction': texts_of,
+    'fill-mask': lambda number: [f'[MASK] {text}' for text in texts_of(number)],
+    'question-answering': lambda number: [
+        {'question': one, 'context': other} for one, other in pairs_of(number)
+    ],
+    'multiple-choice': lambda number: [
+        {'text': one, 'choices': other.split() + ['a']} for one, other in pairs_of(number)
+    ],
+    'next-sentence-prediction': lambda number: [
+        {'text': one, 'text_pair': other} for one, other in pairs_of(number)
+    ],
+}
+CLASSES = {
+    'text-classification': (BertForSequenceClassification, ['bad', 'good']),
+    'token-classification': (BertForTokenClassification, ['O', 'B-X', 'I-X']),
+    'feature-extraction': (BertModel, None),
+    'fill-mask': (BertForMaskedLM, None),
+    'question-answering': (BertForQuestionAnswering, None),
+    'multiple-choice': (BertForMultipleChoice, None),
+    'next-sentence-prediction': (BertForNextSentencePrediction, None),
+}
+
+
+@pytest.mark.parametrize('task', ITEMS)
+def test_pipelines(saved, task):
+    pipe = model_zoo.pipeline(task, saved(*CLASSES[task]))  # new: the first calls are at once
+
+    def results(number):
+        items = ITEMS[task](number)
+        return [pipe(item) for item in items] + list(pipe(items))
+
+    together(results)
+
+
+def test_texts_that_are_written(writer_folder):
+    pipe = model_zoo.pipeline(writer_folder)
+
+    def results(number):
+        prompts = texts_of(number)
+        options = {'max_new_tokens': 4, 'seed': number, 'temperature': 1.0}
+        return [pipe(prompts[0], **options), pipe(prompts, max_new_tokens=3)]
+
+    together(results)
+
+
+def test_embeddings(saved):
+    folder = saved(BertModel)
+    embedding = BertEmbedding(model=folder, max_seq_length=16)
+
+    def results(number):
+        texts = texts_of(number)
+        words = [[np.stack(vectors) for _, vectors in embedding([text])] for text in texts]
+        return [words, np.stack(embedding.sentence_vectors(texts))]
+
+    together(results)
+
+
+def test_tokenizers(saved, tmp_path):
+    bert = model_zoo.pipeline(saved(BertModel)).tokenizer
+    special = ['<s>', '<pad>', '</s>', '<unk>', '<mask>']
+    pairs = learn_byte_pairs(__file__, 300, tmp_path, special)
+    roberta = RobertaTokenizer(pairs, str(tmp_path / 'merges.txt'))
+
+    def results(number):
+        found = []
+        for text in texts_of(number, 40):
+            for tokenizer in (bert, roberta):
+                ids = tokenizer.encode(text).input_ids.tolist()
+                found += [ids, tokenizer.tokenize(text), tokenizer.decode(ids)]
+        return found
+
+    together(results)
+
+
+@pytest.mark.parametrize('hybridize', [False, True])
+def test_a_block_with_other_arguments_in_each_thread(hybridize):
+    """Lengths, types and labels are left out by some, which makes other graphs of one block."""
+    mx.random.seed(0)
+    block = RobertaForSequenceClassification(
+        RobertaConfig(
+            40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+            max_position_embeddings=30,
+        )
+    )  # fmt: skip
+    block.initialize()
+    if hybridize:
+        block.hybridize(static_alloc=True, static_shape=True)
+
+    def results(number):
+        random, found = np.random.RandomState(number), []
+        for _ in range(CALLS):
+            words = mx.nd.array(random.randint(3, 40, (2, random.randint(2, 9))))
+            lengths = mx.nd.array([1, words.shape[1]])
+            inputs = [(words,), (words, None, lengths), (words, mx.nd.zeros_like(words), lengths)]
+            found += [block(*each).asnumpy() for each in inputs[number % 3 :] + inputs]
+        return found
+
+    together(results)
