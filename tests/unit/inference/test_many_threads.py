@@ -86,7 +86,7 @@ ITEMS = {
     'multiple-choice': lambda number: [
         {'text': one, 'choices': other.split() + ['a']} for one, other in pairs_of(number)
     ],
-    'next-sentence-prediction': lambda number: [
+    'next-sentence': lambda number: [
         {'text': one, 'text_pair': other} for one, other in pairs_of(number)
     ],
 }
@@ -97,7 +97,7 @@ CLASSES = {
     'fill-mask': (BertForMaskedLM, None),
     'question-answering': (BertForQuestionAnswering, None),
     'multiple-choice': (BertForMultipleChoice, None),
-    'next-sentence-prediction': (BertForNextSentencePrediction, None),
+    'next-sentence': (BertForNextSentencePrediction, None),
 }
 
 
