@@ -266,6 +266,7 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
 def _start(ray, address):
     """Begin to use a cluster, or make one of this machine alone."""
     os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')  # which Ray sends to its makers
+    os.environ.setdefault('RAY_worker_niceness', '0')  # by default others go before its workers
     options = {'address': address} if address else {
         'include_dashboard': False, 'object_store_memory': STORE_BYTES,
         '_node_ip_address': '127.0.0.1',
