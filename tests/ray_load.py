@@ -118,10 +118,13 @@ def main():
             thread.start()
         wait_for(lambda: all(ends), 'begin of all streams', server)
         before, answered = replicas(), sum(statuses.values())
-        killed = min(before)
-        os.kill(killed, signal.SIGKILL)
-        wait_for(lambda: replicas() - before, 'replacement', server)
-        time.sleep(3)
+        for killed in sorted(before):  # the second one if no stream was at the first one
+            seen = replicas()
+            os.kill(killed, signal.SIGKILL)
+            wait_for(lambda seen=seen: replicas() - seen, 'replacement', server)
+            time.sleep(3)
+            if any('has died' in end for end in ends):
+                break
         is_ending.set()
         for thread in threads:
             thread.join()
