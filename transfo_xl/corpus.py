@@ -6,10 +6,10 @@ pytorch-pretrained-bert 0.6.2.
 
 import glob
 import os
-import zipfile
 
 import numpy as np
 
+from model_zoo.checkpoint.numpy_files import ArrayArchive
 from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.checkpoint.torch_file import write_torch_object
 from model_zoo.errors import (
@@ -331,11 +331,8 @@ def _checked_ids(data, split, path):
 
 
 def _read_npz(path):
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            found = dict(file)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f'{path!r} is not a readable corpus: {error}') from error
+    with ArrayArchive(path) as archive:
+        found = {name: archive.read(name) for name in archive.names}
     for split in _SPLITS:
         lengths = found.get(f'{split}_lengths')
         if lengths is not None:

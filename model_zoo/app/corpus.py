@@ -83,9 +83,9 @@ class Corpus:
         model = hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
         path = f'{self.path}.{model}-{digest}.npy'
         if keeps and os.path.exists(path):
-            with contextlib.suppress(ValueError, OSError):
+            with contextlib.suppress(Exception):  # Python's parser reads a damaged header
                 found = np.load(path, mmap_mode='r')
-                if found.ndim == 2 and len(found) == count:
+                if found.ndim == 2 and len(found) == count and found.dtype == np.float32:
                     logger.info('the vectors are those of %s', path)
                     return found
         vectors = progress(embed(text for _, text in self), 'texts', total=count)

@@ -1,4 +1,4 @@
-"""The NumPy files in which OpenAI published GPT.
+"""NumPy's files, read within limits; and those in which OpenAI published GPT.
 
 ``params_shapes.json`` lists the shapes of all tensors. Their values, one tensor after the other,
 are in ``params_0.npy`` to ``params_9.npy``. Names aren't stored: a tensor's name here is its
@@ -6,18 +6,102 @@ position, ``'0'``, ``'1'``, and so on (see `Mapping`'s `order`). The converter o
 pytorch-pretrained-bert also needs ``parameters_names.json``, so this is written, too.
 """
 
+import io
 import json
 import math
 import os
+import zipfile
 
 import numpy as np
 
 from ..errors import CheckpointError
 from ..util.files import atomic_write
+from .pickles import read_object_array
 
-__all__ = ['is_shapes', 'read_numpy', 'write_numpy']
+__all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
 
 _PARTS = 10
+# of samples that are padding for the most part, deflated, some tens are usual
+_MOST_COMPRESSED = 200
+
+
+class ArrayArchive:
+    """An ``.npz`` file while it is read, as a context.
+
+    No array takes memory that the file's size doesn't account for.
+
+    Parameters
+    ----------
+    path : str
+
+    Attributes
+    ----------
+    names : list of str
+        Of its arrays.
+    comment : bytes
+
+    Raises
+    ------
+    CheckpointError
+        If it can't be read, or is damaged.
+    """
+
+    def __init__(self, path):
+        self._path = path
+
+    def __enter__(self):
+        try:
+            self._zip = zipfile.ZipFile(self._path)
+        except OSError as error:
+            raise CheckpointError(f'cannot read {self._path!r}: {error.strerror}') from error
+        except Exception as error:  # names that are no UTF-8, versions of long hence
+            raise self._damaged(error) from error
+        size = sum(info.file_size for info in self._zip.infolist())
+        if size > _MOST_COMPRESSED * os.path.getsize(self._path) + 2**20:
+            self._zip.close()
+            raise self._damaged(f'unpacked it would have {size / 1e6:.0f} MB')
+        self.comment = self._zip.comment
+        self.names = [name[:-4] for name in self._zip.namelist() if name.endswith('.npy')]
+        return self
+
+    def __exit__(self, *error):
+        self._zip.close()
+
+    def _damaged(self, error):
+        return CheckpointError(f'{self._path!r} is damaged or was cut off ({error})')
+
+    def read(self, name, read_objects=False):
+        """The array of that name.
+
+        Parameters
+        ----------
+        name : str
+        read_objects : bool
+            Whether it may hold lists of several lengths; only plain data is made.
+        """
+        try:
+            return _array_of(self._zip.read(f'{name}.npy'), self._path if read_objects else None)
+        except CheckpointError:
+            raise
+        except Exception as error:  # of zlib, struct, zipfile or NumPy
+            raise self._damaged(f'{name}: {error}') from error
+
+
+def _array_of(content, objects_path):
+    """The array in the bytes of an ``.npy`` file; objects only with a path for messages."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[version]
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject and objects_path is not None:
+        return read_object_array(file.read(), objects_path)
+    if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+        raise ValueError(f'an array of shape {shape} has {len(content) - file.tell()} bytes')
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def is_shapes(value):

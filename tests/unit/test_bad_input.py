@@ -13,10 +13,13 @@ from gluonnlp.vocab import BERTVocab
 import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel
+from model_zoo.checkpoint.numpy_files import ArrayArchive
 from model_zoo.checkpoint.readers import read_tensors
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.tasks.pretraining.shards import read_lengths
+from model_zoo.tasks.squad import encode_squad, read_squad
 from model_zoo.training.state import TrainingState
+from transfo_xl import TransfoXLCorpus
 
 NESTED = b'[' * 100000 + b']' * 100000
 CONFIG = {
@@ -130,6 +133,53 @@ def test_a_configuration_of_more_layers_than_the_weights_have(tmp_path):
     (tmp_path / 'config.json').write_text(json.dumps({**config, 'num_hidden_layers': 10**9}))
     with pytest.raises(CheckpointError, match='too few for 1000000000 layers'):
         BertModel.from_pretrained(tmp_path)
+
+
+def test_messages_are_one_line_of_bounded_length():
+    error = InputError('line one\nline two ' + 'x' * 10**6 + ' the end')
+    assert str(error).startswith('line one line two xx') and str(error).endswith(' the end')
+    assert len(str(error)) < 6000
+    config = {**CONFIG, 'attention_probs_dropout_prob': '9' * 5000}
+    with pytest.raises(InputError, match='attention_probs_dropout_prob must be') as caught:
+        BertConfig(**config)
+    assert len(str(caught.value)) < 6000
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        array_file((3, 4)).replace(b'(3, 4)', b'(3, 4 '),
+        array_file((3, 2**40)),
+        array_file((3, 4)) + b'more',
+        b'\x93NUMPY\x03\x00',
+    ],
+    ids=['open bracket', 'huge', 'too long', 'version'],
+)
+def test_archives_of_arrays(tmp_path, content):
+    path = str(tmp_path / 'corpus.npz')
+    with zipfile.ZipFile(path, 'w') as archive:
+        archive.writestr('a.npy', content)
+        archive.writestr('b.npy', array_file((3, 4)))
+    with ArrayArchive(path) as archive:
+        assert archive.names == ['a', 'b'] and archive.read('b').shape == (3, 4)
+        with pytest.raises(CheckpointError, match='is damaged or was cut off .a: '):
+            archive.read('a')
+    with pytest.raises(CheckpointError, match='is damaged or was cut off'):
+        TransfoXLCorpus.from_pretrained(tmp_path)
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path, fixtures):
+    squad = json.loads((fixtures / 'squad.json').read_text('utf-8'))
+    (tmp_path / 'vocab.txt').write_text('\n'.join(squad['vocab']) + '\n', 'utf-8')
+    (tmp_path / 'squad.json').write_text(json.dumps(squad['content']))
+    tokenizer = BertTokenizer(str(tmp_path / 'vocab.txt'))
+    content = read_squad(str(tmp_path / 'squad.json'), True, True)
+    wanted = encode_squad(content, tokenizer, str(tmp_path / 'cache'))
+    (path,) = (tmp_path / 'cache').iterdir()
+    with zipfile.ZipFile(path, 'w') as archive:
+        archive.writestr('spans.npy', array_file((3, 4)).replace(b'(3, 4)', b'(3, 4 '))
+    found = encode_squad(content, tokenizer, str(tmp_path / 'cache'))
+    np.testing.assert_array_equal(found.spans, wanted.spans)
 
 
 @pytest.mark.parametrize('field', ['step', 'batch', 'seconds', 'log', 'epochs', 'unknown'])

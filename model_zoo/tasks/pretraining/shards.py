@@ -8,14 +8,12 @@ of the archive says which vocabulary they were made with.
 """
 
 import hashlib
-import io
 import json
-import os
 import zipfile
 
 import numpy as np
 
-from ...checkpoint.pickles import read_object_array
+from ...checkpoint.numpy_files import ArrayArchive
 from ...errors import CheckpointError, InputError
 from ...util.files import atomic_write, parse_json
 from .pregenerated import epoch_of, read_epoch, read_epoch_lengths
@@ -121,54 +119,32 @@ def read_lengths(path, vocab=None, next_sentence=False):
     return lengths.reshape(-1).astype(np.int32)
 
 
-# of samples that are padding for the most part, deflated, some tens are usual
-_MOST_COMPRESSED = 200
-
-
-class _Archive:
+class _Archive(ArrayArchive):
     """A file of samples while it is read."""
-
-    def __init__(self, path):
-        self._path = path
 
     def __enter__(self):
         try:
-            self._zip = zipfile.ZipFile(self._path)
-        except OSError as error:
-            raise InputError(f'cannot read {self._path!r}: {error.strerror}') from error
-        except zipfile.BadZipFile as error:
-            if not self._path.endswith('.npz'):
+            super().__enter__()
+        except CheckpointError as error:
+            if isinstance(error.__cause__, zipfile.BadZipFile) and not self._path.endswith('.npz'):
                 raise InputError(
                     f'{self._path!r} is no .npz file of samples: make one of a text with '
                     'create_pretraining_data.py, or sample from it while training, with `raw`'
                 ) from error
-            raise self._damaged(error) from error
-        size = sum(info.file_size for info in self._zip.infolist())
-        if size > _MOST_COMPRESSED * os.path.getsize(self._path) + 2**20:
-            self._zip.close()
-            raise self._damaged(f'unpacked it would have {size / 1e6:.0f} MB')
-        missing = {f'{name}.npy' for name in Samples._fields}.difference(self._zip.namelist())
+            raise _unusable(error) from error
+        missing = set(Samples._fields).difference(self.names)
         if missing:
-            self._zip.close()
+            self.__exit__()
             raise InputError(
                 f'{self._path!r} is no file of pre-training samples: it lacks '
                 f'{", ".join(sorted(missing))}; make it with create_pretraining_data.py'
             )
         return self
 
-    def __exit__(self, *error):
-        self._zip.close()
-
-    def _damaged(self, error):
-        return InputError(
-            f'{self._path!r} is damaged or was cut off ({error}): make it anew with '
-            'create_pretraining_data.py, or leave it out'
-        )
-
     def check_facts(self, vocab, next_sentence=False):
         """Raise InputError if the file says that it was made otherwise than it is used."""
         try:
-            facts = parse_json(self._zip.comment or b'{}')
+            facts = parse_json(self.comment or b'{}')
             checksum, size = facts.get('vocab_checksum'), facts.get('vocab_size')
             has_pairs = facts.get('next_sentence', True)
         except (ValueError, AttributeError):
@@ -187,21 +163,15 @@ class _Archive:
     def read(self, name):
         """The array of that name."""
         try:
-            with self._zip.open(f'{name}.npy') as member:
-                file = io.BytesIO(member.read())
-            version = np.lib.format.read_magic(file)
-            read_header = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            if read_header(file)[2].hasobject:
-                return read_object_array(file.read(), self._path)
-            file.seek(0)
-            return np.lib.format.read_array(file, allow_pickle=False)
+            return super().read(name, read_objects=True)
         except CheckpointError as error:
-            raise InputError(str(error)) from error
-        except Exception as error:  # of zlib, struct, zipfile or NumPy
-            raise self._damaged(f'{name}: {error}') from error
+            raise _unusable(error) from error
+
+
+def _unusable(error):
+    if isinstance(error.__cause__, OSError) or 'is refused' in str(error):
+        return InputError(str(error))
+    return InputError(f'{error}: make it anew with create_pretraining_data.py, or leave it out')
 
 
 def _padded(path, arrays):

@@ -10,7 +10,6 @@ import re
 import signal
 import tempfile
 import time
-import zipfile
 from concurrent.futures.process import BrokenProcessPool
 from typing import NamedTuple
 
@@ -18,6 +17,8 @@ import numpy as np
 import tokenizers
 from tqdm import tqdm
 
+from ...checkpoint.numpy_files import ArrayArchive
+from ...errors import CheckpointError
 from ...util.files import atomic_write, make_writable_dir
 from ...util.threads import available_processors
 
@@ -150,11 +151,11 @@ def _load(path, squad):
     if not os.path.exists(path):
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = SquadEncoding(*(file[name] for name in SquadEncoding._fields))
-        if len(found.spans) == len(squad.questions):
+        with ArrayArchive(path) as file:
+            found = SquadEncoding(*(file.read(name) for name in SquadEncoding._fields))
+        if found.spans.shape[:1] == (len(squad.questions),):
             return found
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except CheckpointError:
         pass
     logger.warning('%s is damaged and will be made anew', path)
     return None

@@ -1,0 +1,92 @@
+"""The audit tells good outcomes from bad ones, also those that end its processes."""
+
+import json
+import random
+import sys
+
+import pytest
+import warm
+from script_runs import ROOT
+
+FOLDER = ROOT / 'tests' / 'audit'
+
+#: targets of each kind of outcome, tried by the audit's processes
+PROGRAM = """
+import json, os, pathlib, signal, sys, time
+sys.path[:0] = [sys.argv[2]]
+import model_zoo
+from model_zoo.errors import InputError
+from pool import Pool
+from target import Target
+
+def refuse(*_):
+    raise InputError('no')
+
+def fail(shared, random, folder):
+    (folder / 'file').write_text(str(random.random()))
+    raise KeyError(shared)
+
+def use_memory(*_):
+    bytearray(4 << 30)
+
+def use_time(*_):
+    while True:
+        pass
+
+kinds = {'right': lambda *_: 'right', 'refused': refuse, 'failed': fail,
+         'ended': lambda *_: os.kill(os.getpid(), signal.SIGSEGV), 'memory': use_memory,
+         'time': use_time}
+targets = {name: Target(name, lambda folder: 'shared', attempt, seconds=1)
+           for name, attempt in kinds.items()}
+left, found = list(targets), {}
+
+def tell(name, seed, outcome, why):
+    if outcome is not None:
+        found.setdefault(name, (seed, outcome, why))
+
+folder = pathlib.Path(sys.argv[1])
+pool = Pool(targets, folder / 'work', folder / 'kept', 2)
+pool.run(lambda: (left.pop(), 5) if left else None, tell, time.monotonic() + 100)
+(folder / 'found.json').write_text(json.dumps(found))
+"""
+
+
+def test_outcomes(tmp_path):
+    (tmp_path / 'work').mkdir()
+    done = warm.run(['-c', PROGRAM, tmp_path, FOLDER], env={'PYTHONPATH': str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / 'found.json').read_text())
+    assert found['right'] == [5, 'right', '']
+    assert found['refused'] == [5, 'refused', 'no']
+    for name, why in [('failed', "KeyError: 'shared'"), ('ended', 'SIGSEGV'),
+                      ('memory', 'MemoryError'), ('time', 'SIGXCPU')]:  # fmt: skip
+        assert found[name][:2] == [5, 'failed'] and why in found[name][2], found[name]
+    assert (tmp_path / 'kept' / 'failed-5' / 'attempt' / 'file').exists()
+    assert json.loads((tmp_path / 'kept' / 'ended-5' / 'case.json').read_text())['seed'] == 5
+
+
+def test_a_reader_is_tried_and_a_table_printed(tmp_path):
+    argv = ['--minutes', '0.1', '--parts', 'files', '--only', 'CoNLL', '--output_dir', tmp_path]
+    done = warm.run([FOLDER / '__main__.py', *argv])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split()[:5] == ['tried', 'right', 'refused', 'changed', 'failed']
+    written = json.loads((tmp_path / 'audit.json').read_text())
+    assert written['tried'] > 20 and written['failed'] == 0 and written['refused'] > 5
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_damage_is_that_of_its_seed(seed, monkeypatch, fixtures):
+    monkeypatch.setattr(sys, 'path', [str(FOLDER), *sys.path])
+    from containers import damage_safetensors, damage_torch_zip
+    from damage import damage_json
+
+    folder = fixtures / 'checkpoints' / 'bert_transformers'
+    for damage, path in [
+        (damage_json, folder / 'config.json'),
+        (damage_safetensors, folder / 'model.safetensors'),
+        (damage_torch_zip, fixtures / 'torch_files' / 'zip.pt'),
+    ]:
+        data = path.read_bytes()
+        made = [damage(data, random.Random(seed)) for _ in range(2)]
+        assert made[0] == made[1]
+        assert any(damage(data, random.Random(n)) != data for n in range(3))
