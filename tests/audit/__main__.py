@@ -32,8 +32,9 @@ PARTS = {'files': 50, 'texts': 10, 'calls': 15, 'kills': 15, 'systems': 10}
 class Table:
     """What was tried, and how it went."""
 
-    def __init__(self, targets, seed):
-        self.seed, self.started = seed, time.time()
+    def __init__(self, targets, seed, attempts):
+        self.seed, self.started, self.targets = seed, time.time(), targets
+        self.end = float('inf') if attempts is None else seed + attempts
         self.rows = {name: dict.fromkeys(OUTCOMES, 0) for name in targets}
         self.next = dict.fromkeys(targets, seed)
         self.spent = dict.fromkeys(targets, 0.0)
@@ -41,18 +42,22 @@ class Table:
         self.failures = []
 
     def choose(self):
-        """The target that has had least of its share, and its next seed."""
+        """The target that has had least of its share, its next seed, and how many of these."""
         def progress(name):
             part = name.partition('/')[0]
             same = [each for each in self.rows if each.partition('/')[0] == part]
-            spent = sum(self.spent[each] + 4 * self.busy.get(each, 0) for each in same)
-            own = self.spent[name] + 4 * self.busy.get(name, 0)
-            return spent / PARTS[part], own, name
+            spent = sum(self.spent[each] + self.busy.get(each, 0) for each in same)
+            return spent / PARTS[part], self.spent[name] + self.busy.get(name, 0), name
 
-        name = min(self.rows, key=progress)
+        left = [name for name in self.rows if self.next[name] < self.end]
+        if not left:
+            return None
+        name = min(left, key=progress)
         self.busy[name] = self.busy.get(name, 0) + 1
-        first, self.next[name] = self.next[name], self.next[name] + 100000
-        return name, first
+        first = self.next[name]
+        count = min(self.targets[name].batch, self.end - first)
+        self.next[name] = first + count
+        return name, first, count
 
     def tell(self, name, seed, outcome, why):
         if outcome is None:
@@ -125,6 +130,7 @@ def main():
     )
     parser.add_argument('--minutes', type=float, default=10)
     parser.add_argument('--seed', type=int, default=0, help='the first attempt of each target')
+    parser.add_argument('--attempts', type=int, help='so many of each target at most')
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument('--parts', nargs='+', choices=PARTS, default=list(PARTS))
     parser.add_argument('--only', default='', help='targets whose names have this in them')
@@ -137,7 +143,9 @@ def main():
     if not targets:
         parser.error(f'no target has {args.only!r} in its name')
     args.output_dir.mkdir(parents=True, exist_ok=True)
-    folder, table = pathlib.Path(tempfile.mkdtemp(prefix='audit-')), Table(targets, args.seed)
+    folder, table = pathlib.Path(tempfile.mkdtemp(prefix='audit-')), Table(
+        targets, args.seed, args.attempts
+    )
     pool = Pool(targets, folder, args.output_dir / 'failed', args.workers)
     status = 0
     try:

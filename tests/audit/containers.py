@@ -4,6 +4,7 @@ import gzip
 import io
 import pickle
 import pickletools
+import re
 import struct
 import tarfile
 import warnings
@@ -18,13 +19,21 @@ __all__ = ['damage_npy', 'damage_npz', 'damage_pickle', 'damage_safetensors', 'd
            'damage_zip']  # fmt: skip
 
 
+_DTYPES = [b'F64', b'F32', b'F16', b'BF16', b'F8_E4M3', b'F8_E5M2', b'F4', b'U64', b'I64', b'I32',
+           b'I16', b'U16', b'I8', b'U8', b'BOOL', b'C64', b'X']  # fmt: skip
+
+
 def damage_safetensors(data, rng):
     """The header's entries, its length, or the bytes."""
     if rng.random() < 0.25:
         return damage_bytes(data, rng)
     (size,) = struct.unpack('<Q', data[:8])
     header, rest = data[8 : 8 + size], data[8 + size :]
-    if rng.random() < 0.8:
+    if rng.random() < 0.15:
+        names = re.findall(rb'"dtype":"(\w+)"', header)
+        header = header.replace(rng.choice(names), rng.choice(_DTYPES), rng.choice([1, -1]))
+        size = len(header)
+    elif rng.random() < 0.8:
         header = damage_json(header, rng)
         size = len(header)
     else:

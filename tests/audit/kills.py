@@ -173,7 +173,8 @@ def targets():
     }  # fmt: skip
     if not _has_horovod():
         trainings = {name: each for name, each in trainings.items() if each.workers == 1}
-    return [Target(f'kills/{name}', each.prepare, each.attempt, seconds=300, memory=None)
+    return [Target(f'kills/{name}', each.prepare, each.attempt, seconds=300, memory=None,
+                   batch=1)
             for name, each in trainings.items()]  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from target import FAILED, unlimited
 
 __all__ = ['Pool']
 
-BATCH_SECONDS = 4
 PATIENCE = 15  # times an attempt's processor time; other programs want the processor, too
 
 
@@ -42,7 +41,7 @@ class Pool:
         Parameters
         ----------
         choose : callable
-            ``choose() -> (target's name, first seed)``, or None where all is tried.
+            ``choose() -> (target's name, first seed, count)``, or None where all is tried.
         tell : callable
             ``tell(name, seed, outcome, why)`` for each attempt; ``tell(name, None, None, seconds)``
             behind those of one choice.
@@ -55,6 +54,7 @@ class Pool:
                     if slot.task is None:
                         task = choose()
                         if task is not None:
+                            slot.started = time.monotonic()
                             slot.begin(*task)
                 if all(slot.task is None for slot in self._slots):
                     return
@@ -92,19 +92,23 @@ class Pool:
                     slot.go_on()
                 tell(slot.task, seed, outcome, why)
             else:
-                tell(slot.task, None, None, time.monotonic() - slot.started)
-                slot.task = None
+                self._end(slot, tell)
 
     def _failed(self, slot, tell, why):
+        """Tell of an attempt that has ended its process; another one makes the next attempts."""
+        self._keep(slot, slot.seed, why)
+        tell(slot.task, slot.seed, FAILED, why)
+        if slot.seed + 1 < slot.last:
+            slot.begin(slot.task, slot.seed + 1, slot.last - slot.seed - 1)
+        else:
+            self._end(slot, tell)
+
+    def _end(self, slot, tell):
         name, slot.task = slot.task, None
-        self._keep_at(slot, name, slot.seed, why)
-        tell(name, slot.seed, FAILED, why)
         tell(name, None, None, time.monotonic() - slot.started)
 
     def _keep(self, slot, seed, why):
-        self._keep_at(slot, slot.task, seed, why)
-
-    def _keep_at(self, slot, name, seed, why):
+        name = slot.task
         target = self._kept / f'{name.replace("/", "-").replace(" ", "_")}-{seed}'
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
@@ -121,15 +125,15 @@ class _Slot:
         self._targets, self.folder = targets, folder
         self.folder.mkdir(parents=True)
         self.pid = self.task = self.seed = self.answers = self._orders = None
-        self.started = self.since = 0
+        self.started = self.since = self.last = 0
         self._rest = b''
 
-    def begin(self, name, first):
+    def begin(self, name, first, count):
         if self.pid is None:
             self._fork()
-        self.task, self.seed, self._rest = name, first, b''
-        self.started = self.since = time.monotonic()
-        self._order({'target': name, 'first': first})
+        self.task, self.seed, self.last, self._rest = name, first, first + count, b''
+        self.since = time.monotonic()
+        self._order({'target': name, 'first': first, 'count': count})
 
     def go_on(self):
         """Answer a process that waits for its files to be copied."""
@@ -193,21 +197,19 @@ def _work(targets, folder, orders, answers):
     with os.fdopen(orders) as lines:
         for line in lines:
             order = json.loads(line)
-            target, seed = targets[order['target']], order['first']
+            target = targets[order['target']]
             if target.name not in shared:
                 unlimited()
                 own = folder / target.name.replace('/', '-')
                 own.mkdir(exist_ok=True)
                 shared[target.name] = target.prepare(own)
-            started = time.monotonic()
-            while time.monotonic() - started < BATCH_SECONDS:
+            for seed in range(order['first'], order['first'] + order['count']):
                 _say(answers, begun=seed)
                 outcome, why = target.outcome(shared[target.name], seed, attempt)
                 unlimited()
                 _say(answers, seed=seed, outcome=outcome, why=why)
                 if outcome == FAILED:
                     lines.readline()  # its files are copied meanwhile
-                seed += 1
             _say(answers, done=True)
 
 

@@ -396,10 +396,12 @@ def _together(name):
             raise Unequal('afterwards it is another')
         return RIGHT
 
-    return Target(f'systems/8 processes, {name}', prepare, attempt, seconds=60, memory=None)
+    return Target(f'systems/8 processes, {name}', prepare, attempt, seconds=60, memory=None,
+                  batch=3)  # fmt: skip
 
 
 def targets():
-    made = [Target(f'systems/{name}', _prepare(name), _disturb, seconds=60, memory=None)
+    made = [Target(f'systems/{name}', _prepare(name), _disturb, seconds=60, memory=None,
+                   batch=10)
             for name in (*WRITERS, 'learn vocab')]  # fmt: skip
     return [*made, *map(_together, CACHES)]

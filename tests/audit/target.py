@@ -41,6 +41,8 @@ class Target:
         Of the processor, for one attempt.
     memory : int or None
         Bytes that an attempt may take beyond what the process had.
+    batch : int
+        Attempts that a process makes in turn.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Target:
     again: Optional[Callable] = None
     seconds: int = 20
     memory: Optional[int] = 1 << 30
+    batch: int = 25
 
     def random(self, seed):
         return random.Random(f'{self.name}:{seed}')

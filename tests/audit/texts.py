@@ -249,6 +249,7 @@ def targets():
             for name, prepare in _tokenizers().items()]  # fmt: skip
     for name, (prepare, call) in _pipelines().items():
         made.append(Target(f'texts/pipeline {name}', prepare, _use(call), seconds=120,
-                           memory=2 << 30))  # fmt: skip
-    made.append(Target('texts/commands', _commands, _command, seconds=120, memory=2 << 30))
+                           memory=2 << 30, batch=5))  # fmt: skip
+    made.append(Target('texts/commands', _commands, _command, seconds=120, memory=2 << 30,
+                       batch=5))  # fmt: skip
     return made
