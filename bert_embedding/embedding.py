@@ -130,6 +130,8 @@ class BertEmbedding(PieceVectors, Similarity):
         )
         self.vocab = self.tokenizer.vocab
         self.sentence_modules = modules_of_model(os.fspath(model), root)
+        if self.sentence_modules is not None:
+            self.sentence_modules.units(self.units)  # they fit together
         longest = self.bert.context_length
         self._given_length = max_seq_length  # the model's own cuts its sentence vectors alone
         if self.sentence_modules is not None and max_seq_length is None:

@@ -1,5 +1,6 @@
 """From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
+import math
 import os
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.layouts import weights_in_folder
 from model_zoo.checkpoint.sums import kept_sums
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.pretrained import local_path
 from model_zoo.pretrained.files import read_tokenizer_config
 from model_zoo.pretrained.modules import (
@@ -108,8 +109,17 @@ class SentenceModules:
         return vector
 
     def units(self, units):
-        """Length of a sentence's vector, given the length of a token's."""
-        return len(self.vector(np.zeros((1, units), np.float32)))
+        """Length of a sentence's vector, given the length of a token's.
+
+        Raises
+        ------
+        InputError
+            If a dense layer takes vectors of another length.
+        """
+        try:
+            return len(self.vector(np.zeros((1, units), np.float32)))
+        except ValueError as error:
+            raise InputError(f'the parts of the model do not fit together: {error}') from error
 
 
 def normalized(vector):
@@ -163,9 +173,9 @@ def _read_pooling(folder):
     modes = fields.get('pooling_mode')
     if modes is None:
         modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
-    modes = [modes] if isinstance(modes, str) else list(modes)
+    modes = modes if isinstance(modes, list) else [modes]
     for mode in modes:
-        if mode not in _MODES:
+        if not isinstance(mode, str) or mode not in _MODES:
             raise UnknownNameError.of(f'pooling in {folder!r}', mode, _MODES)
     return {'modes': modes, 'counts_prompt': fields.get('include_prompt', True)}
 
@@ -174,7 +184,7 @@ def _read_dense(folder):
     fields = read_tokenizer_config(folder, 'config.json')
     source = fields.get('module_input_name', 'sentence_embedding')
     target = fields.get('module_output_name') or source
-    name = fields.get('activation_function', 'Tanh').rpartition('.')[2]
+    name = str(fields.get('activation_function', 'Tanh')).rpartition('.')[2]
     if name not in _ACTIVATIONS or (source, target) != ('sentence_embedding',) * 2:
         raise InputError(
             f'the dense layer in {folder!r} has the activation {name}, from {source} to {target}; '
@@ -187,7 +197,9 @@ def _read_dense(folder):
     if 'linear.weight' not in tensors:
         raise InputError(f'{path!r} has no linear.weight of a dense layer')
     weight = tensors['linear.weight'].astype(np.float32)
-    bias = tensors.get('linear.bias', np.zeros(len(weight))).astype(np.float32)
+    bias = tensors.get('linear.bias', np.zeros(weight.shape[:1])).astype(np.float32)
+    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        raise CheckpointError(f'{path!r} has a weight {weight.shape} and a bias {bias.shape}')
     activate = _ACTIVATIONS[name]
     return lambda vector: activate(weight @ vector + bias)
 
@@ -201,11 +213,17 @@ def _settings(folder):
     if length is None:
         length = read_tokenizer_config(inner).get('model_max_length')
     model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
+    prompts, default = model.get('prompts') or {}, model.get('default_prompt_name')
+    if not isinstance(prompts, dict) or not all(
+        isinstance(text, (str, type(None))) for text in (*prompts.values(), default)
+    ):
+        raise InputError(f'the prompts in {folder!r} are no texts with names: {prompts!r:.200}')
+    is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
     return {
-        'max_length': int(length) if isinstance(length, (int, float)) else None,
+        'max_length': int(length) if is_number else None,
         'lowers': bool(fields.get('do_lower_case')),
-        'prompts': model.get('prompts') or {},
-        'default_prompt': model.get('default_prompt_name'),
+        'prompts': prompts,
+        'default_prompt': default,
     }
 
 

@@ -12,7 +12,8 @@ from loopback import LoopbackServer
 
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.checkpoint.safetensors_file import write_safetensors
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.util.pooling import pool
 
 
@@ -164,3 +165,43 @@ def test_command_without_modules(fixtures, tmp_path):
     folder = str(fixtures / 'checkpoints' / 'bert_tensorflow')
     with pytest.raises(InputError, match='--pooling model: .* has no modules.json'):
         main(['--model', folder, '--sentences', 'a', '--pooling', 'model'])
+
+
+@pytest.mark.parametrize(
+    'name, fields, message',
+    [
+        ('1_Pooling/config.json', {'pooling_mode': 5}, 'unknown pooling'),
+        ('1_Pooling/config.json', {'pooling_mode': [['mean']]}, 'unknown pooling'),
+        ('2_Dense/config.json', {'activation_function': None}, 'has the activation'),
+        ('config_sentence_transformers.json', {'prompts': [1]}, 'no texts with names'),
+        ('config_sentence_transformers.json', {'prompts': {'a': 1}}, 'no texts with names'),
+        ('config_sentence_transformers.json', {'default_prompt_name': []}, 'no texts with names'),
+        ('1_Pooling/config.json', {'pooling_mode': ['mean', 'cls']}, 'do not fit together'),
+    ],
+)
+def test_edited_configurations(folder, name, fields, message):
+    path = folder('today')
+    with open(os.path.join(path, name), encoding='utf-8') as file:
+        known = json.load(file)
+    with open(os.path.join(path, name), 'w', encoding='utf-8') as file:
+        json.dump({**known, **fields}, file)
+    with pytest.raises(InputError, match=message):
+        BertEmbedding(path)
+
+
+def test_dense_layers_of_wrong_shapes(folder):
+    path = folder('today')
+    weights = os.path.join(path, '2_Dense', 'model.safetensors')
+    tensors = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
+    write_safetensors(weights, tensors)
+    with pytest.raises(CheckpointError, match='has a weight .3, 4, 5. and a bias'):
+        BertEmbedding(path)
+
+
+@pytest.mark.parametrize('length', [float('inf'), float('nan'), 1e30])
+def test_lengths_without_bounds(folder, length):
+    path = folder('today')
+    with open(os.path.join(path, 'sentence_bert_config.json'), 'w', encoding='utf-8') as file:
+        json.dump({'max_seq_length': length}, file)
+    embedding = BertEmbedding(path)
+    assert embedding.max_seq_length == embedding.bert.context_length
