@@ -84,11 +84,12 @@ class _Training:
         self.write, self.arguments, self.workers = write, arguments, workers
 
     def prepare(self, folder):
+        folder = folder.with_name(f'{folder.name}-made')  # once for all processes here
         data, whole = folder / 'data', folder / 'whole'
-        data.mkdir(exist_ok=True)
-        if not (folder / 'moments.json').exists():  # a process before this one has made them
+        if not (folder / 'moments.json').exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            data.mkdir(parents=True)
             self.write(data)
-            shutil.rmtree(whole, ignore_errors=True)
             status, said = self.run(data, whole, {'file': str(folder / 'moments.json')})
             if status:
                 raise Unequal(f'the unbroken training ends with {status}: {said[-2000:]}')

@@ -81,7 +81,7 @@ class Pool:
             if answer is None:
                 code = slot.end()
                 name = signal.Signals(-code).name if code < 0 else f'exit status {code}'
-                self._failed(slot, tell, f'its process ended: {name}')
+                self._failed(slot, tell, f'{slot.said()}its process ended: {name}')
                 return
             if 'begun' in answer:
                 slot.seed, slot.since = answer['begun'], time.monotonic()
@@ -152,6 +152,11 @@ class _Slot:
         if not data:
             yield None
 
+    def said(self):
+        """What the process has printed last."""
+        path = self.folder / 'output.txt'
+        return path.read_text(errors='replace')[-3000:] if path.exists() else ''
+
     def waits_too_long(self):
         return time.monotonic() - self.since > PATIENCE * self._targets[self.task].seconds
 
@@ -189,7 +194,7 @@ def _work(targets, folder, orders, answers):
     """In the process: try what is ordered."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    log = os.open(folder / 'output.txt', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = os.open(folder / 'output.txt', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
     logging.disable(logging.WARNING)
@@ -201,7 +206,8 @@ def _work(targets, folder, orders, answers):
             if target.name not in shared:
                 unlimited()
                 own = folder / target.name.replace('/', '-')
-                own.mkdir(exist_ok=True)
+                shutil.rmtree(own, ignore_errors=True)  # of a process before this one
+                own.mkdir()
                 shared[target.name] = target.prepare(own)
             for seed in range(order['first'], order['first'] + order['count']):
                 _say(answers, begun=seed)

@@ -59,12 +59,12 @@ def test_outcomes(tmp_path):
     found = json.loads((tmp_path / 'found.json').read_text())
     assert found['right'] == [[5, 'right', ''], [6, 'right', '']]
     assert found['refused'] == [[5, 'refused', 'no'], [6, 'refused', 'no']]
-    for name, why in [('failed', "KeyError: 'shared'"), ('ended', 'SIGSEGV'),
+    for name, why in [('failed', "KeyError: 'shared'"), ('ended', 'its process ended: '),
                       ('memory', 'MemoryError'), ('time', '')]:  # fmt: skip
         assert [each[:2] for each in found[name]] == [[5, 'failed'], [6, 'failed']]
         assert why in found[name][0][2]
     # on a busy machine time passes without being used
-    assert found['time'][0][2] in ('its process ended: SIGXCPU', 'it hangs')
+    assert found['time'][0][2].endswith(('its process ended: SIGXCPU', 'it hangs'))
     assert (tmp_path / 'kept' / 'failed-5' / 'attempt' / 'file').exists()
     assert json.loads((tmp_path / 'kept' / 'ended-5' / 'case.json').read_text())['seed'] == 5
 
