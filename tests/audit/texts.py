@@ -185,28 +185,52 @@ def _commands(folder):
         'create_pretraining_data', 'learn_vocab',
     )}  # fmt: skip
     length = ['--max_seq_length', 24]
-    return {
-        'predict': lambda t, f, o: (scripts['predict'], [classifier, f'--pairs={t}']),
+    made = {
+        'predict': lambda t, f, o: (scripts['predict'], [classifier, f'a {t}']),
         'predict file': lambda t, f, o: (
             scripts['predict'], [classifier, '--file', f, '--format', 'tsv']),
         'ask': lambda t, f, o: (
-            scripts['ask'], [reader, '--question', f'x {t}', '--context_file', f]),
+            scripts['ask'], [reader, f'x {t}', '--context', f]),
         'tag': lambda t, f, o: (scripts['tag'], [tagger, '--file', f]),
         'fill': lambda t, f, o: (scripts['fill'], [masked, f'a {t} [MASK]']),
         'generate': lambda t, f, o: (scripts['generate_gpt2'], [
-            '--model', writer, f'--prompt={t}', '--max_new_tokens', 3]),
+            '--model_name_or_path', writer, f'--prompt={t}', '--length', 3]),
         'extract': lambda t, f, o: (scripts['extract_features'], [
             '--input_file', f, '--output_file', o / 'x.jsonl', '--bert_model', plain, *length]),
         'embed': lambda t, f, o: (embedding_cli.main, [
-            '--model', sentences, '--sentences', t, 'a']),
+            '--model', sentences, '--sentences', f'a {t}', 'a']),
         'search': lambda t, f, o: (scripts['search'], [
-            '--model', sentences, '--corpus', f, '--cache', o, f'q {t}']),
+            sentences, f'q {t}', '--corpus', f]),
         'samples': lambda t, f, o: (scripts['create_pretraining_data'], [
             '--input_file', f, '--output_dir', o / 'samples', '--vocab', vocab,
             '--max_seq_length', 24, '--num_workers', 1]),
         'learn vocab': lambda t, f, o: (scripts['learn_vocab'], [
             '--input_file', f, '--output_dir', o / 'vocab', '--vocab_size', 60]),
     }  # fmt: skip
+    for name, command in made.items():  # with what is harmless, each does its work
+        place = folder / 'harmless' / name
+        place.mkdir(parents=True)
+        (place / 'texts.txt').write_text('The cat sleeps.\nA dog in Paris.\n\nThe film is good.\n')
+        status, said = _run(*command('the cat', place / 'texts.txt', place))
+        if status != 0:
+            raise Unequal(f'{name} ends with {status}: {said}')
+    return made
+
+
+def _run(main, argv, encoding='utf-8'):
+    """The exit status of a command, and what it says on standard error."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    said = io.TextIOWrapper(io.BytesIO(), 'utf-8', 'backslashreplace')
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+        try:
+            status = cli.run(main, [str(each) for each in argv])
+        except SystemExit as end:
+            status = end.code
+        finally:
+            for stream in (out, said):
+                if not stream.closed:  # as where its reader has left
+                    stream.flush()
+    return status, '' if said.closed else said.buffer.getvalue().decode(errors='replace')
 
 
 def _text_file(rng):
@@ -223,17 +247,7 @@ def _command(commands, rng, folder):
     main, argv = commands[name](text, folder / 'texts.txt', folder)
     argv = [str(each) for each in argv]
     (folder / 'command.json').write_text(json.dumps([name, *argv]))
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding, errors) for encoding, errors in (
-        (rng.choice(['utf-8', 'ascii', 'latin-1']), 'strict'), ('utf-8', 'backslashreplace'))]
-    with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
-        try:
-            status = cli.run(main, argv)
-        except SystemExit as end:
-            status = end.code
-        finally:
-            for stream in streams:
-                stream.flush()
-    said = streams[1].buffer.getvalue().decode(errors='replace')
+    status, said = _run(main, argv, rng.choice(['utf-8', 'ascii', 'latin-1']))
     if 'Traceback' in said:
         raise Unequal(said[-3000:])
     if status == 0:
