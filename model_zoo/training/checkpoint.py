@@ -79,7 +79,14 @@ class Checkpoint:
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
-        block.load_parameters(os.path.join(self.path, _MODEL), ctx=trainer._contexts)
+        path = os.path.join(self.path, _MODEL)
+        if type(block).load_parameters is mx.gluon.Block.load_parameters:
+            read_params(path)  # of a damaged file MXNet believes the sizes
+        try:
+            block.load_parameters(path, ctx=trainer._contexts)
+        except (AssertionError, mx.MXNetError) as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise CheckpointError(f'{path!r} does not fit the model: {reason}') from error
         path = os.path.join(self.path, _OPTIMIZER)
         load_optimizer(block, trainer, read_params(path)[0], self._counts, path)
 

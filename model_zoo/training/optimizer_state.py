@@ -56,6 +56,7 @@ def load_optimizer(block, trainer, tensors, updates, source):
     """
     if not trainer._kv_initialized:
         trainer._init_kvstore()
+    _check_updates(updates, source)
     optimizer = trainer._optimizer
     counts, used = {}, set()
     for index, name, parameter in _names(block, trainer):
@@ -84,3 +85,14 @@ def load_optimizer(block, trainer, tensors, updates, source):
         for device in {0, *(ctx.device_id for ctx in trainer._contexts)}:
             shared._all_index_update_counts[device] = dict(counts)
         shared._index_update_count = shared._all_index_update_counts[0]
+
+
+def _check_updates(updates, source):
+    """Raise CheckpointError unless these are counts of updates."""
+    try:
+        counts = [updates['num_update'], *updates['parameters'].values()]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CheckpointError(f'{source!r} goes with no counts of updates: {error}') from error
+    wrong = [count for count in counts if type(count) is not int or not 0 <= count < 2**31]
+    if wrong:
+        raise CheckpointError(f'{source!r} goes with {wrong[0]!r:.80} as a count of updates')

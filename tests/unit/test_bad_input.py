@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 
 import mxnet as mx
@@ -15,9 +16,13 @@ from bert import BertConfig, BertForSequenceClassification, BertModel, BertToken
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.checkpoint.numpy_files import ArrayArchive
 from model_zoo.checkpoint.readers import read_tensors
+from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
+from model_zoo.tasks.choice import read_swag
 from model_zoo.tasks.pretraining.shards import read_lengths
 from model_zoo.tasks.squad import encode_squad, read_squad
+from model_zoo.training.checkpoint import CheckpointStore
+from model_zoo.training.optimizer_state import load_optimizer
 from model_zoo.training.state import TrainingState
 from transfo_xl import TransfoXLCorpus
 
@@ -225,3 +230,44 @@ def test_generations_that_cannot_be(prompt, options):
     block.initialize()
     with pytest.raises(InputError):
         block.generate([prompt], **{'max_new_tokens': 2, **options})
+
+
+@pytest.mark.parametrize('label', ['\u00b2', '9' * 5000, '-1'])
+def test_labels_that_are_no_numbers(tmp_path, label):
+    path = tmp_path / 'swag.csv'
+    path.write_text(f'sent1,sent2,ending0,ending1,label\na,b,c,d,{label}\n', 'utf-8')
+    with pytest.raises(InputError, match='label is .* and must be a number from 0 to 1'):
+        read_swag(path)
+
+
+@pytest.mark.parametrize(
+    'updates', [None, [1], {}, {'num_update': 1}, {'num_update': 1, 'parameters': {'weight': 'x'}}]
+)
+def test_counts_of_updates_that_were_edited(updates):
+    block = mx.gluon.nn.Dense(2, in_units=3)
+    block.initialize()
+    trainer = mx.gluon.Trainer(block.collect_params(), 'adam', update_on_kvstore=False)
+    with pytest.raises(CheckpointError, match='goes with'):
+        load_optimizer(block, trainer, {}, updates, 'file')
+
+
+def test_a_checkpoint_of_a_plain_block_with_damaged_parameters(tmp_path):
+    """MXNet would take as much memory as the file says."""
+    block = mx.gluon.nn.Dense(2, in_units=3)
+    block.initialize()
+    trainer = mx.gluon.Trainer(block.collect_params(), 'adam', update_on_kvstore=False)
+    store = CheckpointStore(str(tmp_path))
+    path = store.save(block, trainer, {'step': 0, 'epoch': 0, 'batch': 0}, {})
+    names = ('model.params', 'optimizer.params', 'state.json')
+    damage = bytearray(open(os.path.join(path, names[0]), 'rb').read())  # noqa: SIM115
+    damage[36:44] = (2**40).to_bytes(8, 'little')  # a size
+    with open(os.path.join(path, names[0]), 'wb') as file:
+        file.write(damage)
+    write_sums(os.path.join(path, 'SHA256SUMS'), [os.path.join(path, name) for name in names])
+    with pytest.raises(CheckpointError, match='in the middle of an array'):
+        store.newest().restore(block, trainer)
+    other = mx.gluon.nn.Dense(5, in_units=3)
+    other.initialize()
+    store.save(block, trainer, {'step': 0, 'epoch': 0, 'batch': 0}, {})
+    with pytest.raises(CheckpointError, match='does not fit the model'):
+        store.newest().restore(other, trainer)

@@ -6,6 +6,7 @@ The CSV files are read as their authors give them out.
 
 import itertools
 import logging
+import re
 from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -120,7 +121,7 @@ def _example(fields, place, guid):
 
 def _number(value):
     """An int from an int or its digits; None if it is neither."""
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and re.fullmatch('[0-9]{1,9}', value.strip()):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

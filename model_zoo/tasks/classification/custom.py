@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import re
 
 from ...errors import InputError
 from .readers import find_file, read_file
@@ -124,7 +125,7 @@ def with_default_metrics(task):
 def _column(column):
     """A position as an int, whether it comes as one or as digits; a name as it is."""
     if isinstance(column, str):
-        return int(column) if column.isdigit() else column
+        return int(column) if re.fullmatch('[0-9]{1,9}', column) else column
     if isinstance(column, int) and column >= 0:
         return column
     raise InputError(f'column {column!r}: give a name of the header, or a position from 0')
