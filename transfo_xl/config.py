@@ -132,6 +132,9 @@ class TransfoXLConfig(Config):
                 f'attn_type is {self.attn_type!r}, and only 0, the attention of Transformer-XL, '
                 'is supported'
             )
+        for name in ('clamp_len', 'sample_softmax'):
+            if type(getattr(self, name)) is not int:
+                raise InputError(f'{name} must be an integer, but is {getattr(self, name)!r}')
         if self.sample_softmax > 0:
             raise InputError(
                 f'sample_softmax is {self.sample_softmax!r}: a sampled softmax is not supported; '
@@ -142,7 +145,7 @@ class TransfoXLConfig(Config):
         clusters = len(self.cutoffs) + 1
         if self.tie_projs is None:
             self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
-        if len(self.tie_projs) != clusters:
+        if not isinstance(self.tie_projs, (list, tuple)) or len(self.tie_projs) != clusters:
             raise InputError(
                 f'tie_projs must have one value for each of {clusters} clusters, but is '
                 f'{self.tie_projs!r}'

@@ -15,6 +15,7 @@ from ..util.files import read_json, write_json
 __all__ = ['AttentionConfig', 'Config']
 
 _log = logging.getLogger(__name__)
+_LARGEST = 2**31 - 1  # an array's size
 
 
 class _ConfigType(type):
@@ -161,13 +162,16 @@ class Config(metaclass=_ConfigType):
     def _check_positive(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f'{name} must be a positive integer, but is {value!r}')
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
+                raise InputError(
+                    f'{name} must be a positive integer, but is {value!r}'
+                    + (f'; {_LARGEST} is the most' if type(value) is int and value > 0 else '')
+                )
 
     def _check_count(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
                 raise InputError(f'{name} must be an integer of at least 0, but is {value!r}')
 
     def _check_rate(self, *names):

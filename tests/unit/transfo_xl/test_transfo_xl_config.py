@@ -69,6 +69,10 @@ def test_file_of_transformers():
         ({'tie_projs': [True]}, 'tie_projs must have one value for each of 2 clusters'),
         ({'dropout': 1}, 'dropout must be a rate'),
         ({'n_head': 0}, 'n_head must be a positive integer'),
+        ({'n_head': 2**70}, 'n_head must be a positive integer, but is .*; 2147483647 is the most'),
+        ({'sample_softmax': 'x'}, 'sample_softmax must be an integer'),
+        ({'clamp_len': None}, 'clamp_len must be an integer'),
+        ({'tie_projs': 5}, 'tie_projs must have one value for each'),
         ({'vocab_size': '100'}, 'vocab_size must be'),
     ],
 )
