@@ -57,9 +57,12 @@ class BertSPTokenizer(BertTokenizerBase):
         if vocab is None:
             from gluonnlp.vocab import BERTVocab
 
-            own = self._sentencepiece.pad_id()
-            padding = '[PAD]' if own < 0 else self._sentencepiece.IdToPiece(own)
-            vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
+            try:
+                own = self._sentencepiece.pad_id()
+                padding = '[PAD]' if own < 0 else self._sentencepiece.IdToPiece(own)
+                vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
+            except Exception as error:  # these libraries check little of what they read
+                raise InputError(f'{os.fspath(path)!r} has no vocabulary: {error}') from error
         super().__init__(vocab, max_len)
         self.do_lower_case = bool(lower)
         self.max_input_chars_per_word = max_input_chars_per_word

@@ -10,7 +10,7 @@ from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write, file_in
 from .encoding import Frame, Pieces
 from .rust_file import FILE_NAME, ids_of, open_rust
-from .text import checked, encode_rust
+from .text import call_rust, checked, encode_rust
 from .tokenizer import Tokenizer
 from .vocab import ROLES, make_vocab
 
@@ -113,7 +113,7 @@ class FileTokenizer(Tokenizer):
         samples = ('a', '1', '.', *self.vocab.idx_to_token)
         bare = (encode_rust(self._rust, [text])[0].ids for text in samples)
         sample = next((text for text, ids in zip(samples, bare) if ids), '')
-        encoding = self._rust.encode(*[sample] * count)
+        encoding = call_rust(self._rust.encode, *[sample] * count)
         gaps, text_types, place = [[] for _ in range(count + 1)], [0] * count, 0
         marks = zip(encoding.tokens, encoding.ids, encoding.type_ids)
         for mark, number in zip(marks, encoding.sequence_ids):
@@ -199,7 +199,8 @@ class FileTokenizer(Tokenizer):
     def decode(self, ids, skip_special_tokens=False):
         tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
         known = (self._rust.token_to_id(token) for token in tokens)
-        return self._rust.decode([i for i in known if i is not None], skip_special_tokens=False)
+        ids = [i for i in known if i is not None]
+        return call_rust(self._rust.decode, ids, skip_special_tokens=False)
 
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]

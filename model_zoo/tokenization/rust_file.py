@@ -6,6 +6,7 @@ import os
 import tokenizers
 
 from ..errors import InputError
+from .text import call_rust
 
 __all__ = ['FILE_NAME', 'ids_of', 'open_rust', 'word_pieces_of']
 
@@ -28,7 +29,7 @@ def open_rust(source):
         if isinstance(source, tokenizers.Tokenizer):
             rust = tokenizers.Tokenizer.from_str(source.to_str())
         else:
-            rust = tokenizers.Tokenizer.from_file(os.fspath(source))
+            rust = call_rust(tokenizers.Tokenizer.from_file, os.fspath(source))
     except Exception as error:  # the library raises nothing more special
         raise InputError(f'{source!r} cannot be read as a tokenizer.json: {error}') from error
     rust.no_padding()

@@ -79,7 +79,10 @@ def fairseq_ids(processor):
     -------
     dict of str to int
     """
-    pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    try:
+        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    except UnicodeDecodeError as error:
+        raise InputError(f'the SentencePiece model has a piece that is no UTF-8: {error}') from error
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
     return {token: number for number, token in enumerate(tokens)}
 

@@ -9,6 +9,7 @@ __all__ = [
     'CHUNK',
     'SPACED',
     'UNLIMITED',
+    'call_rust',
     'checked',
     'cover',
     'encode_rust',
@@ -58,11 +59,27 @@ def cover(spans, start, end):
     return place, place
 
 
+def call_rust(function, *args, **kwargs):
+    """Call a method of the Rust library.
+
+    Raises
+    ------
+    InputError
+        Where it raises an error, or panics: a tokenizer.json may ask for what can't be done.
+    """
+    try:
+        return function(*args, **kwargs)
+    except BaseException as error:  # the library's panics are no Exceptions
+        if not isinstance(error, Exception) and type(error).__name__ != 'PanicException':
+            raise
+        raise InputError(f'the tokenizer cannot do this: {error}') from error
+
+
 def encode_rust(rust, batch, **kwargs):
     """The Rust library's encodings of a batch; one input alone doesn't start its threads."""
     if len(batch) == 1:
-        return [rust.encode(batch[0], add_special_tokens=False, **kwargs)]
-    return rust.encode_batch(batch, add_special_tokens=False, **kwargs)
+        return [call_rust(rust.encode, batch[0], add_special_tokens=False, **kwargs)]
+    return call_rust(rust.encode_batch, batch, add_special_tokens=False, **kwargs)
 
 
 def warn_if_long(length, max_len):

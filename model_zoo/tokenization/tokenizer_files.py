@@ -1,6 +1,7 @@
 """A tokenizer's files: opened by a name or a folder, saved, and written as a tokenizer.json."""
 
 import abc
+import math
 import os
 
 from tokenizers import processors
@@ -81,7 +82,14 @@ class TokenizerFiles(abc.ABC):
         """The `max_len` of tokenizer_config.json beside the vocabulary."""
         config = read_tokenizer_config(os.path.dirname(file.path))
         max_len = config.get('max_len', config.get('model_max_length'))
-        return {} if max_len is None else {'max_len': int(max_len)}
+        if max_len is None:
+            return {}
+        if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
+            raise InputError(
+                f'{TOKENIZER_CONFIG} beside {file.path!r} has the length {max_len!r:.80}: give a '
+                'positive number'
+            )
+        return {'max_len': int(max_len)}
 
     @abc.abstractmethod
     def save_vocabulary(self, path):

@@ -40,6 +40,9 @@ ROLES = {
     'eos': 'eos_token',
 }
 
+# ids without a token: a damaged file may have one of 2**40, for which there is no memory
+_MOST_GAPS, _FEW = 10, 1000
+
 # of BERT's special tokens those that a vocabulary may lack -> arguments of BERTVocab
 _OPTIONAL = {'[PAD]': 'padding_token', '[MASK]': 'mask_token'}
 
@@ -197,7 +200,14 @@ def make_vocab(token_to_idx, roles=None):
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens
 
-    missing = {*range(max(token_to_idx.values(), default=-1) + 1)} - {*token_to_idx.values()}
+    ids = {*token_to_idx.values()}
+    if len(ids) < len(token_to_idx) or min(ids, default=0) < 0:
+        raise InputError('the vocabulary has two tokens of one id, or one below 0')
+    if max(ids, default=0) > _MOST_GAPS * (len(ids) + _FEW):
+        raise InputError(
+            f'the vocabulary has an id {max(ids)}, and {len(ids)} tokens: is it damaged?'
+        )
+    missing = {*range(max(ids, default=-1) + 1)} - ids
     if missing:
         token_to_idx = {**token_to_idx, **{f'[no token {place}]': place for place in missing}}
         token_to_idx = dict(sorted(token_to_idx.items(), key=lambda item: item[1]))

@@ -12,6 +12,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
+from model_zoo.tokenization.text import call_rust
+from model_zoo.tokenization.vocab import make_vocab
 
 LINES = ['the quick brown fox', 'a lazy dog jumps over the caf\u00e9', 'foxes and dogs 123'] * 4
 TEXTS = [
@@ -222,3 +224,32 @@ def test_bad_input(tokenizer, tmp_path):
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')
     with pytest.raises(InputError, match='cannot be read as a tokenizer.json'):
         FileTokenizer.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize('length', ['x', [], float('inf'), float('nan'), -1, 0])
+def test_lengths_that_are_none(tmp_path, length):
+    word_pieces().save(str(tmp_path / 'tokenizer.json'))
+    (tmp_path / 'tokenizer_config.json').write_text(json.dumps({'model_max_length': length}))
+    with pytest.raises(InputError, match='has the length .*: give a positive number'):
+        FileTokenizer.from_pretrained(tmp_path)
+
+
+def test_errors_of_the_library_are_ours(tmp_path):
+    """A file may ask for what can't be done; the library raises bare exceptions, or panics."""
+    rust = tokenizers.Tokenizer(models.WordPiece({'a': 0, '[X]': 1}, unk_token='[UNK]'))
+    rust.save(str(tmp_path / 'tokenizer.json'))
+    with pytest.raises(InputError, match='the tokenizer cannot do this: .*UNK'):
+        FileTokenizer(tmp_path / 'tokenizer.json').encode('b')
+
+    def panics():
+        raise type('PanicException', (BaseException,), {})('no')
+
+    with pytest.raises(InputError, match='the tokenizer cannot do this: no'):
+        call_rust(panics)
+
+
+def test_ids_without_bounds():
+    with pytest.raises(InputError, match='has an id 1099511627776, and 2 tokens'):
+        make_vocab({'a': 0, 'b': 2**40})
+    with pytest.raises(InputError, match='two tokens of one id'):
+        make_vocab({'a': 0, 'b': 0})
