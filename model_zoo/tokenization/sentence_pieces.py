@@ -82,7 +82,7 @@ def fairseq_ids(processor):
     try:
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
     except UnicodeDecodeError as error:
-        raise InputError(f'the SentencePiece model has a piece that is no UTF-8: {error}') from error
+        raise InputError(f'a piece of the SentencePiece model is no UTF-8: {error}') from error
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
     return {token: number for number, token in enumerate(tokens)}
 
