@@ -147,6 +147,8 @@ def _varint(message, place):
         if byte < 128:
             return value, place
         shift += 7
+        if shift > 63:
+            raise ValueError('a number of more than 64 bits')
 
 
 def _only(message, number):

@@ -1,8 +1,11 @@
 """Samples in TensorFlow's record files; tests/peers has TensorFlow itself read and write them."""
 
+import struct
+
 import numpy as np
 import pytest
 
+from model_zoo.checkpoint.crc32c import crc32c
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_tfrecords
 
@@ -95,3 +98,14 @@ def test_other_records(tmp_path, path):
     for content in (b'', b'text', b'\x08\x01', b'\n\x7f'):
         with pytest.raises(InputError, match='is damaged'):
             read_shard(file(content))
+
+
+def test_a_number_without_end(tmp_path):
+    """Its bytes would take minutes."""
+    record = b'\xff' * 5_000_000
+    head = struct.pack('<Q', len(record))
+    sums = [struct.pack('<I', crc32c(each, masked=True)) for each in (head, record)]
+    path = tmp_path / 'samples.tfrecord'
+    path.write_bytes(head + sums[0] + record + sums[1])
+    with pytest.raises(InputError, match='a number of more than 64 bits'):
+        read_shard(str(path))
