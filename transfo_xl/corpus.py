@@ -336,7 +336,11 @@ def _read_npz(path):
     for split in _SPLITS:
         lengths = found.get(f'{split}_lengths')
         if lengths is not None:
-            found[split] = np.split(found[split], np.cumsum(lengths))[:-1]
+            try:
+                found[split] = np.split(found[split], np.cumsum(lengths))[:-1]
+            except (KeyError, TypeError, ValueError, IndexError) as error:
+                what = f'its {split} text has no lines of these lengths: {error}'
+                raise CheckpointError(f'{path!r} is damaged: {what}') from error
         elif split in found and found[split].dtype.kind == 'U':
             found[split] = found[split].tolist()
     found['dataset'] = str(found.get('dataset', ''))
