@@ -17,6 +17,7 @@ __all__ = [
     'SPECIAL_TOKENS',
     'VOCAB_NAME',
     'find_roles',
+    'check_largest_id',
     'load_vocab',
     'make_vocab',
     'save_vocab',
@@ -180,6 +181,13 @@ def find_roles(tokens):
     return {role: names[0] for role, names in found.items() if names}
 
 
+def check_largest_id(token_to_idx, name='the vocabulary'):
+    """Raise InputError if far more ids have no token than have one."""
+    largest, count = max(token_to_idx.values(), default=0), len(token_to_idx)
+    if largest > _MOST_GAPS * (count + _FEW):
+        raise InputError(f'{name} has an id {largest}, and {count} tokens: is it damaged?')
+
+
 def make_vocab(token_to_idx, roles=None):
     """Make a vocabulary with given ids, for models other than BERT.
 
@@ -200,13 +208,10 @@ def make_vocab(token_to_idx, roles=None):
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens
 
+    check_largest_id(token_to_idx)
     ids = {*token_to_idx.values()}
     if len(ids) < len(token_to_idx) or min(ids, default=0) < 0:
         raise InputError('the vocabulary has two tokens of one id, or one below 0')
-    if max(ids, default=0) > _MOST_GAPS * (len(ids) + _FEW):
-        raise InputError(
-            f'the vocabulary has an id {max(ids)}, and {len(ids)} tokens: is it damaged?'
-        )
     missing = {*range(max(ids, default=-1) + 1)} - ids
     if missing:
         token_to_idx = {**token_to_idx, **{f'[no token {place}]': place for place in missing}}

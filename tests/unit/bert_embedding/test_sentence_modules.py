@@ -13,7 +13,7 @@ from loopback import LoopbackServer
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
 from model_zoo.checkpoint.safetensors_file import write_safetensors
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 from model_zoo.util.pooling import pool
 
 
@@ -185,7 +185,7 @@ def test_edited_configurations(folder, name, fields, message):
         known = json.load(file)
     with open(os.path.join(path, name), 'w', encoding='utf-8') as file:
         json.dump({**known, **fields}, file)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ZooError, match=message):
         BertEmbedding(path)
 
 

@@ -12,6 +12,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
+from model_zoo.tokenization.bpe_files import read_bpe_vocab
 from model_zoo.tokenization.text import call_rust
 from model_zoo.tokenization.vocab import make_vocab
 
@@ -248,8 +249,11 @@ def test_errors_of_the_library_are_ours(tmp_path):
         call_rust(panics)
 
 
-def test_ids_without_bounds():
+def test_ids_without_bounds(tmp_path):
     with pytest.raises(InputError, match='has an id 1099511627776, and 2 tokens'):
         make_vocab({'a': 0, 'b': 2**40})
+    (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, 'b': 2**70}))
+    with pytest.raises(InputError, match='vocab.json. has an id 11805916207174113034[0-9]*, and 2'):
+        read_bpe_vocab(tmp_path / 'vocab.json')
     with pytest.raises(InputError, match='two tokens of one id'):
         make_vocab({'a': 0, 'b': 0})
