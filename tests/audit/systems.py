@@ -142,8 +142,8 @@ def _corpora():
 #: name -> ([old, new], write, read), or functions that make the first
 WRITERS = {
     'save native': _saving('native'), 'save huggingface': _saving('huggingface'),
-    'save pytorch': _saving('pytorch'), 'export': _exporting(), 'checkpoint': _checkpoints(), 'shard': _shards,
-    'tokenizer': _tokenizers, 'corpus': _corpora,
+    'save pytorch': _saving('pytorch'), 'export': _exporting(), 'checkpoint': _checkpoints(),
+    'shard': _shards, 'tokenizer': _tokenizers, 'corpus': _corpora,
 }  # fmt: skip
 
 
