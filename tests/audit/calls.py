@@ -15,8 +15,8 @@ import numpy as np
 import originals
 import tiny
 import tiny_models
-from damage import NAMES, NUMBERS, TEXTS
 from target import RIGHT, Target, Unequal
+from wrong import change, worse, worse_array
 
 import bert
 import gpt2
@@ -36,74 +36,6 @@ PACKAGES = ('model_zoo', 'bert', 'gpt', 'gpt2', 'transfo_xl', 'bert_embedding', 
 PYTHONS = (TypeError, ValueError, AttributeError, KeyError, IndexError, AssertionError,
            NotImplementedError, OverflowError, ZeroDivisionError, OSError, ImportError,
            RuntimeError, RecursionError, UnicodeError)  # fmt: skip
-_OTHERS = [None, True, -1, 0, 0.5, float('nan'), 2**70, '', 'x', '\ud800', b'x', [], [None], {},
-           {'a': 1}, (1, 2), object(), [[1], [1, 2]], print, np.array([1.5]), range(3)]  # fmt: skip
-
-
-# -- wrong values -------------------------------------------------------------------------------
-
-
-def worse(value, rng):
-    """Something like a value, and wrong; now and then of another type."""
-    if rng.random() < 0.2:
-        return rng.choice(_OTHERS)
-    if isinstance(value, bool) or value is None:
-        return rng.choice([None, True, False, 2, -1, 'x', 0.5, [], float('nan'), 10**9, (1, 2)])
-    if isinstance(value, (int, float)):
-        return rng.choice([value + 1, -value, str(value), value + 0.5, *NUMBERS])
-    if isinstance(value, str):
-        return rng.choice([value + 'x', value[:-1], value * 3, *TEXTS, *NAMES])
-    if isinstance(value, mx.nd.NDArray):
-        return _worse_array(value, rng)
-    if isinstance(value, np.ndarray):
-        return _worse_array(mx.nd.array(value), rng).asnumpy()
-    if isinstance(value, (list, tuple)) and value:
-        items = list(value)
-        place = rng.randrange(len(items))
-        change = rng.randrange(5)
-        if change == 0:
-            del items[place]
-        elif change == 1:
-            items *= 300
-        elif change == 2:
-            items = [items]
-        else:
-            items[place] = worse(items[place], rng)
-        return type(value)(items)
-    if isinstance(value, dict) and value:
-        key = rng.choice(sorted(value))
-        return {**value, key: worse(value[key], rng)}
-    return rng.choice(_OTHERS)
-
-
-def _worse_array(value, rng):
-    kind = rng.randrange(9)
-    if kind == 0:
-        return rng.choice([value.expand_dims(0), value.reshape(-1), value.expand_dims(-1)])
-    if kind == 1:
-        return value.astype(rng.choice(['int32', 'int64', 'float16', 'float64', 'uint8', 'int8']))
-    if kind == 2:
-        return mx.nd.concat(*[value] * rng.choice([2, 40]), dim=rng.randrange(value.ndim))
-    if kind == 3:
-        return value.asnumpy()
-    if kind == 4 and value.ndim == 2:
-        return value.tostype(rng.choice(['csr', 'row_sparse']))
-    if kind == 5:
-        return mx.nd.zeros((0,) * value.ndim) if rng.random() < 0.5 else mx.nd.array([1.0])
-    made = value.asnumpy().astype('float32')
-    for _ in range(rng.choice([1, 1, made.size])):
-        made.flat[rng.randrange(made.size)] = rng.choice(
-            [-1, -0.5, 0.5, 39, 40, 1e4, 1e9, -1e9, 3e38, np.nan, np.inf, -np.inf]
-        )
-    return mx.nd.array(made)
-
-
-def _change(arguments, rng):
-    """Arguments of which one, or a few, are worse."""
-    made = dict(arguments)
-    for name in rng.sample(sorted(made), min(len(made), rng.choice([1, 1, 1, 2, 3]))):
-        made[name] = worse(made[name], rng)
-    return made
 
 
 # -- what users call ----------------------------------------------------------------------------
@@ -164,7 +96,7 @@ def _block_target(name, make, arguments, hybrid):
         return block
 
     def attempt(block, rng, folder):
-        given = _change(arguments, rng)
+        given = change(arguments, rng)
         _note(folder, name, given)
         try:
             _check_finite(block(**given))
@@ -199,7 +131,7 @@ def _run_exported(found, rng, folder):
     given = list(arrays)
     for _ in range(rng.choice([1, 2])):
         place = rng.randrange(len(given))
-        given[place] = _worse_array(given[place], rng)
+        given[place] = worse_array(given[place], rng)
     _note(folder, 'exported', given)
     if any(not isinstance(each, mx.nd.NDArray) or each.stype != 'default' for each in given):
         return RIGHT  # MXNet itself is called here, and takes none of them
@@ -276,7 +208,7 @@ def _objects(folder):
 
 def _call(found, rng, folder):
     name, function, arguments = rng.choice(found)
-    given = _change(arguments, rng)
+    given = change(arguments, rng)
     _note(folder, name, given)
     if name == 'get_model' and not _is_small(given['num_layers']):
         given['num_layers'] = 'x'  # a billion layers of one's own are one's own fault

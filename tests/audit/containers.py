@@ -10,7 +10,7 @@ import tarfile
 import warnings
 import zipfile
 
-from damage import NAMES, NUMBERS, TEXTS, damage_bytes, damage_json, damage_protobuf
+from damage import NAMES, NUMBERS, TEXTS, damage_bytes, damage_json, damage_protobuf, varint
 
 from model_zoo.checkpoint.crc32c import crc32c
 
@@ -252,14 +252,7 @@ def damage_table(data, rng):
     for _ in range(2):
         pair = []
         for _ in range(2):
-            number = shift = 0
-            while True:
-                byte = data[place]
-                place += 1
-                number |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
+            number, place = varint(data, place)
             pair.append(number)
         handles.append(pair)
     first = min(start for start, _ in handles)

@@ -4,7 +4,7 @@ import json
 import struct
 
 __all__ = ['NAMES', 'NUMBERS', 'TEXTS', 'damage_bytes', 'damage_json', 'damage_lines',
-           'damage_protobuf', 'damage_value']  # fmt: skip
+           'damage_protobuf', 'damage_value', 'varint']  # fmt: skip
 
 #: what numbers of files become
 NUMBERS = [
@@ -169,7 +169,8 @@ def _other(value, rng):
     ])  # fmt: skip
 
 
-def _varint(data, place):
+def varint(data, place):
+    """The number at a place, and the place behind it."""
     number = shift = 0
     while True:
         byte = data[place]
@@ -195,15 +196,15 @@ def _fields(data):
     """[(field's number and type, value)] of a message; ValueError or IndexError if it is none."""
     fields, place = [], 0
     while place < len(data):
-        key, place = _varint(data, place)
+        key, place = varint(data, place)
         kind = key & 7
         if kind == 0:
-            value, place = _varint(data, place)
+            value, place = varint(data, place)
         elif kind in (1, 5):
             size = 8 if kind == 1 else 4
             value, place = data[place : place + size], place + size
         elif kind == 2:
-            size, place = _varint(data, place)
+            size, place = varint(data, place)
             value, place = data[place : place + size], place + size
         else:
             raise ValueError

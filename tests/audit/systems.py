@@ -9,7 +9,6 @@ new files; what is half of both must be refused when it is read.
 import contextlib
 import ctypes
 import errno
-import io
 import multiprocessing
 import os
 import resource
@@ -19,28 +18,18 @@ import subprocess
 import sys
 import time
 
-import mxnet as mx
 import numpy as np
 import originals
-import tiny
-import tiny_models
-import toy_data
 from files import digest
-from script_runs import load_script
 from target import REFUSED, RIGHT, Target, Unequal, judge
+from writers import WRITERS, writer_of
 
 import bert
-import transfo_xl
-from export import export_block
-from model_zoo.app import cli, load_exported
 from model_zoo.app.corpus import Corpus
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import InputError, ZooError
+from model_zoo.errors import ZooError
 from model_zoo.pretrained.archives import unpacked
-from model_zoo.tasks.pretraining.shards import read_shard, write_shard
 from model_zoo.tasks.squad import encode_squad, read_squad
-from model_zoo.tokenization.vocab import load_vocab
-from model_zoo.training.checkpoint import CheckpointStore
 
 __all__ = ['targets']
 
@@ -74,115 +63,6 @@ class _Fault:
             yield
         finally:
             self.act = None
-
-
-# -- what writes --------------------------------------------------------------------------------
-
-
-def _models():
-    config = tiny.bert_config(20, num_hidden_layers=1)
-    return [tiny.initialized(bert.BertForSequenceClassification(config), seed=n) for n in (1, 2)]
-
-
-def _saving(format):
-    def read(folder):
-        return bert.BertForSequenceClassification.from_pretrained(str(folder))
-
-    return (_models, lambda block, folder: block.save_pretrained(str(folder), format=format), read)
-
-
-def _exporting():
-    def read(folder):
-        block = load_exported(str(folder / 'net'), 4, mx.cpu())
-        words = mx.nd.array([[2, 5, 6, 3]])
-        return block(words, 0 * words, mx.nd.array([4]))
-
-    return _models, lambda block, folder: export_block(block, str(folder), 'net'), read
-
-
-def _shards():
-    return ([toy_data.make_samples(9, n) for n in (1, 2)],
-            lambda samples, folder: write_shard(
-                str(folder / 'x.npz'), samples, load_vocab(toy_data.SPECIAL)),
-            lambda folder: read_shard(str(folder / 'x.npz')))  # fmt: skip
-
-
-def _checkpoints():
-    def write(number, folder):
-        block, trainer = originals.training_block()
-        state = {'step': number, 'epoch': 0, 'batch': number}
-        CheckpointStore(str(folder), 1).save(block, trainer, state, {})
-
-    return [1, 2], write, lambda folder: CheckpointStore(str(folder)).newest().state
-
-
-def _tokenizers():
-    words = [['the', 'cat'], ['dog', 'sat', 'x']]
-    made = [bert.BertTokenizer(load_vocab([*toy_data.SPECIAL, *each])) for each in words]
-    return (made, lambda tokenizer, folder: tokenizer.save_pretrained(str(folder)),
-            lambda folder: list(
-                bert.BertTokenizer.from_pretrained(str(folder)).encode('the x').input_ids))
-
-
-def _corpora():
-    def make(count):
-        corpus = transfo_xl.TransfoXLCorpus(special=['<eos>', '<unk>'])
-        corpus.vocab.count_sents([['the', 'cat']] * count)
-        corpus.vocab.build_vocab()
-        corpus.dataset, corpus.train = 'wt2', np.arange(count, dtype=np.int32)
-        corpus.valid = corpus.test = corpus.train
-        return corpus
-
-    def read(folder):
-        return transfo_xl.TransfoXLCorpus.from_pretrained(str(folder)).train
-
-    return [make(3), make(5)], lambda corpus, folder: corpus.save_pretrained(str(folder)), read
-
-
-#: name -> ([old, new], write, read), or functions that make the first
-WRITERS = {
-    'save native': _saving('native'), 'save huggingface': _saving('huggingface'),
-    'save pytorch': _saving('pytorch'), 'export': _exporting(), 'checkpoint': _checkpoints(),
-    'shard': _shards, 'tokenizer': _tokenizers, 'corpus': _corpora,
-}  # fmt: skip
-
-
-def _command(script, output, argv):
-    """A writer that runs a command twice."""
-    main = load_script(script).main
-
-    def write(seed, folder):
-        text = folder.parent / 'text.txt'
-        lines = 'the cat sleeps .\na dog in paris\n\nthe dog sleeps .\na cat\n'
-        text.write_text(lines * (5 + seed))
-        vocab = tiny.write_words(folder.parent, tiny_models.WORDS)
-        words = {'TEXT': text, 'OUT': folder, 'VOCAB': vocab}
-        status, said = quiet(main, [words.get(each, each) for each in argv])
-        if status:
-            raise InputError(said.strip().splitlines()[-1])
-
-    def read(folder):
-        return (folder / output).read_bytes()
-
-    return [1, 2], write, read
-
-
-def quiet(main, argv):
-    """The exit status of a command and what it says; a traceback is an error."""
-    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
-        status = cli.run(main, [str(each) for each in argv])
-    if 'Traceback' in said.getvalue():
-        raise Unequal(said.getvalue()[-3000:])
-    return status, said.getvalue()
-
-
-def _writer(name):
-    if name in WRITERS:
-        found = WRITERS[name]
-        made, write, read = found() if callable(found) else found
-        return made() if callable(made) else made, write, read
-    return _command('learn_vocab', 'vocab.txt', [
-        '--input_file', 'TEXT', '--output_dir', 'OUT', '--vocab_size', '40'])  # fmt: skip
 
 
 # -- what happens to them -----------------------------------------------------------------------
@@ -242,7 +122,7 @@ def _set_up():
 def _prepare(name):
     def prepare(folder):
         _set_up()
-        values, write, read = _writer(name)
+        values, write, read = writer_of(name)
         expected = []
         for number, value in enumerate(values):
             place = folder / f'whole{number}' / 'out'
