@@ -200,7 +200,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
     task = make_task(args, args.init_checkpoint or args.bert_model)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, task.name, 'bert', workers, trains=not args.only_inference)
     teacher = None if args.teacher is None else Teacher(args, task, run.contexts)
     title = choice.title

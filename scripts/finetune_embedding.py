@@ -193,7 +193,7 @@ def main(argv=None):
     args.pooling = args.pooling or own_pooling(args.bert_model) or 'mean'
     sets = read_sets(args)
     loss = None if args.only_inference else choose_loss(args, sets['train'].kind)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'sentences', 'bert', workers, trains=not args.only_inference)
     model, tokenizer = make_task_model(
         args, choice, 'sentence_embedding', run.contexts, trains=True, length_flag='max_len',
@@ -223,7 +223,7 @@ def main(argv=None):
         features, batch_size=args.batch_size, batch_tokens=args.batch_tokens, shuffle=True,
         workers=workers,
         # other texts of the batch are the negatives: those of similar length alone won't do
-        num_buckets=1 if args.loss == 'in_batch' else 10,
+        num_buckets=1 if args.loss == 'in_batch' else None,
     )  # fmt: skip
     train(run, choice, model, tokenizer, loader, features, evaluator, loss, args.normalize)
 

@@ -163,7 +163,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='gpt')
     train, dev = read_stories(args)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'story_cloze', workers=workers, trains=args.do_train)
     model, tokenizer = make_model(choice, run.contexts)
     special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))

@@ -237,7 +237,7 @@ def train(run, model, tokenizer, loader, dev):
 def main(argv=None):
     args = parse_arguments(argv)
     check_data_files(args)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'lm', workers=workers)
     model, tokenizer = make_model(args, run.contexts)
     with contextlib.ExitStack() as stack:

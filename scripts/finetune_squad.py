@@ -201,7 +201,7 @@ def main(argv=None):
     check_files(args, 'train_file', 'predict_file', 'sentencepiece')
     args.vocab_file = args.sentencepiece or args.vocab_file
     choice = ModelChoice(args, family='bert')
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'squad', 'bert', workers, trains=not args.only_inference)
     contexts = run.contexts
     if args.deploy:

@@ -144,7 +144,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
     sets = read_examples(args)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'swag', 'bert', workers, trains=args.do_train)
     model, tokenizer = make_task_model(
         args, choice, 'multiple_choice', run.contexts,

@@ -212,7 +212,7 @@ def main(argv=None):
     files = find_files(args)
     sentences = read_files(args, files)
     labels = choose_labels(args, sentences.get('train'))
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'tagging', 'bert', workers, trains=not args.only_inference)
     dropout = {} if args.dropout_prob is None else {'dropout': args.dropout_prob}
     model, tokenizer = make_task_model(

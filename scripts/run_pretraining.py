@@ -440,7 +440,7 @@ def train(folder, model, tokenizer, objective, loaders, contexts, workers):
 
 def main(argv=None, comm_backend=None):
     args = parse_arguments(argv, comm_backend)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     contexts = find_contexts(own_gpus(args, workers), workers)
     set_batch_sizes(args, args.accumulate * len(contexts) * workers.size, workers)
     log = f'log_phase{2 if args.phase2 else 1}.txt'

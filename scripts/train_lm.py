@@ -289,7 +289,7 @@ def train(run, task, tokenizer, evaluate):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    workers = make_workers(args.comm_backend)
+    workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, 'lm', workers=workers, trains=bool(args.train_file))
     task, tokenizer = build(run)
     loader, num_words, _ = task.load(args.eval_file, args.dev_batch_size)

@@ -98,6 +98,12 @@ def add_comm_backend_argument(parser):
         help='horovod: train with the processes that horovodrun has started, --batch_size '
         'examples in each; device, the default: with one process',
     )
+    parser.add_argument(
+        '--allreduce_dtype',
+        choices=['float16'],
+        help='of --comm_backend horovod: send gradients in float16, half of the bytes, for slow '
+        'networks',
+    )
 
 
 def check_training_arguments(args):

@@ -128,8 +128,9 @@ class BucketedLoader(SampleLoader):
         Of all batches but the last one of each bucket; with several workers, of each one's part.
     shuffle : bool
     seed : int
-    num_buckets : int
+    num_buckets : int, optional
         At most; small data sets get fewer, so that not every other batch is an unfilled last one.
+        Default: 10, with `batch_tokens` 20.
     round_to : int, optional
         Pad to a multiple of this.
     pad_val : int
@@ -150,7 +151,7 @@ class BucketedLoader(SampleLoader):
         batch_size=None,
         shuffle=False,
         seed=0,
-        num_buckets=10,
+        num_buckets=None,
         round_to=None,
         *,
         pad_val,
@@ -170,6 +171,8 @@ class BucketedLoader(SampleLoader):
         )
         super().__init__(features, seed=seed, ctx=ctx, workers=workers)
         self._pad_val, self._round_to = pad_val, round_to
+        if num_buckets is None:
+            num_buckets = 10 if batch_tokens is None else 20
         if batch_tokens is None:
             lengths = [feature.valid_length for feature in features]
             batch_size *= self._size

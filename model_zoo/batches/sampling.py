@@ -95,9 +95,11 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
         ``sampler(random) -> list of numpy.ndarray``: the batches that a RandomState draws, as many
         each time.
     """
-    usual_size, ratio = batch_size, 0.0
+    # four batches a bucket, or more
+    most, ratio, scheme = len(lengths) // (4 * batch_size), 0.0, nlp.data.ConstWidthBucket()
     if max_tokens is not None:
-        usual_size = max(1, int(max_tokens / np.mean(lengths)))
+        # narrow ones of short lengths, where a token more or less matters; of a batch, or more
+        most, scheme = int(sum(lengths) / max_tokens), nlp.data.ExpWidthBucket()
         # the sampler has ratio x (longest of all / longest of the bucket) x batch_size samples
         longest = max(lengths)
         batch_size = max(1, max_tokens // longest)
@@ -107,10 +109,10 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
         sampler = nlp.data.FixedBucketSampler(
             lengths,
             batch_size,
-            # four batches a bucket, or more
-            num_buckets=min(num_buckets, max(1, len(lengths) // (4 * usual_size))),
+            num_buckets=min(num_buckets, max(1, most)),
             ratio=ratio,
             shuffle=True,
+            bucket_scheme=scheme,
         )
 
     def draw(random):

@@ -125,6 +125,8 @@ class TrainingLoop:
         saved, own = checkpoint.config, self._config
         self._checkpoints.check(saved, own)
         state = TrainingState.from_json(checkpoint.state)
+        before, now = map(self._checkpoints.batches_of, (saved, own))
+        state.batch = state.batch // before * now  # updates x batches, of such a loader
         most = self.plan.accumulate * state.step
         if state.step > self.plan.num_steps or state.batch > most:
             raise CheckpointError(
@@ -137,8 +139,6 @@ class TrainingLoop:
         workers = saved.get('np', 1), self._workers.size
         if hasattr(self.block, 'regroup') and len({*workers}) > 1:
             self.block.regroup(*workers)
-        before, now = map(self._checkpoints.batches_of, (saved, own))
-        state.batch = state.batch // before * now  # updates x batches, of such a loader
         if state.position is not None:
             self._loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale
@@ -179,6 +179,7 @@ class TrainingLoop:
             guard = stack.enter_context(InterruptGuard())
             try:
                 self._workers.broadcast(self.block)
+                self._workers.prepare(self.updater.parameters)
                 self._call('on_start')
                 while not self._finished():
                     self._run_epoch(guard)

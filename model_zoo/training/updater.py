@@ -3,7 +3,10 @@
 import contextlib
 import math
 
+import mxnet as mx
+
 from ..optimizer import clip_grad_global_norm, grad_global_norm
+from ..optimizer.adam import DecoupledAdam
 
 __all__ = ['Updater']
 
@@ -34,6 +37,7 @@ class Updater:
     def __init__(self, block, trainer, schedule=None, max_grad_norm=1.0, loss_scale=None):
         self.block, self.trainer, self.loss_scale = block, trainer, loss_scale
         self._schedule, self._max_grad_norm = schedule, max_grad_norm
+        self._trainer_scale = trainer._scale
         # In the block's order, not the trainer's: that sorts by name, and Gluon's names count on
         # from earlier blocks, so that the order and the norm's rounding would depend on them.
         trained = set(trainer._params)
@@ -89,6 +93,11 @@ class Updater:
         scale = self.scale
         if self._max_grad_norm is None:
             norm = grad_global_norm(self.parameters)
+        elif isinstance(self.trainer._optimizer, DecoupledAdam):
+            # it takes the factor as an array, which saves writing and reading all gradients
+            largest = self._max_grad_norm * scale
+            norm = grad_global_norm(self.parameters)
+            self.trainer._scale = self._trainer_scale * largest / mx.nd.maximum(norm, largest)
         else:
             norm = clip_grad_global_norm(self.parameters, self._max_grad_norm * scale)
         if self.loss_scale is not None:

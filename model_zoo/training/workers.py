@@ -6,8 +6,12 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, MissingExtraError
+from .buckets import BUCKET_BYTES, GradientBuckets
 
 __all__ = ['BACKENDS', 'HorovodWorkers', 'Workers', 'make_workers']
+
+# factor of gradients that are sent in float16, so that fewer are too small for it
+_SCALE = 128.0
 
 #: values of `comm_backend`
 BACKENDS = ('device', 'horovod')
@@ -40,6 +44,9 @@ class Workers:
         """
         return np.asarray(values, np.float64)
 
+    def prepare(self, parameters):
+        """Arrange the gradients of parameters for summing; before the first backward pass."""
+
     def sum_gradients(self, parameters):
         """Replace the parameters' gradients by their sums over the workers."""
 
@@ -59,13 +66,23 @@ class Workers:
 class HorovodWorkers(Workers):
     """The processes that ``horovodrun`` has started, each with one device.
 
+    Parameters
+    ----------
+    compression : {None, 'float16'}
+        In which form gradients are sent. In float16, half of the bytes, numbers have 11 binary
+        digits, and what is below 5e-10 is lost.
+    bucket_bytes : int
+        See `GradientBuckets`.
+
     Raises
     ------
     MissingExtraError
         If Horovod isn't installed, or wasn't built for MXNet.
     """
 
-    def __init__(self):
+    def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):
+        if compression not in (None, 'float16'):
+            raise InputError(f"`compression` {compression!r}: give None or 'float16'")
         try:
             import horovod.mxnet as hvd
         except ImportError as error:
@@ -75,7 +92,8 @@ class HorovodWorkers(Workers):
                 "--no-build-isolation 'gluon-transformer-zoo[horovod]'"
             ) from error
         hvd.init()
-        self._hvd = hvd
+        self._hvd, self._compression = hvd, compression
+        self._bucket_bytes, self._buckets = bucket_bytes, None
         self.rank, self.size, self.local_rank = hvd.rank(), hvd.size(), hvd.local_rank()
 
     def sum(self, values):
@@ -85,17 +103,28 @@ class HorovodWorkers(Workers):
         # reading it waits for this sum only: nothing else in the device's queue depends on it
         return self._hvd.allreduce(array, op=self._hvd.Sum, name='numbers').asnumpy()
 
+    def prepare(self, parameters):
+        if self.size > 1:
+            self._buckets = GradientBuckets(parameters, self._bucket_bytes)
+
     def sum_gradients(self, parameters):
         if self.size == 1:
             return
-        # numbers for names: Gluon's own count the blocks that a process has made before
-        for number, parameter in enumerate(parameters):
-            self._hvd.allreduce_(
-                parameter.list_grad()[0],
-                op=self._hvd.Sum,
-                name=f'gradient{number}',
-                priority=-number,
-            )
+        if self._buckets is None or not self._buckets.fit(parameters):
+            self._buckets = GradientBuckets(parameters, 0)  # as they are
+        # each sum begins once its bucket is complete, while the backward pass goes on
+        for number, bucket in enumerate(self._buckets.arrays):
+            self._sum(bucket, f'gradients{number}', -number)
+
+    def _sum(self, array, name, priority):
+        """Sum an array in place."""
+        sent = array
+        if self._compression and array.dtype == np.float32:
+            sent = mx.nd.cast(array * _SCALE, dtype=self._compression)
+        self._hvd.allreduce_(sent, op=self._hvd.Sum, name=name, priority=priority)
+        if sent is not array:
+            mx.nd.cast(sent, dtype=array.dtype, out=array)
+            array *= 1 / _SCALE
 
     def broadcast(self, block):
         if self.size == 1:
@@ -106,25 +135,32 @@ class HorovodWorkers(Workers):
         mx.nd.waitall()
 
 
-def make_workers(comm_backend=None):
+def make_workers(comm_backend=None, allreduce_dtype=None):
     """The workers of a backend.
 
     Parameters
     ----------
     comm_backend : {'device', 'horovod'}, optional
         'device', the default, is a single process.
+    allreduce_dtype : {None, 'float16'}
+        The `compression` of `HorovodWorkers`.
 
     Raises
     ------
     InputError
-        If there is no such backend.
+        If there is no such backend, or a single process is asked to compress what it sends.
     MissingExtraError
         If Horovod isn't installed.
     """
     if comm_backend in (None, 'device'):
+        if allreduce_dtype is not None:
+            raise InputError(
+                f'`allreduce_dtype` {allreduce_dtype} is for `comm_backend` horovod: a single '
+                'process sends no gradients'
+            )
         return Workers()
     if comm_backend == 'horovod':
-        return HorovodWorkers()
+        return HorovodWorkers(allreduce_dtype)
     hint = ''
     if comm_backend.startswith('dist'):
         hint = "; for several machines use horovod, which replaces MXNet's parameter servers here"

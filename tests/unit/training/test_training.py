@@ -20,6 +20,7 @@ from model_zoo.app import cli, plot_curves, write_results
 from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
+from model_zoo.training import updater as updater_module
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from model_zoo.training.checkpoint import CheckpointStore, check_same_config
 from model_zoo.training.interrupt import Interrupted
@@ -237,6 +238,18 @@ def test_gradient_is_clipped_by_its_global_norm():
         norm = loop.state.log[0]['grad_norm']
         assert norm > 0.01
         assert change == pytest.approx(0.01 if clipped else norm, rel=1e-4)
+
+
+@pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam', 'lamb'])
+def test_optimizers_that_clip_themselves_equal_clipping_before(optimizer, monkeypatch):
+    whole = make_loop(num_steps=5, optimizer=optimizer, max_grad_norm=0.01)
+    whole.run()
+    assert whole.state.log[0]['grad_norm'] > 0.01
+    monkeypatch.setattr(updater_module, 'DecoupledAdam', ())
+    parts = make_loop(num_steps=5, optimizer=optimizer, max_grad_norm=0.01)
+    parts.run()
+    for name, value in values(whole).items():
+        np.testing.assert_array_equal(value, values(parts)[name], err_msg=name)
 
 
 def test_schedule_is_that_of_the_numbered_steps():

@@ -284,6 +284,8 @@ def test_workers_by_name(monkeypatch):
     assert alone.sum([1, 2]).tolist() == [1, 2]
     with pytest.raises(InputError, match='`comm_backend` dist_sync_device: .*horovod'):
         make_workers('dist_sync_device')
+    with pytest.raises(InputError, match='`allreduce_dtype` float16 is for `comm_backend` horovod'):
+        make_workers('device', 'float16')
     monkeypatch.setitem(__import__('sys').modules, 'horovod.mxnet', None)
     with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[horovod\]'):
         make_workers('horovod')
