@@ -22,9 +22,9 @@ __all__ = [
     'did_you_mean',
 ]
 
-
 _MOST = 6000  # characters of a message, and what is left of a longer one
 _KEPT = 4000, 500
+_MANY, _SIMILAR = 60, 12  # of more known names than that, so many are shown
 
 
 class ZooError(Exception):
@@ -55,9 +55,17 @@ class UnknownNameError(ZooError, ValueError):
 
     @classmethod
     def of(cls, kind, name, known):
-        """Build the error for `name`, which isn't among the `known` names of its `kind`."""
+        """Build the error for `name`, which isn't among the `known` names of its `kind`.
+
+        Of very many known names the message has the most similar ones.
+        """
         known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
-        return cls(f'unknown {kind} {name!r}; known: {", ".join(known)}{did_you_mean(name, known)}')
+        shown, more = known, ''
+        if len(known) > _MANY:
+            shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
+            more = f' and {len(known) - len(shown)} more'
+        hint = did_you_mean(name, known)
+        return cls(f'unknown {kind} {name!r}; known: {", ".join(shown)}{more}{hint}')
 
 
 class CheckpointError(ZooError, ValueError):

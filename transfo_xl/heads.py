@@ -50,7 +50,9 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     Examples
     --------
     >>> from transfo_xl import TransfoXLConfig
-    >>> block = TransfoXLLMHeadModel(TransfoXLConfig(vocab_size=100, cutoffs=[20], n_layer=2))
+    >>> config = TransfoXLConfig(vocab_size=100, cutoffs=[20], n_layer=2, d_model=16,
+    ...     d_embed=16, n_head=2, d_head=8, d_inner=32, mem_len=8)
+    >>> block = TransfoXLLMHeadModel(config)
     >>> block.initialize()
     >>> words = mx.nd.array([[31, 51, 99, 7], [15, 5, 0, 7]])
     >>> losses, mems = block(words[:, :-1], labels=words[:, 1:])

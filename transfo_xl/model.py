@@ -178,7 +178,9 @@ class TransfoXLModel(TransfoXLBlock):
 
     Examples
     --------
-    >>> model = TransfoXLModel(TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2))
+    >>> config = TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2, d_model=16,
+    ...     d_embed=16, n_head=2, d_head=8, d_inner=32, mem_len=8)
+    >>> model = TransfoXLModel(config)
     >>> model.initialize()
     >>> hidden, mems = model(mx.nd.array([[31, 51, 99], [15, 5, 0]]))
     >>> hidden, mems = model(mx.nd.array([[53, 21, 1], [64, 23, 10]]), mems)

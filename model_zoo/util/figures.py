@@ -1,5 +1,7 @@
 """Figures of matplotlib that need no display, as PNG files."""
 
+import io
+
 from .files import atomic_write
 
 __all__ = ['new_figure', 'save_figure']
@@ -32,4 +34,10 @@ def new_figure(width, height, layout='constrained'):
 def save_figure(path, figure):
     """Write a figure to a PNG file, whole or not at all; margins are cut off, titles aren't."""
     with atomic_write(path, mode='wb') as file:
-        figure.savefig(file, format='png', dpi=100, bbox_inches='tight')
+        file.write(_png_of(figure))
+
+
+def _png_of(figure):
+    content = io.BytesIO()
+    figure.savefig(content, format='png', dpi=100, bbox_inches='tight')
+    return content.getvalue()

@@ -4,6 +4,7 @@ import shutil
 
 import places
 import pytest
+from pictures import pictures_once  # noqa: F401  a fixture for all tests here
 
 from model_zoo import registry
 from model_zoo.pretrained import catalogue

@@ -3,6 +3,7 @@
 import pytest
 from bad_input import BAD_INPUT
 from contract import CASES, Toy
+from pictures import pictures_once  # noqa: F401  a fixture for all tests here
 
 
 @pytest.fixture(scope='session')

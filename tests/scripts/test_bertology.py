@@ -474,6 +474,7 @@ def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.weights
 def test_minilm_on_mrpc(script, minilm_dir, data_dir, tmp_path):

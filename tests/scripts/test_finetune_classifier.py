@@ -365,6 +365,7 @@ def test_the_originals_command_lines_are_understood(script):
         assert args.gpu == 0 and args.max_len in (80, 128) and args.dev_batch_size == 8
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.weights
 @pytest.mark.parametrize('task', ['MRPC', 'CoLA', 'STS-B'])

@@ -265,6 +265,7 @@ def test_lines_of_the_originals(script, line):
     assert args.dtype == ('float16' if '--fp16' in line else 'float32')
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.weights
 def test_minilm_on_a_real_text(script, data_dir, minilm_dir, tmp_path):

@@ -304,6 +304,7 @@ def test_the_originals_command_lines_are_understood(script):
     assert args.only_inference and args.dev_batch_size == 8
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.weights
 def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
