@@ -35,20 +35,24 @@ def modules(*rooms):
 
 def _imports(path, ours):
     """Imports anywhere; 'import_module' stands for those by names that aren't written there."""
-    tree = parse(path)
-    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
-    lazy = {id(node) for function in functions for node in ast.walk(function)}
-    known = {
-        id(node.func)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
-    }
-    package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(tree):
+    package, known = path.relative_to(ROOT).parent.parts, set()
+    for node, is_lazy in _walk(parse(path)):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            known.add(id(node.func))  # which comes after it
         if _is_import_module(node) and id(node) not in known:
-            yield Import('import_module', id(node) in lazy)
+            yield Import('import_module', is_lazy)
         for name in _names(node, package, ours):
-            yield Import(name if name in ours else name.split('.')[0], id(node) in lazy)
+            yield Import(name if name in ours else name.split('.')[0], is_lazy)
+
+
+def _walk(tree):
+    """The nodes of a module, parents first, and whether each is inside of a function."""
+    waiting = [(tree, False)]
+    while waiting:
+        node, is_lazy = waiting.pop()
+        yield node, is_lazy
+        is_lazy = is_lazy or isinstance(node, (ast.FunctionDef, ast.Lambda))
+        waiting += [(child, is_lazy) for child in ast.iter_child_nodes(node)]
 
 
 def _names(node, package, ours):
