@@ -19,8 +19,10 @@ def make(layers=4, labels=3, **changes):
     config = BertConfig(**{**CONFIG, 'num_hidden_layers': layers, **changes})
     model = BertForSequenceClassification(config, num_labels=labels)
     mx.random.seed(3 + layers)
-    model.initialize(mx.init.Normal(0.3))
+    model.initialize()
     model.hybridize(static_alloc=True)
+    weight = model.classifier.weight
+    weight.set_data(weight.data() * 100)  # else all scores are almost the same
     return model
 
 
@@ -67,7 +69,8 @@ def test_losses(labels):
         of_teacher = ((scores - wanted) ** 2).mean()
         of_labels = ((scores[:, 0] - values) ** 2).mean()
     expected = [0.25 * np.mean(errors), 0.7 * of_teacher, 0.3 * of_labels]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    # the scores differ by float32 rounding; tests/peers compare the loss of equal ones
+    np.testing.assert_allclose(found, expected, rtol=2e-4)
 
 
 def test_only_the_student_is_trained():
