@@ -54,7 +54,8 @@ def names_files(name, weights=True):
     weights : bool
         Whether such a folder must have weights; otherwise a configuration or a vocabulary will do.
     """
-    path = os.path.expanduser(os.fspath(name))
+    name = os.fspath(name)
+    path = os.path.expanduser(name)
     if os.path.isdir(path):
         if not is_alias(name) or weights_in_folder(path) is not None:
             return True
