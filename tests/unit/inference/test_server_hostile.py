@@ -322,13 +322,14 @@ def test_what_was_refused_is_counted(address):
 def test_ten_thousand_connections(app):
     """As `zoo serve` is set up, within the files that a process may open."""
     resource = pytest.importorskip('resource')
+    auto = pytest.importorskip('uvicorn.protocols.http.auto')
     own = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     count = min(10_000, own // 2 - 200)
     if count < 1000:
         pytest.skip(f'a process may open {own} files only')
     config = uvicorn.Config(
         app, log_config=None, ws='none', lifespan='off',
-        http=guarded(uvicorn.protocols.http.auto.AutoHTTPProtocol),
+        http=guarded(auto.AutoHTTPProtocol),
     )  # fmt: skip
     bound = bind('127.0.0.1', 0)
     server, left = uvicorn.Server(config), []
