@@ -195,7 +195,7 @@ def summarize(records):
         recipe = group[0][0]
         runs = {}
         for _, record in group:
-            own = {key: record[key] for key in ('scores', 'epoch', 'seconds')}
+            own = {key: record[key] for key in ('scores', 'epoch')}
             runs.setdefault(record['who'], {})[str(record['seed'])] = own
         scores = {}
         for metric, wanted in recipe.scores.items():

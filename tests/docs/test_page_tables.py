@@ -1,10 +1,12 @@
 """Tables of README.rst and docs/ that tell what the code has, and the names of files in them."""
 
+import json
 import pathlib
 import re
 
 import pytest
 
+from model_zoo.app.recipes import list_recipes, table
 from model_zoo.tasks.classification import get_task, list_tasks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,3 +68,9 @@ def test_files_that_are_named_exist(path):
         assert (ROOT / name).exists(), name
     for target in re.findall(r'`[^`]*<([\w./]+\.rst)>`_', text):
         assert (path.parent / target).exists(), target
+
+def test_the_results_of_recipes_are_those_of_the_file():
+    """Which ``zoo run`` has written."""
+    summary = json.loads((ROOT / 'docs' / 'recipe_results.json').read_text('utf-8'))
+    assert set(summary) <= set(list_recipes(ROOT / 'scripts' / 'recipes'))
+    assert table(summary) in (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
