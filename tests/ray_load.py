@@ -79,7 +79,7 @@ def main():
     models = [f'{name}={folder}' for name, folder in zip(('classifier', 'writer'), sys.argv[1:])]
     command = [sys.executable, str(ROOT / 'scripts' / 'serve.py'), *models, '--port', str(PORT)]
     command += ['--ray', '--min_replicas', '1', '--max_replicas', '2', '--replica_cpus', '0.5']
-    command += ['--max_new_tokens', '1000000']
+    command += ['--max_new_tokens', '1000000', '--timeout', str(SECONDS)]
     server = subprocess.Popen(command, env={**os.environ, 'PYTHONPATH': str(ROOT)})
     statuses, ends, is_ending = collections.Counter(), [None] * STREAMS, threading.Event()
 
@@ -97,7 +97,9 @@ def main():
             connection.close()
 
     def stream(number):
-        asked = {'model': 'writer', 'prompt': 'the cat', 'max_tokens': 1000000, 'stream': True}
+        # four texts: one of them may come to its end before the kill
+        asked = {'model': 'writer', 'prompt': 'the cat', 'max_tokens': 1000000, 'stream': True,
+                 'n': 4}  # fmt: skip
         response, connection = post('/v1/completions', asked)
         for line in response:
             if line.startswith(b'data: '):
