@@ -333,7 +333,7 @@ READINGS = {
     }, vectors, {'seconds': 60}),
     'sentence-transformers of 2020': ('sentences_of_2020', {
         'modules.json': 'json', '1_Pooling/config.json': 'json', '2_Dense/config.json': 'json',
-        '2_Dense/pytorch_model.bin': 'torch stream', '0_Transformer/config.json': 'json',
+        '2_Dense/pytorch_model.bin': 'torch zip', '0_Transformer/config.json': 'json',
         '0_Transformer/sentence_bert_config.json': 'json',
     }, vectors, {'seconds': 60}),
     'archive tar.gz': ('archives', {'x.tar.gz': 'tar'}, unpack('x.tar.gz'), {}),

@@ -196,7 +196,8 @@ def _commands(folder):
         'generate': lambda t, f, o: (scripts['generate_gpt2'], [
             '--model_name_or_path', writer, f'--prompt={t}', '--length', 3]),
         'extract': lambda t, f, o: (scripts['extract_features'], [
-            '--input_file', f, '--output_file', o / 'x.jsonl', '--bert_model', plain, *length]),
+            '--input_file', f, '--output_file', o / 'x.jsonl', '--bert_model', plain, '--layers=-1',
+            *length]),
         'embed': lambda t, f, o: (embedding_cli.main, [
             '--model', sentences, '--sentences', f'a {t}', 'a']),
         'search': lambda t, f, o: (scripts['search'], [
