@@ -24,6 +24,7 @@ import numpy as np
 
 from model_zoo.errors import InputError
 from model_zoo.util.files import atomic_write
+from model_zoo.util.remote import is_url
 
 __all__ = ['open_writer']
 
@@ -142,6 +143,6 @@ def open_writer(path):
     if os.path.isdir(path):
         raise InputError(f'cannot write {path!r}: it is a directory')
     with atomic_write(path, kind.mode) as file, contextlib.ExitStack() as stack:
-        writer = kind(file, os.path.dirname(path) or '.', stack)
+        writer = kind(file, None if is_url(path) else os.path.dirname(path) or '.', stack)
         yield writer
         writer.finish()

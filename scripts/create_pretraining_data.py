@@ -31,7 +31,7 @@ from model_zoo.app import (
     sample_options,
 )
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import get_entry, is_alias, is_place, resolve_alias
+from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
 from model_zoo.registry import get_family, list_families
 from model_zoo.tasks.pretraining import (
     PART_BYTES,
@@ -45,7 +45,8 @@ from model_zoo.tasks.pretraining import (
     write_tfrecords,
 )
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.util.files import make_writable_dir
+from model_zoo.util.files import make_output_dir
+from model_zoo.util.remote import is_file, is_url, join, names_in
 
 # of the samples; more than half of them, since a document's last sentence has no next one
 MOST_RANDOM = 0.75
@@ -118,6 +119,8 @@ def make_tokenizer(args):
     if args.sentencepiece:
         if args.vocab:
             logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
+        if is_url(args.sentencepiece):
+            args.sentencepiece, _ = local_path(args.sentencepiece)
         if not os.path.isfile(args.sentencepiece):
             raise InputError(f'--sentencepiece {args.sentencepiece!r}: no such file')
         tokenizer = BertSPTokenizer(
@@ -152,7 +155,7 @@ def family_of_vocab(path, file):
     """BERT or the family like it that a folder's configuration names, or a kind of file is of."""
     families = [get_family('bert')]
     families += [each for each in list_families() if each.variant_of == 'bert']
-    if not os.path.isfile(path):
+    if not is_file(path):
         named = family_of(path)
         found = [each for each in families if each.name == named]
         if named is not None and not found:
@@ -176,14 +179,15 @@ def show_sample(path, tokenizer):
 
 
 def temporary_folder(folder):
-    """A folder for a while, in one that is made where it is missing."""
-    return tempfile.TemporaryDirectory(dir=make_writable_dir(folder or '.'))
+    """A folder of this machine for a while, in `folder`, which is made where it is missing."""
+    folder = make_output_dir(folder or '.')
+    return tempfile.TemporaryDirectory(dir=None if is_url(folder) else folder)
 
 
 def shards_in(folder):
     """The paths of the .npz files."""
-    names = sorted(os.listdir(folder), key=lambda name: (len(name), name))
-    return [os.path.join(folder, name) for name in names if name[:5] == 'part-']
+    names = sorted(names_in(folder), key=lambda name: (len(name), name))
+    return [join(folder, name) for name in names if name[:5] == 'part-']
 
 
 def create(args, maker, folder, seed):
@@ -210,7 +214,7 @@ def create_records(args, maker):
     """Write Google's files; returns the first one, and what is in them."""
     files = [os.path.expanduser(path) for path in args.output_file.split(',')]
     for path in files:
-        make_writable_dir(os.path.dirname(path) or '.')
+        make_output_dir(os.path.dirname(path) or '.')
     with temporary_folder(os.path.dirname(files[0])) as folder:
         facts = create(args, maker, folder, args.random_seed)
         samples = map(read_shard, shards_in(folder))
@@ -223,12 +227,12 @@ def create_epochs(args, make_maker, folder):
     total = ShardFacts()
     maker = make_maker(dupe_factor=1)
     for epoch in range(args.dupe_factor):
-        path = os.path.join(folder, f'epoch_{epoch}.json')
+        path = join(folder, f'epoch_{epoch}.json')
         with temporary_folder(folder) as parts:
             total += create(args, maker, parts, args.random_seed + epoch)
             samples = map(read_shard, shards_in(parts))
             write_epoch(path, samples, maker.vocab, args.max_seq_length)
-    return os.path.join(folder, 'epoch_0.json'), total
+    return join(folder, 'epoch_0.json'), total
 
 
 def report(facts, place, seconds):

@@ -21,7 +21,8 @@ rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (l
 
 Inputs may be larger than the memory. ``OUTPUT.results.json`` has the facts about the run. An
 interrupted run leaves its finished lines in the folder ``OUTPUT.part``. The same command with
-``--resume`` continues from there; without it, it is refused.
+``--resume`` continues from there; without it, it is refused. Of an output at a URL, that folder is
+in the system's folder for temporary files.
 """
 
 import argparse
@@ -45,6 +46,8 @@ from model_zoo.app import (
     describe_model,
     describe_vocab,
     job_of,
+    upload_files,
+    working_file,
     write_results,
 )
 from model_zoo.errors import InputError
@@ -52,6 +55,7 @@ from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLi
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
+from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')
 
@@ -188,6 +192,9 @@ def main(argv=None):
     check_files(args, 'input_file')
     if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
+    place = args.output_file
+    if is_url(place):
+        args.output_file = working_file(place)
     args.output_file = PartialOutput.target(args.output_file)
     cli.setup_logging()
     # fail on bad lines before the work
@@ -216,7 +223,7 @@ def main(argv=None):
         seconds = time.perf_counter() - started
         write_results(
             about,
-            vars(args),
+            {**vars(args), 'output_file': place if is_url(place) else args.output_file},
             lines=count,
             tokens=tokens,
             cut_lines=cut,
@@ -227,11 +234,13 @@ def main(argv=None):
             job=job,
         )
         partial.remove()
+    if is_url(place):
+        upload_files([about, args.output_file], place)
     if cut:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
         )
-    logger.info('%s: %d lines, %d tokens, %.1f s', args.output_file, count, tokens, seconds)
+    logger.info('%s: %d lines, %d tokens, %.1f s', place, count, tokens, seconds)
 
 
 if __name__ == '__main__':

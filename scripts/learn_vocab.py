@@ -26,7 +26,7 @@ from model_zoo.tokenization.learn import (
     learn_word_pieces,
     measure_vocab,
 )
-from model_zoo.util.files import make_writable_dir, write_json
+from model_zoo.util.files import output_folder, write_json
 from model_zoo.util.lines import read_lines
 
 logger = logging.getLogger('learn_vocab')
@@ -91,7 +91,7 @@ def read_text(corpus):
         raise InputError(f'{", ".join(corpus.files)}: no text to learn a vocabulary from')
 
 
-def learn(args, corpus):
+def learn(args, corpus, folder):
     """Write the vocabulary; returns the path and the tokenizer."""
 
     def read():
@@ -100,13 +100,13 @@ def learn(args, corpus):
     lower = not args.cased
     if args.kind == 'wordpiece':
         path = learn_word_pieces(
-            read, args.vocab_size, args.output_dir, lower, args.min_frequency, args.limit_alphabet
+            read, args.vocab_size, folder, lower, args.min_frequency, args.limit_alphabet
         )
         return path, BertTokenizer(path, do_lower_case=lower)
     path = learn_sentence_pieces(
         read,
         args.vocab_size,
-        os.path.join(args.output_dir, 'spiece.model'),
+        os.path.join(folder, 'spiece.model'),
         lower,
         args.model_type,
         args.character_coverage,
@@ -119,9 +119,14 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     corpus = Corpus(matching_files(args.input_file))
-    args.output_dir = make_writable_dir(os.path.expanduser(args.output_dir))
+    with output_folder(args.output_dir) as folder:
+        learn_and_report(args, corpus, folder)
+    logger.info('the vocabulary is in %s', args.output_dir)
+
+
+def learn_and_report(args, corpus, folder):
     started = time.perf_counter()
-    path, tokenizer = learn(args, corpus)
+    path, tokenizer = learn(args, corpus, folder)
     size = len(tokenizer.vocab)
     if size < args.vocab_size:
         logger.warning('the text gives only %d of %d tokens', size, args.vocab_size)
@@ -133,10 +138,10 @@ def main(argv=None):
         'seconds': time.perf_counter() - started,
         'measured': measure_vocab(tokenizer, text_lines(corpus)),
     }
-    write_json(os.path.join(args.output_dir, 'learn_vocab.json'), results)
+    write_json(os.path.join(folder, 'learn_vocab.json'), results)
     logger.info(
         '%s: %d tokens in %.1f s; %.2f pieces a word, %.2f%% of them unknown',
-        path,
+        os.path.basename(path),
         size,
         results['seconds'],
         results['measured']['pieces_per_word'],

@@ -49,6 +49,7 @@ from .originals import (
 from .partial import PartialOutput
 from .plot import Curves, plot_curves
 from .pretraining import add_objective_argument, pretraining_class, sample_options
+from .remote_folder import upload_files, working_file
 from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
@@ -119,6 +120,8 @@ __all__ = [
     'pretraining_class',
     'sample_options',
     'segment_files',
+    'upload_files',
+    'working_file',
     'write_eval_results',
     'write_results',
 ]

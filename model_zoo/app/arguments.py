@@ -1,10 +1,11 @@
 """The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
-import os
 
 from ..errors import InputError
+from ..pretrained import local_path
 from ..training.workers import BACKENDS
+from ..util.remote import is_file, is_folder, is_url, join
 from . import cli
 from .devices import add_device_arguments, check_device_arguments
 from .engines import add_engine_arguments, check_engine_arguments
@@ -24,6 +25,9 @@ __all__ = [
     'from_flags',
     'segment_files',
 ]
+
+# flags of files that aren't read line by line
+_COPIED = {'bert_config_file', 'model_file', 'sentencepiece', 'vocab'}
 
 
 def add_training_arguments(parser, lengths_differ=True):
@@ -157,11 +161,17 @@ def check_length(args, name, model):
 
 
 def check_files(args, *names):
-    """Raise InputError, naming the flag, if one of these was given and isn't a file."""
+    """Raise InputError, naming the flag, if one of these was given and isn't a file.
+
+    A flag whose file a library opens gets the path of a copy, where it was a URL.
+    """
     for name in names:
         path = getattr(args, name)
-        if path is not None and not os.path.isfile(path):
-            problem = 'is a directory, not a file' if os.path.isdir(path) else 'no such file'
+        if path is not None and name in _COPIED and is_url(path):
+            path, _ = local_path(path)
+            setattr(args, name, path)
+        if path is not None and not is_file(path):
+            problem = 'is a directory, not a file' if is_folder(path) else 'no such file'
             raise InputError(f'--{name} {path!r}: {problem}')
 
 
@@ -189,7 +199,7 @@ def check_inference_arguments(args):
         raise InputError('--resume continues a training: give it or --only_inference, not both')
 
 
-def segment_files(args, is_file=os.path.isfile, **names):
+def segment_files(args, is_file=is_file, **names):
     """The files of a task's segments, named by ``--SEGMENT_file`` or found in ``--data_dir``.
 
     Parameters
@@ -211,7 +221,7 @@ def segment_files(args, is_file=os.path.isfile, **names):
     if args.data_dir is not None:
         found = {}
         for segment, own in names.items():
-            paths = (os.path.join(args.data_dir, name) for name in own)
+            paths = (join(args.data_dir, name) for name in own)
             found[segment] = next(filter(is_file, paths), None)
         if not any(found.values()):
             expected = ', '.join(' or '.join(own) for own in names.values())

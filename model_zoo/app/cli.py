@@ -204,8 +204,18 @@ def run(main, argv=None):
     """
     startup.has_begun()
     Parser.used = None
+    status = 0
     try:
-        return main(argv) or 0
+        status = _status_of(lambda: main(argv))
+    finally:
+        ended = _status_of(_ending.close)  # which uploads results, and may fail, too
+    return status or ended
+
+
+def _status_of(function):
+    """The exit status of a function; its error is printed."""
+    try:
+        return function() or 0
     except ZooError as error:
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
@@ -228,8 +238,6 @@ def run(main, argv=None):
         if mxnet is None or not isinstance(error, mxnet.MXNetError):
             raise
         return _fail(f'MXNet: {_last_line(error)}')
-    finally:
-        _ending.close()
 
 
 def _fail(message):

@@ -8,6 +8,7 @@ import sys
 from ..errors import InputError
 from ..util.files import atomic_write
 from ..util.lines import read_lines
+from ..util.remote import is_url
 
 __all__ = ['add_record_arguments', 'read_texts', 'write_records']
 
@@ -30,7 +31,7 @@ def read_texts(texts, file=None):
     ----------
     texts : list of str
     file : str, optional
-        UTF-8; empty lines are left out. ``-`` is standard input.
+        UTF-8, a path or URL; empty lines are left out. ``-`` is standard input.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def write_records(records, format=None, output=None):
         All with the same keys.
     format : {'table', 'jsonl', 'tsv'}, optional
     output : str, optional
-        Path of a file, which is written whole or not at all; default: standard output.
+        Path or URL of a file, which is written whole or not at all; default: standard output.
 
     Returns
     -------
@@ -79,7 +80,8 @@ def write_records(records, format=None, output=None):
     with contextlib.ExitStack() as stack:
         file = sys.stdout
         if output is not None:
-            os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
+            if not is_url(output):
+                os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
             file = stack.enter_context(atomic_write(output))
         else:
             sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters

@@ -7,13 +7,17 @@ import re
 import shutil
 import weakref
 
+import numpy as np
+
 from ..errors import InputError
 from ..training.checkpoint import CheckpointStore
 from ..training.seed import seed_all
 from ..training.workers import Workers
 from ..util.files import make_writable_dir, remove_leftovers
 from ..util.lock import lock_file
+from ..util.remote import is_url
 from . import cli
+from .remote_folder import RemoteFolder
 from .report import write_eval_results, write_results
 
 __all__ = ['RunFolder']
@@ -37,7 +41,9 @@ class RunFolder:
     Parameters
     ----------
     path : str
-        Made where it is missing.
+        Made where it is missing. For a URL the run has a folder on each machine, which begins as
+        what the URL has, and is uploaded after each checkpoint and at the end; of `args`, flags
+        with that URL get its path.
     args : argparse.Namespace
         Goes to each of the run's JSON files; ``args.seed`` seeds the random numbers.
     log : str
@@ -57,9 +63,24 @@ class RunFolder:
     """
 
     def __init__(self, path, args, log, workers=None, verbose=False, trains=False):
-        self.path, self.args = make_writable_dir(path), args
-        if (workers or Workers()).rank == 0:
+        workers = workers or Workers()
+        self._remote = RemoteFolder(path) if is_url(path) else None
+        self.path = self._remote.path if self._remote else make_writable_dir(path)
+        self.args, self._given = args, {}
+        if self._remote is not None:
+            self._given = {name: value for name, value in vars(args).items() if value == path}
+            vars(args).update(dict.fromkeys(self._given, self.path))
+        if workers.rank == 0 or self._remote is not None and workers.local_rank == 0:
             self._lock()
+            if self._remote is not None:
+                self._remote.pull()
+        if self._remote is not None:
+            workers.sum(np.zeros(1))  # until the folders are there
+            end = self._remote.close if workers.rank == 0 else self._remote.discard
+            if workers.local_rank == 0:
+                cli.at_end(end)
+                weakref.finalize(self, end)
+        if workers.rank == 0:
             if trains:
                 self._check_place()
             cli.setup_logging(self.file(log), verbose)
@@ -116,11 +137,14 @@ class RunFolder:
 
     def checkpoints(self, name='checkpoints'):
         """The checkpoints in a subfolder; ``args.keep_checkpoints`` of them are kept."""
-        return CheckpointStore(self.file(name), self.args.keep_checkpoints)
+        on_save = None if self._remote is None else self._remote.push
+        return CheckpointStore(self.file(name), self.args.keep_checkpoints, on_save)
 
     def write(self, name, state=None, **more):
         """Write a JSON file, and return what it has: see `write_results`."""
-        return write_results(self.file(name), vars(self.args), state, **more)
+        return write_results(
+            self.file(name), {**vars(self.args), **self._given}, state, **more
+        )
 
     def write_eval_results(self, report, record=None):
         """Write ``eval_results.txt``: see `write_eval_results`.

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import CheckpointError
 from ..util.files import atomic_write
+from ..util.remote import file_size, open_binary
 from .pickles import read_object_array
 
 __all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
@@ -33,6 +34,7 @@ class ArrayArchive:
     Parameters
     ----------
     path : str
+        Or a URL.
 
     Attributes
     ----------
@@ -51,14 +53,16 @@ class ArrayArchive:
 
     def __enter__(self):
         try:
-            self._zip = zipfile.ZipFile(self._path)
+            self._file = open_binary(self._path)
+            self._zip = zipfile.ZipFile(self._file)
         except OSError as error:
             raise CheckpointError(f'cannot read {self._path!r}: {error.strerror}') from error
         except Exception as error:  # names that are no UTF-8, versions of long hence
+            self._file.close()
             raise self._damaged(error) from error
         size = sum(info.file_size for info in self._zip.infolist())
-        if size > _MOST_COMPRESSED * os.path.getsize(self._path) + 2**20:
-            self._zip.close()
+        if size > _MOST_COMPRESSED * file_size(self._path) + 2**20:
+            self.__exit__()
             raise self._damaged(f'unpacked it would have {size / 1e6:.0f} MB')
         self.comment = self._zip.comment
         self.names = [name[:-4] for name in self._zip.namelist() if name.endswith('.npy')]
@@ -66,6 +70,7 @@ class ArrayArchive:
 
     def __exit__(self, *error):
         self._zip.close()
+        self._file.close()
 
     def _damaged(self, error):
         return CheckpointError(f'{self._path!r} is damaged or was cut off ({error})')

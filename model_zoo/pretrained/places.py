@@ -1,4 +1,4 @@
-"""Models that are named by where they are: a repository of the hub, an address, an archive."""
+"""Models that are named by where they are: on the hub, at an address or URL, in an archive."""
 
 import hashlib
 import os
@@ -6,8 +6,10 @@ import re
 from urllib.parse import urlsplit
 
 from ..errors import InputError, PretrainedNotFoundError, ZooError
+from ..util.remote import is_url
 from .archives import is_archive, unpacked
 from .catalogue import is_alias
+from .copies import copy_of
 from .download import download
 from .sources import default_root
 
@@ -23,13 +25,13 @@ def is_place(name):
     ----------
     name : str or os.PathLike
         ``'owner/name'`` or ``'owner/name@revision'`` of the Hugging Face hub, unless the catalogue
-        has it; an address that begins with ``https://`` or ``http://``; or a file such as
-        ``model.tar.gz``.
+        has it; an address that begins with ``https://`` or ``http://``; a URL of a folder or
+        file that fsspec reads, such as ``s3://bucket/model``; or a file such as ``model.tar.gz``.
     """
     name = os.path.expanduser(os.fspath(name))
     if os.path.exists(name):
         return os.path.isfile(name) and is_archive(name)
-    return _is_address(name) or bool(_REPOSITORY.fullmatch(name)) and not is_alias(name)
+    return is_url(name) or bool(_REPOSITORY.fullmatch(name)) and not is_alias(name)
 
 
 def local_path(name, weights=True, vocab=True, root=None):
@@ -58,6 +60,8 @@ def local_path(name, weights=True, vocab=True, root=None):
     root = os.path.abspath(os.path.expanduser(root or default_root()))
     if _is_address(path):
         path, source = _downloaded(path, root), 'address'
+    elif is_url(path):
+        path, source = _copied(path, root), 'address'
     elif not os.path.exists(path):
         return _from_hub(path, weights, vocab), 'Hugging Face hub'
     return (unpacked(path, root) if is_archive(path) else path), source
@@ -78,6 +82,15 @@ def _downloaded(address, root):
         raise
     except ZooError as error:
         raise PretrainedNotFoundError(str(error)) from error
+
+
+def _copied(url, root):
+    """A copy of a folder or file, renewed where that has changed."""
+    digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+    try:
+        return copy_of(url, os.path.join(root, 'remote', digest))
+    except OSError as error:
+        raise PretrainedNotFoundError(f'cannot read {url!r}: {error.strerror}') from error
 
 
 def _from_hub(name, weights, vocab):

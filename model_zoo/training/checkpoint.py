@@ -100,13 +100,15 @@ class CheckpointStore:
         Made where it is missing.
     keep : int
         How many of the newest ones to keep. With 2 or more, a training survives a damaged one.
+    on_save : callable, optional
+        Is called after each `save`.
     """
 
-    def __init__(self, folder, keep=2):
+    def __init__(self, folder, keep=2, on_save=None):
         if keep < 1:
             raise InputError(f'keep is {keep}; at least 1 checkpoint must be kept')
         self.folder = make_writable_dir(folder)
-        self.keep = keep
+        self.keep, self._on_save = keep, on_save
         self._own = []  # written, or gone on from, by this training; the newest last
 
     def paths(self):
@@ -174,6 +176,8 @@ class CheckpointStore:
         for path in self.paths():  # also those of an earlier training that this one replaces
             if path not in self._own:
                 shutil.rmtree(path, ignore_errors=True)
+        if self._on_save is not None:
+            self._on_save()
         return final
 
     def place(self, checkpoint):

@@ -9,11 +9,14 @@ import secrets
 import tempfile
 
 from ..errors import InputError, ZooError
+from . import remote
 
 __all__ = [
     'atomic_write',
     'file_in',
+    'make_output_dir',
     'make_writable_dir',
+    'output_folder',
     'parse_json',
     'put_in_place',
     'read_json',
@@ -38,7 +41,7 @@ def make_writable_dir(path):
         The path.
     """
     path = os.fspath(path)
-    if '://' in path:  # it would become a folder called gs: or the like
+    if remote.is_url(path):  # it would become a folder called gs: or the like
         raise InputError(f'cannot write to {path!r}: name a folder of this machine')
     try:
         os.makedirs(path, exist_ok=True)
@@ -49,6 +52,49 @@ def make_writable_dir(path):
             f'cannot write to directory {path!r}: {error.strerror}; choose another one'
         ) from error
     return path
+
+
+def make_output_dir(path):
+    """As `make_writable_dir`, also for a URL, to which a small file is written and removed."""
+    path = os.path.expanduser(os.fspath(path))
+    if not remote.is_url(path):
+        return make_writable_dir(path)
+    probe = remote.join(path, f'.writable-{secrets.token_hex(4)}')
+    with atomic_write(probe) as file:
+        file.write('?')
+    with contextlib.suppress(OSError):  # writing may be allowed, and removing not
+        remote.remove_file(probe)
+    return path.rstrip('/')
+
+
+@contextlib.contextmanager
+def output_folder(path):
+    """A folder to write to: `path`, or for a URL one of this machine that is uploaded at the end.
+
+    Nothing is uploaded after an error.
+
+    Yields
+    ------
+    str
+    """
+    path = make_output_dir(path)
+    if not remote.is_url(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
+        yield folder
+        for where, _, names in os.walk(folder):
+            for name in sorted(names):
+                source = os.path.join(where, name)
+                upload(source, remote.join(path, *os.path.relpath(source, folder).split(os.sep)))
+
+
+def upload(source, url):
+    """Write a file of this machine to a URL."""
+    try:
+        remote.upload(source, url)
+    except OSError as error:
+        raise InputError(f'cannot write {url!r}: {error.strerror or error}') from error
 
 
 def file_in(path, name):
@@ -67,6 +113,7 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     Parameters
     ----------
     path : str or os.PathLike
+        Or a URL: the file is then written here, and uploaded once it is whole.
     mode : {'w', 'wb', None}
         None yields the temporary file's *name*, for writers that open files themselves.
     encoding : str
@@ -78,6 +125,13 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     """
     path = os.fspath(path)
     folder, name = os.path.split(path)
+    if remote.is_url(path):
+        with tempfile.TemporaryDirectory(prefix='zoo-') as here:
+            local = os.path.join(here, name)
+            with atomic_write(local, mode, encoding) as file:
+                yield file
+            upload(local, path)
+        return
     temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
     # not tempfile.mkstemp, whose files others can't read: here the system applies the umask
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
@@ -157,8 +211,8 @@ def read_json(path, what=''):
         If it can't be read; the message names the file.
     """
     try:
-        with open(path, encoding='utf-8') as file:
-            return parse_json(file.read())
+        with remote.open_binary(path) as file:
+            return parse_json(file.read().decode('utf-8'))
     except (OSError, ValueError) as error:
         name = f'{what} {os.fspath(path)!r}'.lstrip()
         if isinstance(error, OSError):

@@ -2,6 +2,7 @@
 
 from ..errors import InputError
 from .files import parse_json
+from .remote import open_binary
 
 __all__ = ['read_json_lines', 'read_lines', 'read_text']
 
@@ -15,6 +16,7 @@ def read_lines(path):
     Parameters
     ----------
     path : str or os.PathLike
+        Or a URL, which is read as it is needed.
 
     Yields
     ------
@@ -29,7 +31,7 @@ def read_lines(path):
         If the file can't be read, or isn't UTF-8; the message names the line.
     """
     try:
-        with open(path, 'rb') as file:
+        with open_binary(path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     text = line.decode('utf-8-sig' if number == 1 else 'utf-8')

@@ -29,6 +29,9 @@ NOT_RUN = {
     'git': 'it needs a network',
     'cd': 'each command is run in the folder of its page',
 }
+#: a command with such a word asks a server: its flags are checked, and
+#: tests/scripts/test_remote_runs.py runs the like
+REMOTE = 's3://'
 #: looks at what there is: run as they are
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
@@ -131,7 +134,7 @@ class Runner:
         if words[0] != 'python' or len(words) < 2:
             raise PageError(f'{words[0]!r}: the runner of the pages does not know this command')
         script, argv = words[1], words[2:]
-        if script.startswith(PARSED_ONLY):
+        if script.startswith(PARSED_ONLY) or any(REMOTE in word for word in argv):
             return self._parse(script, argv)
         if not output_matters:
             argv = self._shortened(script, argv)

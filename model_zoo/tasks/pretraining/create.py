@@ -1,13 +1,13 @@
 """From a corpus to files of samples, part by part."""
 
 import math
-import os
 import re
 from typing import NamedTuple
 
 from ...batches.loaders import check_positive
 from ...errors import InputError
-from ...util.files import make_writable_dir
+from ...util.files import make_output_dir
+from ...util.remote import exists, join, names_in, remove_file
 from ...util.threads import available_processors
 from .processes import Processes
 from .shards import write_shard
@@ -42,16 +42,21 @@ class _ShardMaker:
         self._maker, self._seed = maker, seed
         self._output_dir, self._num_parts = output_dir, num_parts
 
-    def path(self, number):
+    @staticmethod
+    def name(number):
         """GluonNLP's name of file `number`."""
-        return os.path.join(self._output_dir, f'part-{number:03d}.npz')
+        return f'part-{number:03d}.npz'
+
+    def path(self, number):
+        """The path of file `number`."""
+        return join(self._output_dir, self.name(number))
 
     def __call__(self, number):
         maker = self._maker
         samples = maker.make(*maker.corpus.span(number, self._num_parts), self._seed, number)
         if not samples.count:
-            if os.path.exists(self.path(number)):  # of an earlier run
-                os.remove(self.path(number))
+            if exists(self.path(number)):  # of an earlier run
+                remove_file(self.path(number))
             return ShardFacts()
         options = maker.options
         kind = {} if options.next_sentence else {'next_sentence': False}
@@ -86,7 +91,7 @@ def create_shards(
     ----------
     maker : SampleMaker
     output_dir : str
-        Made where it is missing. Files of the same names are replaced.
+        Or a URL. Made where it is missing. Files of the same names are replaced.
     seed : int
     num_outputs : int
         Number of files; more if one would hold more than `part_bytes` of text. A part in which no
@@ -109,11 +114,11 @@ def create_shards(
         the folder can't be written to, or has files of an earlier run that would not be replaced.
     """
     check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
-    output_dir = make_writable_dir(os.path.expanduser(output_dir))
+    output_dir = make_output_dir(output_dir)
     parts = plan_parts(maker.corpus, num_outputs, part_bytes)
     job = _ShardMaker(maker, output_dir, parts, seed)
-    planned = {os.path.basename(job.path(number)) for number in range(parts)}
-    for name in sorted(os.listdir(output_dir)):
+    planned = {job.name(number) for number in range(parts)}
+    for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
             raise InputError(
                 f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '

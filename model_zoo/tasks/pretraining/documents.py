@@ -1,11 +1,10 @@
 """Text files as documents of sentences; any part can be read without the parts before it."""
 
 import codecs
-import glob
 import itertools
-import os
 
 from ...errors import InputError
+from ...util.remote import file_size, is_file, matching, open_binary
 
 __all__ = ['Corpus', 'describe_files', 'matching_files']
 
@@ -18,7 +17,7 @@ def matching_files(patterns):
     Parameters
     ----------
     patterns : str
-        Separated by commas; ``~`` is the home directory.
+        Separated by commas; ``~`` is the home directory. They may be URLs.
 
     Returns
     -------
@@ -26,11 +25,14 @@ def matching_files(patterns):
     """
     found = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
-        paths = glob.glob(os.path.expanduser(pattern))
+        try:
+            paths = matching(pattern)
+        except OSError as error:
+            raise InputError(f'cannot read {pattern!r}: {error.strerror}') from error
         if not paths:
             raise InputError(f'no file matches {pattern!r}')
         for path in paths:
-            if not os.path.isfile(path):
+            if not is_file(path):
                 raise InputError(f'{path!r} is no file; name files, such as {path}/*')
         found.update(paths)
     if not found:
@@ -56,7 +58,7 @@ def describe_files(patterns):
         If no file matches.
     """
     files = matching_files(patterns)
-    return f'{len(files)} files of {sum(map(os.path.getsize, files))} bytes'
+    return f'{len(files)} files of {sum(map(file_size, files))} bytes'
 
 
 class Corpus:
@@ -78,7 +80,7 @@ class Corpus:
     def __init__(self, files):
         self.files = list(files)
         try:
-            sizes = [os.path.getsize(path) for path in self.files]
+            sizes = [file_size(path) for path in self.files]
         except OSError as error:
             raise InputError(f'cannot read {error.filename!r}: {error.strerror}') from error
         *self._starts, self.num_bytes = itertools.accumulate(sizes, initial=0)
@@ -119,7 +121,7 @@ class Corpus:
 
 
 def _documents(path, start, stop):
-    with open(path, 'rb') as file:
+    with open_binary(path) as file:
         place, may_begin = start, start == 0
         if start:  # a line that has begun before isn't ours
             file.seek(start - 1)

@@ -14,6 +14,7 @@ import numpy as np
 from ...checkpoint.crc32c import crc32c
 from ...errors import InputError
 from ...util.files import atomic_write
+from ...util.remote import open_binary
 from .samples import WEIGHTS, Samples
 
 __all__ = ['is_tfrecord', 'read_tfrecord', 'read_tfrecord_lengths', 'write_tfrecords']
@@ -41,7 +42,7 @@ def is_tfrecord(path):
     bool
     """
     try:
-        with open(path, 'rb') as file:
+        with open_binary(path) as file:
             head = file.read(_HEADER.size)
     except OSError:
         return False
@@ -82,7 +83,7 @@ def read_tfrecord_lengths(path):
 def _read(path, names, verify):
     """Name -> the rows of a file's records."""
     try:
-        with open(path, 'rb') as file:
+        with open_binary(path) as file:
             content = file.read()
     except OSError as error:
         raise InputError(f'cannot read {path!r}: {error.strerror}') from error

@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ...errors import InputError
 from ...util.files import parse_json
+from ...util.remote import open_binary
 
 __all__ = ['Question', 'SquadSet', 'find_squad', 'read_squad']
 
@@ -153,7 +154,7 @@ def read_squad(path, version_2=False, training=False):
 
 def _read_json(path):
     try:
-        with open(path, 'rb') as file:
+        with open_binary(path) as file:
             content = file.read()
         return parse_json(content.decode('utf-8-sig')), hashlib.sha256(content).hexdigest()
     except OSError as error:

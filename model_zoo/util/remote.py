@@ -1,0 +1,320 @@
+"""Files by path or URL: ``s3://``, ``gs://``, ``hdfs://`` and what else fsspec knows.
+
+Each function takes the path of a file on this machine, or a URL. What goes wrong with a URL is an
+OSError, as with a path, whose ``strerror`` is one line; a missing library is a `MissingExtraError`.
+A request that fails for want of a connection is repeated.
+"""
+
+import contextlib
+import errno
+import glob
+import io
+import logging
+import os
+import posixpath
+import re
+import secrets
+import tempfile
+import time
+
+from ..errors import MissingExtraError, ZooError
+
+__all__ = [
+    'exists',
+    'file_size',
+    'is_file',
+    'is_folder',
+    'is_url',
+    'join',
+    'local_file',
+    'matching',
+    'names_in',
+    'open_binary',
+    'remove_file',
+    'sizes_in',
+    'upload',
+]
+
+logger = logging.getLogger(__name__)
+
+_URL = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://')
+_CHUNK = 2**22  # bytes of a request
+_DELAYS = 0.5, 1, 2, 4  # seconds before a request is repeated
+# Here a file appears when all of it has been sent; elsewhere it is sent to another name.
+_OBJECT_STORES = {'s3', 's3a', 'gs', 'gcs', 'abfs', 'abfss', 'az', 'adl', 'oss', 'oci', 'memory'}
+# What another attempt wouldn't change.
+_FINAL = (
+    FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError,
+    ImportError, ValueError, TypeError, NotImplementedError,
+)  # fmt: skip
+
+
+def is_url(path):
+    """Whether a path is a URL of fsspec, such as ``'s3://bucket/name'``."""
+    return _URL.match(os.fspath(path)) is not None
+
+
+def join(folder, *names):
+    """The path of something in a folder."""
+    return (posixpath if is_url(folder) else os.path).join(folder, *names)
+
+
+def open_binary(path):
+    """Open a file for reading bytes; of a URL, a few MB are in memory at a time.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    io.BufferedReader
+        It can seek.
+    """
+    if not is_url(path):
+        return open(path, 'rb')
+    return io.BufferedReader(_Ranges(os.fspath(path)), _CHUNK)
+
+
+def file_size(path):
+    """Size of a file in bytes."""
+    if not is_url(path):
+        return os.path.getsize(path)
+    info = _info(path)
+    if info['type'] == 'directory':
+        raise IsADirectoryError(errno.EISDIR, 'it is a folder', path)
+    if info.get('size') is None:
+        raise OSError(errno.EINVAL, 'its server does not tell its size', path)
+    return info['size']
+
+
+def exists(path):
+    """Whether there is such a file or folder."""
+    return _type(path) is not None if is_url(path) else os.path.exists(path)
+
+
+def is_file(path):
+    """Whether this is a file."""
+    return _type(path) == 'file' if is_url(path) else os.path.isfile(path)
+
+
+def is_folder(path):
+    """Whether this is a folder: of an object store, whether names begin with it."""
+    return _type(path) == 'directory' if is_url(path) else os.path.isdir(path)
+
+
+def matching(pattern):
+    """The paths that a wildcard matches, in any order; ``~`` is the home directory."""
+    if not is_url(pattern):
+        return glob.glob(os.path.expanduser(pattern))
+    system, path = _system(pattern)
+    if not glob.has_magic(path):
+        return [pattern] if exists(pattern) else []
+    found = _ask(pattern, lambda: system.glob(path))
+    return [system.unstrip_protocol(each) for each in found]
+
+
+def names_in(folder):
+    """Names of the files in a folder; none if there is no such folder of an object store."""
+    if not is_url(folder):
+        return os.listdir(folder)
+    return [name for name in sizes_in(folder) if '/' not in name]
+
+
+def sizes_in(url):
+    """The files in the folder of a URL and in its subfolders.
+
+    Returns
+    -------
+    dict
+        Name, with subfolders -> (size in bytes, something that changes with the content).
+    """
+    system, path = _system(url)
+    try:
+        system.invalidate_cache()  # others may have written
+        found = _ask(url, lambda: system.find(path, detail=True))
+    except FileNotFoundError:
+        return {}
+    base = path.rstrip('/') + '/'
+    return {
+        name[len(base) :]: (info['size'], _version(info))
+        for name, info in sorted(found.items())
+        if name.startswith(base) and info['type'] == 'file'
+        and not {'', '..'}.intersection(name[len(base) :].split('/'))  # they'd lead elsewhere
+    }
+
+
+def remove_file(path):
+    """Remove a file."""
+    if not is_url(path):
+        os.remove(path)
+        return
+    system, inner = _system(path)
+    _ask(path, lambda: system.rm_file(inner))
+
+
+def upload(source, url):
+    """Send a file of this machine; it appears under the name of `url` when it is whole."""
+    system, path = _system(url)
+    protocols = system.protocol if isinstance(system.protocol, tuple) else (system.protocol,)
+    if not _OBJECT_STORES.isdisjoint(protocols):
+        _ask(url, lambda: system.put_file(source, path))
+        return
+    folder, name = posixpath.split(path)
+    temporary = posixpath.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+    _ask(url, lambda: system.makedirs(folder, exist_ok=True))
+    try:
+        _ask(url, lambda: system.put_file(source, temporary))
+        if 'hdfs' in protocols and system.exists(path):  # it doesn't rename onto a file
+            _ask(url, lambda: system.rm_file(path))
+        _ask(url, lambda: system.mv(temporary, path))
+    except BaseException:
+        with contextlib.suppress(Exception):
+            system.rm_file(temporary)
+        raise
+
+
+def download(url, target):
+    """Write the file of a URL to `target`, which is not there before all of it is."""
+    folder = os.path.dirname(target) or '.'
+    os.makedirs(folder, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=folder, suffix='.part')
+    try:
+        with open_binary(url) as source, os.fdopen(handle, 'wb') as file:
+            for piece in iter(lambda: source.read(_CHUNK), b''):
+                file.write(piece)
+        os.replace(part, target)
+    except BaseException:
+        os.remove(part)
+        raise
+
+
+@contextlib.contextmanager
+def local_file(path):
+    """The path of a file's copy on this machine while the block runs; of a path, itself."""
+    if not is_url(path):
+        yield os.fspath(path)
+        return
+    with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
+        target = os.path.join(folder, posixpath.basename(path))
+        download(path, target)
+        yield target
+
+
+class _Ranges(io.RawIOBase):
+    """A file that is read range by range, so that a broken connection costs one range."""
+
+    def __init__(self, url):
+        self._url, self._place = url, 0
+        self._size = file_size(url)
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def tell(self):
+        return self._place
+
+    def seek(self, offset, whence=os.SEEK_SET):
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, 'a place before the file', self._url)
+        self._place = start + offset
+        return self._place
+
+    def readinto(self, buffer):
+        start, stop = self._place, min(self._place + len(buffer), self._size)
+        if start >= stop:
+            return 0
+        system, path = _system(self._url)
+
+        def fetch():
+            content = system.cat_file(path, start=start, end=stop)
+            if len(content) != stop - start:
+                raise OSError(errno.EIO, f'{len(content)} bytes came instead of {stop - start}')
+            return content
+
+        buffer[: stop - start] = _ask(self._url, fetch)
+        self._place = stop
+        return stop - start
+
+
+def _system(url):
+    """The file system of a URL, and the path in it."""
+    try:
+        import fsspec
+
+        return fsspec.core.url_to_fs(os.fspath(url))
+    except ImportError as error:
+        protocol = _URL.match(url).group()
+        library = error.name or next(iter(re.findall(r'[a-z0-9]+fs', str(error))), 'fsspec')
+        if library in ('fsspec', 's3fs'):
+            raise MissingExtraError.of(f'{library}, for {protocol},', 'remote') from error
+        raise MissingExtraError(f'{protocol} needs a library of its own: {_line(error)}') from error
+    except ValueError as error:
+        raise OSError(errno.EINVAL, _line(error), url) from error
+    except Exception as error:
+        raise _as_os_error(error, url) from error
+
+
+def _info(url):
+    system, path = _system(url)
+    system.invalidate_cache()  # others may have written
+    return _ask(url, lambda: system.info(path))
+
+
+def _type(url):
+    try:
+        return _info(url)['type']
+    except FileNotFoundError:
+        return None
+
+
+def _version(info):
+    known = (info.get(name) for name in ('ETag', 'etag', 'mtime', 'LastModified', 'created'))
+    return str(next(filter(None, known), ''))
+
+
+def _ask(url, request):
+    """What a request returns, repeated while the connection fails."""
+    delays = list(_DELAYS)
+    while True:
+        try:
+            return request()
+        except ZooError:
+            raise
+        except Exception as error:
+            if not delays or isinstance(error, _FINAL) or _is_refused(error):
+                raise _as_os_error(error, url) from error
+            logger.warning('%s: %s; trying again', url, _line(error))
+        time.sleep(delays.pop(0))
+
+
+def _is_refused(error):
+    """Whether there are no credentials, or the library has tried to connect long enough."""
+    return type(error).__name__ in (
+        'NoCredentialsError', 'PartialCredentialsError', 'EndpointConnectionError',
+        'ProfileNotFound', 'ParamValidationError', 'DefaultCredentialsError',
+    )  # fmt: skip
+
+
+def _as_os_error(error, url):
+    """An OSError whose ``strerror`` is one line."""
+    text = _line(error)
+    if isinstance(error, FileNotFoundError):
+        bucket = 'bucket' in text.lower() and 'not exist' in text
+        text = 'there is no such bucket' if bucket else 'there is no such file or folder'
+        return FileNotFoundError(errno.ENOENT, text, url)
+    if isinstance(error, PermissionError):
+        return PermissionError(errno.EACCES, f'permission denied ({text})', url)
+    if 'Credentials' in type(error).__name__:
+        return PermissionError(errno.EACCES, f'{text}; log in, or set the variables', url)
+    return OSError(getattr(error, 'errno', None) or errno.EIO, text, url)
+
+
+def _line(error):
+    """An error's message in one line."""
+    text = getattr(error, 'strerror', None) or str(error) or type(error).__name__
+    return ' '.join(text.split())[:300]

@@ -1,0 +1,167 @@
+"""Scripts whose inputs and outputs are at URLs of a real S3 server."""
+
+import json
+import os
+import tempfile
+import uuid
+
+import local_s3
+import numpy as np
+import pytest
+import tiny
+from script_runs import load_script, refusal, run
+from toy_data import write_shards, write_texts
+
+import bert_embedding.cli
+from bert import BertForPreTraining
+from model_zoo.checkpoint import read_tensors
+from model_zoo.training.checkpoint import CheckpointStore
+from model_zoo.util import remote
+from model_zoo.util.files import read_json
+
+WORDS = [*'abcdefgh', '.']
+SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
+
+
+@pytest.fixture(scope='module')
+def server():
+    with local_s3.s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def bucket(server, monkeypatch, tmp_path):
+    import fsspec
+
+    local_s3.set_up(monkeypatch, server)
+    name = f'bucket-{uuid.uuid4()}'
+    fsspec.filesystem('s3').mkdir(name)
+    machine(monkeypatch, tmp_path / 'machine')
+    return f's3://{name}'
+
+
+def machine(monkeypatch, path):
+    """Work on a machine of its own: another folder for temporary files, another cache."""
+    path.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(path))
+    monkeypatch.setenv('MXNET_HOME', str(path / 'cache'))
+
+
+def left(path):
+    """The files that are left there."""
+    return [name for _, _, names in os.walk(path) for name in names]
+
+
+def put(folder, url):
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            remote.upload(path, remote.join(url, os.path.relpath(path, folder)))
+
+
+def test_samples_and_vocabularies(bucket, fixtures, tmp_path):
+    source = fixtures / 'pretraining'
+    for name in ('sample_text.txt', 'vocab.txt'):
+        remote.upload(str(source / name), f'{bucket}/in/{name}')
+    create = load_script('create_pretraining_data')
+    flags = ['--max_seq_length', 32, '--dupe_factor', 1, '--num_outputs', 3]
+    for place, out in ((str(source), str(tmp_path / 'out')), (f'{bucket}/in', f'{bucket}/out')):
+        argv = ['--input_file', f'{place}/sample*.txt', '--vocab', f'{place}/vocab.txt']
+        assert run(create, *argv, '--output_dir', out, *flags, '--num_workers', 2) == 0
+        assert run(create, *argv, '--output_file', f'{out}/records', *flags) == 0
+    names = sorted(remote.names_in(f'{bucket}/out'))
+    assert names == sorted(os.listdir(tmp_path / 'out')) and len(names) == 4
+    for name in names:
+        with remote.open_binary(f'{bucket}/out/{name}') as file:
+            assert file.read() == (tmp_path / 'out' / name).read_bytes()
+    learn = load_script('learn_vocab')
+    argv = ['--input_file', f'{bucket}/in/sample*', '--output_dir', f'{bucket}/vocab']
+    assert run(learn, *argv, '--vocab_size', 300) == 0
+    assert sorted(remote.names_in(f'{bucket}/vocab')) == ['learn_vocab.json', 'vocab.txt']
+    assert not left(tmp_path / 'machine' / f'zoo-{os.getuid()}')
+
+
+def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, capsys):
+    (tmp_path / 'in').mkdir()
+    write_shards(tmp_path / 'in')
+    put(tmp_path / 'in', f'{bucket}/in')
+    script = load_script('run_pretraining')
+
+    def flags(out, steps, *more):
+        return [
+            *('--data', f'{bucket}/in/train-*.npz', '--data_eval', f'{bucket}/in/eval.npz'),
+            *('--vocab_file', f'{bucket}/in/vocab.txt', *SIZE, '--lr', '1e-2', '--batch_size', 8),
+            *('--ckpt_dir', out, '--num_steps', steps, '--ckpt_interval', 2, *more),
+        ]
+
+    assert run(script, *flags(tmp_path / 'local', 6)) == 0
+    save, count = CheckpointStore.save, []
+
+    def die(self, *args):  # as if the machine were gone right after its second checkpoint
+        save(self, *args)
+        count.append(1)
+        if len(count) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(CheckpointStore, 'save', die)
+    assert run(script, *flags(f'{bucket}/out', 6)) == 130
+    monkeypatch.setattr(CheckpointStore, 'save', save)
+    found = remote.sizes_in(f'{bucket}/out')
+    assert sum(name.endswith('SHA256SUMS') for name in found) == 2
+    said = refusal(capsys, script, *flags(f'{bucket}/out', 6))
+    assert 'add --resume to go on' in said
+    machine(monkeypatch, tmp_path / 'another')
+    assert run(script, *flags(f'{bucket}/out', 6, '--resume')) == 0
+    assert 'going on from' in capsys.readouterr().err
+    assert not left(tmp_path / 'another' / f'zoo-{os.getuid()}')
+    args = read_json(f'{bucket}/out/results.json')['args']
+    assert args['ckpt_dir'] == f'{bucket}/out'
+    model = BertForPreTraining.from_pretrained(f'{bucket}/out/model')
+    wanted = read_tensors(str(tmp_path / 'local' / 'model' / 'model.params'))[0]
+    for name, value in model._collect_params_with_prefix().items():
+        np.testing.assert_array_equal(value.data().asnumpy(), wanted[name], err_msg=name)
+
+
+def test_vectors(bucket, tmp_path, capsys):
+    tiny.save_bert(tmp_path, WORDS)
+    put(tmp_path, f'{bucket}/model')
+    text = tmp_path / 'text.txt'
+    text.write_text('a b c.\nb d\nc\n')
+    remote.upload(str(text), f'{bucket}/text.txt')
+    extract = load_script('extract_features')
+    argv = ['--input_file', text, '--bert_model', tmp_path]
+    assert run(extract, *argv, '--output_file', tmp_path / 'out.jsonl') == 0
+    argv = ['--input_file', f'{bucket}/text.txt', '--bert_model', f'{bucket}/model']
+    assert run(extract, *argv, '--output_file', f'{bucket}/out/out.jsonl') == 0
+    with remote.open_binary(f'{bucket}/out/out.jsonl') as file:
+        assert file.read() == (tmp_path / 'out.jsonl').read_bytes()
+    facts = read_json(f'{bucket}/out/out.jsonl.results.json')
+    assert facts['lines'] == 3 and facts['args']['output_file'] == f'{bucket}/out/out.jsonl'
+    argv = ['--file', f'{bucket}/text.txt', '--model', f'{bucket}/model', '--pooling', 'mean']
+    bert_embedding.cli.main([*argv, '--output', f'{bucket}/vectors.npz'])
+    with remote.local_file(f'{bucket}/vectors.npz') as path:
+        assert np.load(path)['vectors'].shape[0] == 3
+    # a model that has changed is fetched again
+    tiny.save_bert(tmp_path, WORDS, seed=9)
+    put(tmp_path, f'{bucket}/model')
+    bert_embedding.cli.main([*argv, '--output', f'{bucket}/others.npz'])
+    with remote.local_file(f'{bucket}/vectors.npz') as path:
+        old = np.load(path)['vectors']
+    with remote.local_file(f'{bucket}/others.npz') as path:
+        assert not np.allclose(np.load(path)['vectors'], old)
+    said = refusal(capsys, extract, '--input_file', f'{bucket}/none.txt', '--bert_model', tmp_path,
+                   '--output_file', tmp_path / 'x.jsonl')  # fmt: skip
+    assert 'no such file' in said
+
+
+def test_a_language_model(bucket, tmp_path):
+    write_texts(tmp_path)
+    put(tmp_path, f'{bucket}/in')
+    argv = ['--family', 'gpt2', '--from_scratch', '--learn_vocab', 290, '--epochs', 1]
+    argv += ['--hparams', 'num_layers=1,units=16,num_heads=2,max_length=16', '--batch_size', 8]
+    argv += ['--train_file', f'{bucket}/in/train.txt', '--eval_file', f'{bucket}/in/eval.txt']
+    assert run(load_script('train_lm'), *argv, '--output_dir', f'{bucket}/out') == 0
+    found = remote.sizes_in(f'{bucket}/out')
+    assert {'results.json', 'log_lm.txt', 'best_model/model.params', 'vocab/vocab.json'} <= {*found}
+    with remote.open_binary(f'{bucket}/out/results.json') as file:
+        assert json.load(file)['training']['steps'] > 0

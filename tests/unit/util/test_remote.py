@@ -1,0 +1,196 @@
+"""Files by URL: in memory, and on a real S3 server whose connections break."""
+
+import io
+import os
+import random
+import subprocess
+import sys
+import uuid
+
+import local_s3
+import numpy as np
+import pytest
+
+from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.util import remote
+from model_zoo.util.files import atomic_write, make_output_dir, output_folder, read_json, write_json
+from model_zoo.util.lines import read_lines
+
+pytest.importorskip('fsspec')
+
+
+@pytest.fixture(scope='module')
+def server():
+    with local_s3.s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    import fsspec
+
+    local_s3.set_up(monkeypatch, server)
+    system = fsspec.filesystem('s3')
+    name = f'bucket-{uuid.uuid4()}'
+    system.mkdir(name)
+    return f's3://{name}'
+
+
+@pytest.fixture(params=['s3', 'memory', 'file'])
+def place(request, tmp_path):
+    if request.param == 's3':
+        return request.getfixturevalue('bucket')
+    if request.param == 'file':
+        return f'file://{tmp_path}'
+    return f'memory://test-{uuid.uuid4()}'
+
+
+def test_there_and_back(place, tmp_path):
+    folder = make_output_dir(f'{place}/a/')
+    assert remote.names_in(folder) == []
+    path = remote.join(folder, 'text.txt')
+    with atomic_write(path) as file:
+        file.write('é one\ntwo\u2028\n')
+    assert [line for _, line in read_lines(path)] == ['é one\n', 'two\u2028\n']
+    write_json(f'{folder}/b/facts.json', {'a': 1})
+    assert read_json(f'{folder}/b/facts.json') == {'a': 1}
+    with atomic_write(path, 'wb') as file:  # once more
+        np.save(file, np.arange(3))
+    with remote.open_binary(path) as file:
+        content = file.read()
+    assert np.load(io.BytesIO(content)).tolist() == [0, 1, 2]
+    assert remote.file_size(path) == len(content)
+    assert remote.names_in(folder) == ['text.txt']
+    assert set(remote.sizes_in(folder)) == {'text.txt', 'b/facts.json'}
+    kinds = [(remote.is_file(each), remote.is_folder(each), remote.exists(each)) for each in
+             (path, folder, f'{folder}/nothing')]  # fmt: skip
+    assert kinds == [(True, False, True), (False, True, True), (False, False, False)]
+    remote.remove_file(path)
+    assert remote.names_in(folder) == []
+
+
+def test_a_failed_write_leaves_the_old_file(place):
+    path = f'{place}/a.txt'
+    with atomic_write(path) as file:
+        file.write('old')
+    with pytest.raises(RuntimeError), atomic_write(path) as file:
+        file.write('new')
+        raise RuntimeError
+    assert [line for _, line in read_lines(path)] == ['old']
+    with pytest.raises(RuntimeError), output_folder(place) as folder:
+        with open(os.path.join(folder, 'b.txt'), 'w') as file:
+            file.write('half')
+        raise RuntimeError
+    assert remote.names_in(place) == ['a.txt']
+
+
+def test_wildcards(place):
+    for name in ('a.txt', 'b.txt', 'c.md'):
+        write_json(f'{place}/in/{name}', name)
+    found = sorted(remote.matching(f'{place}/in/*.txt'))
+    assert [read_json(path) for path in found] == ['a.txt', 'b.txt']
+    assert remote.matching(f'{place}/in/c.md') == [f'{place}/in/c.md']
+    assert remote.matching(f'{place}/in/d.md') == []
+
+
+def test_any_place_of_a_large_file(bucket, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, '_CHUNK', 1000)
+    data = random.Random(0).randbytes(10007) if sys.version_info >= (3, 9) else bytes(10007)
+    (tmp_path / 'file').write_bytes(data)
+    remote.upload(str(tmp_path / 'file'), f'{bucket}/file')
+    with remote.open_binary(f'{bucket}/file') as file:
+        for start, count in ((0, 5), (9990, 100), (500, 2500), (10007, 3), (20000, 1)):
+            file.seek(start)
+            assert file.read(count) == data[start : start + count]
+        file.seek(-7, os.SEEK_END)
+        assert file.read() == data[-7:]
+
+
+def test_broken_connections_are_repeated(server, bucket, monkeypatch, caplog, tmp_path):
+    lines = [f'line {number} {"x" * 90}\n' for number in range(100000)]
+    (tmp_path / 'text').write_text(''.join(lines))  # 10 MB, three requests
+    remote.upload(str(tmp_path / 'text'), f'{bucket}/text')
+    monkeypatch.setattr(remote, '_DELAYS', (0, 0, 0, 0))
+    proxy = local_s3.Proxy(server, cuts=9, after=10**6)
+    local_s3.set_up(monkeypatch, proxy.port)
+    assert [line for _, line in read_lines(f'{bucket}/text')] == lines
+    assert proxy.broken == 9
+    proxy.cuts = 10**6
+    with pytest.raises(InputError, match=f"cannot read '{bucket}/text': .+") as caught:
+        list(read_lines(f'{bucket}/text'))
+    assert '\n' not in str(caught.value)
+    proxy.close()
+
+
+def test_a_large_text_is_not_in_memory(bucket, tmp_path):
+    with open(tmp_path / 'text', 'w') as file:
+        for _ in range(120000):
+            file.write('a line of a text that is large, with the same words again and again\n' * 5)
+    size = os.path.getsize(tmp_path / 'text')
+    assert size > 39e6
+    remote.upload(str(tmp_path / 'text'), f'{bucket}/text')  # in several parts
+    code = (
+        'import sys, resource\n'
+        'from model_zoo.util.lines import read_lines\n'
+        'list(zip(range(9), read_lines(sys.argv[1])))\n'
+        'before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n'
+        'count = sum(1 for _ in read_lines(sys.argv[1]))\n'
+        'print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code, f'{bucket}/text'], capture_output=True, text=True, check=True,
+        timeout=100,
+    )
+    count, kilobytes = map(int, done.stdout.split())
+    assert count == 600000
+    assert kilobytes < 25e3
+
+
+def test_errors_are_one_line(bucket, monkeypatch):
+    for url, problem in (
+        (f'{bucket}/nothing.txt', 'there is no such file'),
+        ('s3://no-such-bucket-here/a.txt', 'there is no such'),
+        ('zzz://a/b', "cannot read 'zzz://a/b': Protocol not known: zzz"),
+    ):
+        with pytest.raises(InputError, match=problem) as caught:
+            list(read_lines(url))
+        assert '\n' not in str(caught.value)
+    with pytest.raises(InputError, match='there is no such bucket'):
+        make_output_dir('s3://no-such-bucket-here/out')
+    with pytest.raises(MissingExtraError, match='gcsfs'):
+        list(read_lines('gs://bucket/a.txt'))
+    for name in ('AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'):
+        monkeypatch.delenv(name)
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(InputError, match='[Cc]redentials'):
+        list(read_lines(f'{bucket}/a.txt'))
+
+
+def test_permission_denied(monkeypatch):
+    class Refusing:
+        def invalidate_cache(self):
+            pass
+
+        def info(self, path):
+            raise PermissionError('Access Denied')
+
+    monkeypatch.setattr(remote, '_system', lambda url: (Refusing(), 'a'))
+    with pytest.raises(InputError, match=r"cannot read 's3://a/b': permission denied \(Access"):
+        list(read_lines('s3://a/b'))
+
+
+@pytest.mark.parametrize('library', ['fsspec', 's3fs'])
+def test_the_missing_extra_is_named(library, monkeypatch):
+    import fsspec.core
+
+    def without(url):
+        raise ImportError(f'Install {library} to access it')
+
+    if library == 's3fs':
+        monkeypatch.setattr(fsspec.core, 'url_to_fs', without)
+    else:
+        monkeypatch.setitem(sys.modules, 'fsspec', None)
+    with pytest.raises(MissingExtraError, match=rf'{library}.*gluon-transformer-zoo\[remote\]'):
+        list(read_lines('s3://bucket/name'))
