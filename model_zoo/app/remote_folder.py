@@ -14,6 +14,8 @@ __all__ = ['RemoteFolder', 'upload_files', 'working_file']
 
 logger = logging.getLogger(__name__)
 
+_NOT_SENT = '.', 'mapped_'  # locks and what is being written; what `MappedShards` unpacks
+
 
 class RemoteFolder:
     """A folder of this machine that is copied to a URL: after each checkpoint, and at the end.
@@ -72,7 +74,7 @@ class RemoteFolder:
         """Make the URL have what the folder of this machine has; checksums are sent last."""
         here = {}
         for where, folders, names in os.walk(self._root):
-            folders[:] = [name for name in folders if not name.startswith('.')]
+            folders[:] = [name for name in folders if not name.startswith(_NOT_SENT)]
             for name in names:
                 if not name.startswith('.'):
                     path = os.path.join(where, name)
