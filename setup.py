@@ -83,6 +83,7 @@ setup(
         'serve': ['fastapi>=0.100', 'uvicorn>=0.23', 'prometheus-client>=0.17'],
         'ray': ["ray[serve]>=2.60; python_version >= '3.10'", 'prometheus-client>=0.17'],
         'remote': ['fsspec', 's3fs>=2025'],
+        'parquet': ['pyarrow<26'],  # 26 wants NumPy 2
         'tagging': ['seqeval>=1.2.2'],
         'datasets': ['datasets>=2.14', 'pyarrow<26'],  # 26 wants NumPy 2
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2

@@ -4,12 +4,14 @@ The output format on the terminal is that of the originals.
 """
 
 import collections
+import logging
 import os
 import sys
 
 import numpy as np
 
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
+from model_zoo.app.many_files import add_many_files_arguments, run_over_files
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
@@ -17,9 +19,14 @@ from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
+from .many import FileEmbedder
 from .writers import open_writer
 
 __all__ = ['console', 'main']
+
+logger = logging.getLogger(__name__)
+
+FORMATS = ('npz', 'jsonl', 'safetensors', 'parquet')
 
 
 def _parse(argv):
@@ -54,7 +61,8 @@ def _parse(argv):
     add('--prompt', help='text to put before each sentence, for sentence vectors')
     add('--prompt_name', help="the model's name of such a text")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
-    add('--output', help='write to this file, .npz or .jsonl, instead of printing')
+    add('--output', help=f'write to this file, .{", .".join(FORMATS)}, instead of printing')
+    add_many_files_arguments(arguments, source, FORMATS)
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
         '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
@@ -132,18 +140,37 @@ def _write(writer, embedding, sentences, args, total):
             writer.words(*result)
 
 
+def _options(args):
+    """The options of `BertEmbedding`."""
+    return {
+        'ctx': get_ctx(args.gpu),
+        'dtype': args.dtype,
+        'model': args.model,
+        'dataset_name': args.dataset_name,
+        'params_path': args.params_path,
+        'max_seq_length': args.max_seq_length,
+        'batch_size': args.batch_size,
+        'sentencepiece': args.sentencepiece,
+        'engine': args.engine,
+    }
+
+
 def _embedding(args):
-    return BertEmbedding(
-        ctx=get_ctx(args.gpu),
-        dtype=args.dtype,
-        model=args.model,
-        dataset_name=args.dataset_name,
-        params_path=args.params_path,
-        max_seq_length=args.max_seq_length,
-        batch_size=args.batch_size,
-        sentencepiece=args.sentencepiece,
-        engine=args.engine,
-    )
+    return BertEmbedding(**_options(args))
+
+
+def _embed_files(args):
+    """``--files``: a file of vectors for each."""
+    options = _options(args)
+    sentences = None
+    if args.pooling:
+        pooling = None if args.pooling == 'model' else args.pooling
+        sentences = pooling, args.normalize, args.prompt, args.prompt_name
+    # what names a model may change; its weights are not looked at
+    settings = [{**options, 'ctx': str(options['ctx'])}, sentences, args.oov_way]
+    job = FileEmbedder(options, sentences, args.oov_way)
+    count = run_over_files(job, args, [*settings, args.output_format])
+    logger.info('%d texts in %s', count, args.output_dir)
 
 
 def main(argv=None):
@@ -154,6 +181,11 @@ def main(argv=None):
         raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
     if (args.prompt or args.prompt_name) and not args.pooling:
         raise InputError('--prompt and --prompt_name are for sentence vectors: give --pooling too')
+    if args.files:
+        _embed_files(args)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('--output_dir and --ray go with --files')
     total = _count(args)
     sentences = args.sentences or _sentences(args.file)
     if args.output:

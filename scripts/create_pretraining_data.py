@@ -103,6 +103,17 @@ def parse_arguments(argv=None):
         default=PART_BYTES / 2**20,
         help="text that is read at a time, and makes a file; it decides on a worker's memory",
     )
+    add(
+        '--resume', action='store_true',
+        help='leave out the parts that an earlier run with --resume has finished',
+    )  # fmt: skip
+    add(
+        '--ray', metavar='ADDRESS',
+        help='make the parts on a Ray cluster, with --resume: HOST:PORT, or auto for the one that '
+        'this machine belongs to, or local',
+    )  # fmt: skip
+    parser.rank_last('resume')
+    parser.rank_last('ray')
     add_originals(parser, 'create_pretraining_data')
     args = parser.parse_args(argv)
     convert_originals(args, 'create_pretraining_data')
@@ -110,6 +121,10 @@ def parse_arguments(argv=None):
         raise InputError('give --output_dir, for .npz files, or --output_file, a TFRecord file')
     if args.json_epochs and args.output_file:
         raise InputError('--json_epochs are written to --output_dir, and --output_file is a file')
+    args.resume = bool(args.resume or args.ray)
+    if args.resume and (args.output_file or args.json_epochs):
+        flag = '--ray' if args.ray else '--resume'
+        raise InputError(f'{flag} is for .npz files: give --output_dir, without --json_epochs')
     return args
 
 
@@ -207,6 +222,8 @@ def create(args, maker, folder, seed):
             num_workers=args.num_workers,
             part_bytes=max(1, int(args.part_mb * 2**20)),
             progress=progress,
+            resume=args.resume,
+            ray=args.ray,
         )
 
 

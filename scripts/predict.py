@@ -3,21 +3,26 @@
     python predict.py best_model 'What a fine day.' 'What a pity.'
     python predict.py best_model --file reviews.txt --format tsv --output labels.tsv
     cat reviews.txt | python predict.py best_model --file -
+    python predict.py best_model --files 'reviews/*.txt' --output_dir labels
 
 The model is a folder that finetune_classifier.py wrote, or any other classifier that the zoo reads.
 Each line of the output is a text with its label and score; a regression's score is its number. With
 ``--pairs``, a text is two texts with a tab between them.
 """
 
+import logging
 import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
+from model_zoo.app.labeller import Labeller
+from model_zoo.app.many_files import add_many_files_arguments, run_over_files
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.errors import InputError
-from model_zoo.inference import pipeline
+
+logger = logging.getLogger('predict')
 
 
 def parse_arguments(argv=None):
@@ -30,42 +35,31 @@ def parse_arguments(argv=None):
     parser.add_argument('--max_len', type=int, help='cut texts to this many tokens')
     add_use_arguments(parser)
     add_record_arguments(parser)
+    add_many_files_arguments(parser, parser, ('jsonl', 'tsv'))
     return parser.parse_intermixed_args(argv)
-
-
-def split_pair(line):
-    """The two texts of a line."""
-    texts = tuple(line.split('\t'))
-    if len(texts) != 2:
-        raise InputError(f'--pairs: a line has {len(texts)} texts with tabs between: {line!r:.80}')
-    return texts
-
-
-def records(classifier, texts, args):
-    """A dict for each text."""
-    shown = []  # texts that wait for their results
-
-    def items():
-        for text in texts:
-            shown.append(text)
-            yield split_pair(text) if args.pairs else text
-
-    for result in classifier(items(), top_k=None if args.all_scores else 1):
-        best = {'label': result[0]['label'], 'score': result[0]['score']}
-        if args.all_scores:
-            best = {'scores': {each['label']: each['score'] for each in result}}
-        yield {**best, 'text': shown.pop(0)}
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
-    texts = read_texts(args.texts, args.file)
-    classifier = pipeline(
-        'text-classification', args.model, max_length=args.max_len,
-        engine=args.engine, precision=args.precision,
+    labeller = Labeller(
+        {
+            'model': args.model, 'max_length': args.max_len, 'engine': args.engine,
+            'precision': args.precision,
+        },
+        args.pairs,
+        args.all_scores,
     )  # fmt: skip
-    write_records(records(classifier, texts, args), args.format, args.output)
+    if args.files:
+        if args.texts or args.file:
+            raise InputError('--files has the texts: leave out other texts and --file')
+        count = run_over_files(labeller, args, labeller.settings)
+        logger.info('%d texts in %s', count, args.output_dir)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('--output_dir and --ray go with --files')
+    texts = read_texts(args.texts, args.file)
+    write_records(labeller.records(texts), args.format, args.output)
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ from ..errors import InputError
 from .files import parse_json
 from .remote import open_binary
 
-__all__ = ['read_json_lines', 'read_lines', 'read_text']
+__all__ = ['read_json_lines', 'read_lines', 'read_span', 'read_text']
 
 
 def read_lines(path):
@@ -38,6 +38,47 @@ def read_lines(path):
                 except UnicodeDecodeError as error:
                     raise InputError(_not_utf8(path, number, line, error)) from None
                 yield number, text
+    except OSError as error:
+        raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+
+
+def read_span(path, start, stop):
+    """Read the lines that begin between two places of a file, counted in bytes.
+
+    Parameters
+    ----------
+    path : str
+        Or a URL.
+    start, stop : int
+
+    Yields
+    ------
+    str
+        A line with its end.
+
+    Raises
+    ------
+    InputError
+        As `read_lines` does; the message tells the place.
+    """
+    try:
+        with open_binary(path) as file:
+            place = start
+            if start:  # a line that has begun before isn't ours
+                file.seek(start - 1)
+                place = start - 1 + len(file.readline())
+            while place < stop:
+                line = file.readline()
+                if not line:
+                    return
+                try:
+                    yield line.decode('utf-8' if place else 'utf-8-sig')
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f'{path}: byte 0x{line[error.start]:02x} at position '
+                        f'{place + error.start} is not UTF-8; save the file as UTF-8'
+                    ) from None
+                place += len(line)
     except OSError as error:
         raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
 

@@ -1,18 +1,25 @@
 """From a corpus to files of samples, part by part."""
 
+import dataclasses
+import logging
 import math
+import os
 import re
 from typing import NamedTuple
 
 from ...batches.loaders import check_positive
 from ...errors import InputError
 from ...util.files import make_output_dir
-from ...util.remote import exists, join, names_in, remove_file
+from ...util.finished import FinishedTasks
+from ...util.ray_tasks import RayTasks
+from ...util.remote import exists, file_size, join, names_in, remove_file
 from ...util.threads import available_processors
 from .processes import Processes
-from .shards import write_shard
+from .shards import vocab_checksum, write_shard
 
 __all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
+
+logger = logging.getLogger(__name__)
 
 #: bytes of text in a part; with 5 dupes of 128 tokens a process takes some 400 MB for it
 PART_BYTES = 2**23
@@ -38,9 +45,12 @@ def plan_parts(corpus, num_parts=1, part_bytes=PART_BYTES):
 class _ShardMaker:
     """Makes one file; for a worker process."""
 
-    def __init__(self, maker, output_dir, num_parts, seed):
+    def __init__(self, maker, output_dir, num_parts, seed, resume):
         self._maker, self._seed = maker, seed
         self._output_dir, self._num_parts = output_dir, num_parts
+        self._finished = None
+        if resume:
+            self._finished = FinishedTasks(output_dir, _job_of(maker, seed, num_parts))
 
     @staticmethod
     def name(number):
@@ -51,7 +61,18 @@ class _ShardMaker:
         """The path of file `number`."""
         return join(self._output_dir, self.name(number))
 
+    def finished(self, number):
+        """The `ShardFacts` of a file that an earlier run of the same job has finished, or None."""
+        facts = None if self._finished is None else self._finished.get(self.name(number))
+        return None if facts is None else ShardFacts(*facts)
+
     def __call__(self, number):
+        facts = self._make(number)
+        if self._finished is not None:
+            self._finished.put(self.name(number), facts)
+        return facts
+
+    def _make(self, number):
         maker = self._maker
         samples = maker.make(*maker.corpus.span(number, self._num_parts), self._seed, number)
         if not samples.count:
@@ -78,8 +99,30 @@ class _ShardMaker:
         )
 
 
+def _job_of(maker, seed, num_parts):
+    """All that decides on the samples, but for the texts' contents."""
+    corpus = maker.corpus
+    return [
+        [os.path.basename(path) for path in corpus.files],
+        [file_size(path) for path in corpus.files],
+        vocab_checksum(maker.vocab),
+        maker.splitting,
+        dataclasses.asdict(maker.options),
+        seed,
+        num_parts,
+    ]
+
+
 def create_shards(
-    maker, output_dir, seed=0, num_outputs=1, num_workers=1, part_bytes=PART_BYTES, progress=None
+    maker,
+    output_dir,
+    seed=0,
+    num_outputs=1,
+    num_workers=1,
+    part_bytes=PART_BYTES,
+    progress=None,
+    resume=False,
+    ray=None,
 ):
     """Write the samples of a corpus as ``part-000.npz``, ``part-001.npz``, ...
 
@@ -101,6 +144,11 @@ def create_shards(
     part_bytes : int
     progress : callable, optional
         ``progress(done, parts, facts)`` after each part, with what has been written up to it.
+    resume : bool
+        Leave out the parts that an earlier run with `resume` has finished, with the same options
+        and files of the same names and sizes.
+    ray : str, optional
+        Address of a Ray cluster that makes the parts, instead of processes: see `RayTasks`.
 
     Returns
     -------
@@ -116,7 +164,7 @@ def create_shards(
     check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
     output_dir = make_output_dir(output_dir)
     parts = plan_parts(maker.corpus, num_outputs, part_bytes)
-    job = _ShardMaker(maker, output_dir, parts, seed)
+    job = _ShardMaker(maker, output_dir, parts, seed, resume)
     planned = {job.name(number) for number in range(parts)}
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
@@ -124,14 +172,26 @@ def create_shards(
                 f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
                 f'{parts} files of this one: remove it, or choose another folder'
             )
-    workers = min(num_workers, parts, available_processors())
+    if not resume:
+        FinishedTasks.forget(output_dir)
+    done = {number: facts for number in range(parts) for facts in [job.finished(number)] if facts}
+    if done:
+        logger.info('%d of %d parts are there already', len(done), parts)
+    missing = [number for number in range(parts) if number not in done]
     total = ShardFacts()
-    with Processes(job, workers if workers > 1 else 0) as processes:
-        results = processes.map((number,) for number in range(parts))
-        for number, facts in enumerate(results):
-            total += facts
+    with _executor(job, min(num_workers, len(missing)), ray if missing else None) as executor:
+        results = executor.map((number,) for number in missing)
+        for number in range(parts):
+            total += done[number] if number in done else next(results)
             if progress is not None:
                 progress(number + 1, parts, total)
     if not total.samples:
         raise InputError(f'{", ".join(maker.corpus.files)}: the corpus has no text')
     return total
+
+
+def _executor(job, num_workers, ray):
+    if ray is not None:
+        return RayTasks(job, ray)
+    workers = min(num_workers, available_processors())
+    return Processes(job, workers if workers > 1 else 0)

@@ -107,6 +107,9 @@ class SampleMaker:
         self.corpus = corpus
         self.options = options
         self.vocab = vocab = tokenizer.vocab
+        # what samples depend on, besides the vocabulary and the options
+        lowers = getattr(tokenizer, 'do_lower_case', None)
+        self.splitting = [type(tokenizer).__name__, lowers, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
         roles = {role: getattr(tokenizer, f'{role}_token_id')
                  for role in ('cls', 'sep', 'mask', 'pad')}  # fmt: skip

@@ -1,6 +1,5 @@
 """A function that runs in several processes, ahead of the use of its results."""
 
-import collections
 import concurrent.futures
 import concurrent.futures.process
 import multiprocessing
@@ -10,13 +9,14 @@ import signal
 import threading
 
 from ...errors import InputError
+from ...util.executor import Executor
 
 __all__ = ['Processes']
 
 _function = None  # of a worker process
 
 
-class Processes:
+class Processes(Executor):
     """Worker processes that call one function.
 
     They are started when they are needed, from a server process that has imported the modules (so
@@ -35,6 +35,7 @@ class Processes:
         self._function = function
         self._count = count
         self._executor = None
+        self.most_waiting = 2 * count
 
     def submit(self, *arguments):
         """Let a process call the function, when one is free.
@@ -53,37 +54,11 @@ class Processes:
             )
         return _Pending(self._executor.submit(_call, *arguments))
 
-    def map(self, arguments):
-        """Call the function with each tuple of arguments; few results wait at a time.
-
-        Yields
-        ------
-        object
-            The results, in order.
-        """
-        waiting = collections.deque()
-        try:
-            for each in arguments:
-                waiting.append(self.submit(*each))
-                if len(waiting) > 2 * self._count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for result in waiting:
-                result.cancel()
-
     def close(self):
         """End the processes once they have done what they are at."""
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.close()
 
 
 def _context():

@@ -1,0 +1,128 @@
+"""Embedding and labelling many files: the same results for any number of workers."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import tiny
+from script_runs import load_script, refusal, run
+
+import bert_embedding.cli
+from bert import BertForSequenceClassification
+from model_zoo.app import cli
+from model_zoo.util.lines import read_span
+
+WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'film', '.', '?', 'where', 'a']
+LINES = ['the cat sleeps .', '', 'good film', 'where a dog ?', 'paris in the film'] * 8
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """A model, a classifier, and the texts a.txt and b.txt."""
+    folder = tmp_path_factory.mktemp('many')
+    size = {'num_hidden_layers': 1, 'max_position_embeddings': 32}
+    tiny.save_bert(folder / 'model', WORDS, **size)
+    tiny.save_bert(
+        folder / 'classifier', WORDS, BertForSequenceClassification, ['bad', 'good'],
+        {'finetuning_task': 'reviews'}, scale=0.4, seed=7, **size,
+    )  # fmt: skip
+    (folder / 'a.txt').write_text('\n'.join(LINES) + '\n')
+    (folder / 'b.txt').write_text('\n'.join(LINES[3:7]))
+    return folder
+
+
+def embed(folder, output, *more):
+    argv = ['--model', folder / 'model', '--files', f'{folder}/?.txt', '--output_dir', output]
+    argv += ['--part_mb', '0.0003', *more]
+    return cli.run(bert_embedding.cli.main, list(map(str, argv)))
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in os.listdir(folder) if name[0] != '.'}
+
+
+def test_spans_have_each_line_once(folder):
+    path = str(folder / 'a.txt')
+    size = os.path.getsize(path)
+    whole = list(read_span(path, 0, size))
+    assert [line.rstrip('\n') for line in whole] == LINES
+    for parts in (2, 7, size):
+        spans = [(size * n // parts, size * (n + 1) // parts) for n in range(parts)]
+        assert sum((list(read_span(path, *span)) for span in spans), []) == whole
+
+
+def test_vectors_do_not_depend_on_workers(folder, tmp_path):
+    for workers in (1, 2):
+        assert embed(folder, tmp_path / str(workers), '--num_workers', workers) == 0
+    one, two = (contents(tmp_path / str(workers)) for workers in (1, 2))
+    assert one == two and set(one) == {
+        'a.txt-00000-of-00002.npz', 'a.txt-00001-of-00002.npz', 'b.txt.npz',
+    }  # fmt: skip
+    argv = ['--model', folder / 'model', '--file', folder / 'a.txt', '--output', tmp_path / 'a.npz']
+    assert cli.run(bert_embedding.cli.main, list(map(str, argv))) == 0
+    with np.load(tmp_path / 'a.npz') as whole:
+        parts = [np.load(tmp_path / '1' / name) for name in sorted(one)[:2]]
+        assert np.concatenate([part['tokens'] for part in parts]).tolist() == (
+            whole['tokens'].tolist()
+        )
+        vectors = np.concatenate([part['vectors'] for part in parts])
+        np.testing.assert_allclose(vectors, whole['vectors'], atol=1e-5)
+
+
+def test_finished_files_are_left_out(folder, tmp_path, capsys):
+    argv = '--pooling', 'mean', '--num_workers', '1'
+    assert embed(folder, tmp_path, *argv) == 0
+    before = contents(tmp_path)
+    os.remove(tmp_path / 'b.txt.npz')
+    times = {name: os.stat(tmp_path / name).st_mtime_ns for name in contents(tmp_path)}
+    assert embed(folder, tmp_path, *argv) == 0
+    assert '2 of 3 files are there already' in capsys.readouterr().err
+    assert contents(tmp_path) == before
+    assert times == {name: os.stat(tmp_path / name).st_mtime_ns for name in times}
+
+
+def test_other_formats(folder, tmp_path):
+    parquet = pytest.importorskip('pyarrow.parquet')
+    from safetensors.numpy import load_file
+
+    kinds = 'npz', 'jsonl', 'safetensors', 'parquet'
+    for kind in kinds:
+        for pooling in ([], ['--pooling', 'mean']):
+            where = tmp_path / f'{kind}{len(pooling)}'
+            argv = '--output_format', kind, '--num_workers', 1, *pooling
+            assert embed(folder, where, *argv) == 0
+    npz = np.load(tmp_path / 'npz0' / 'b.txt.npz')
+    arrays = load_file(tmp_path / 'safetensors0' / 'b.txt.safetensors')
+    assert (arrays['vectors'] == npz['vectors']).all()
+    assert (arrays['offsets'] == npz['offsets']).all()
+    assert arrays['tokens'].tobytes().decode().split('\n')[:-1] == npz['tokens'].tolist()
+    table = parquet.read_table(tmp_path / 'parquet0' / 'b.txt.parquet')
+    assert table['token'].to_pylist() == npz['tokens'].tolist()
+    assert (np.array(table['vector'].to_pylist(), np.float32) == npz['vectors']).all()
+    owners = np.repeat(np.arange(len(npz['offsets']) - 1), np.diff(npz['offsets']))
+    assert table['sentence'].to_pylist() == owners.tolist()
+    vectors = np.load(tmp_path / 'npz2' / 'b.txt.npz')['vectors']
+    assert len(vectors) == 4
+    arrays = load_file(tmp_path / 'safetensors2' / 'b.txt.safetensors')
+    assert set(arrays) == {'vectors'} and (arrays['vectors'] == vectors).all()
+    table = parquet.read_table(tmp_path / 'parquet2' / 'b.txt.parquet')
+    assert (np.array(table['vector'].to_pylist(), np.float32) == vectors).all()
+
+
+def test_labels(folder, tmp_path, capsys):
+    script = load_script('predict')
+    argv = [folder / 'classifier', '--files', folder / '?.txt', '--output_dir', tmp_path]
+    assert run(script, *argv, '--num_workers', 2) == 0
+    labelled = [json.loads(line) for line in (tmp_path / 'b.txt.jsonl').read_text().splitlines()]
+    assert [each['text'] for each in labelled] == [line for line in LINES[3:7] if line]
+    said = refusal(capsys, script, folder / 'classifier', 'a text', *argv[1:])
+    assert 'leave out other texts' in said
+    said = refusal(capsys, script, folder / 'classifier', 'a text', '--output_dir', tmp_path)
+    assert 'go with --files' in said
+    said = refusal(capsys, script, *argv[:3])
+    assert '--files needs --output_dir' in said
+    (tmp_path / 'b.txt').write_text('a')
+    said = refusal(capsys, script, argv[0], '--files', f'{folder}/b.txt,{tmp_path}/b.txt',
+                   '--output_dir', tmp_path)  # fmt: skip
+    assert "two are called 'b.txt'" in said
