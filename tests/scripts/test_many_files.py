@@ -103,7 +103,7 @@ def test_other_formats(folder, tmp_path):
     owners = np.repeat(np.arange(len(npz['offsets']) - 1), np.diff(npz['offsets']))
     assert table['sentence'].to_pylist() == owners.tolist()
     vectors = np.load(tmp_path / 'npz2' / 'b.txt.npz')['vectors']
-    assert len(vectors) == 4
+    assert len(vectors) == 3
     arrays = load_file(tmp_path / 'safetensors2' / 'b.txt.safetensors')
     assert set(arrays) == {'vectors'} and (arrays['vectors'] == vectors).all()
     table = parquet.read_table(tmp_path / 'parquet2' / 'b.txt.parquet')

@@ -128,7 +128,7 @@ def test_vectors(bucket, tmp_path, capsys):
     text.write_text('a b c.\nb d\nc\n')
     remote.upload(str(text), f'{bucket}/text.txt')
     extract = load_script('extract_features')
-    layers = '--layers', '-1,-2'
+    layers = '--layers', '-1,-2', '--max_seq_length', 16
     argv = ['--input_file', text, '--bert_model', tmp_path, *layers]
     assert run(extract, *argv, '--output_file', tmp_path / 'out.jsonl') == 0
     argv = ['--input_file', f'{bucket}/text.txt', '--bert_model', f'{bucket}/model', *layers]
