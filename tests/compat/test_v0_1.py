@@ -3,11 +3,13 @@
 import importlib
 import json
 import pathlib
+import re
 import shutil
 
 import mxnet as mx
 import numpy as np
 import pytest
+import tokenizers
 from command_flags import flags_of, main_of, parser_of
 from recorded_files import TOLERANCE, assert_keys, assert_same_file
 
@@ -15,6 +17,7 @@ import model_zoo
 from model_zoo import cli
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDED_WITH_TOKENIZERS = '0.22.2'
 RECORDED = ROOT / 'tests' / 'fixtures' / 'v0_1'
 COMMANDS, RUNS, KEYS, BLOCKS = (
     json.loads((RECORDED / name).read_text(encoding='utf-8'))
@@ -73,7 +76,11 @@ def test_command_goes_on_and_ends_as_recorded(folder, monkeypatch, name):
     assert cli.run(main_of(record['command'], ROOT), record['argv']) == 0
     assert len(updates) == record['updates']  # it has not begun anew
     written = {path.relative_to(end).as_posix() for path in end.rglob('*') if path.is_file()}
-    assert not set(record['files']) - written
+    wanted = set(record['files'])
+    if tokenizers.__version__ != RECORDED_WITH_TOKENIZERS:  # the caches' names depend on it
+        written, wanted = ({re.sub('squad-[0-9a-f]+', 'squad', f) for f in names}
+                           for names in (written, wanted))  # fmt: skip
+    assert not wanted - written
     for file, keys in KEYS[name].items():
         assert_keys(json.loads((end / file).read_text(encoding='utf-8')), keys, file)
     recorded = RECORDED / 'runs' / name / 'end'
