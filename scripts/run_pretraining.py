@@ -118,8 +118,8 @@ def add_data_arguments(parser):
     add('--use_avg_len', action='store_true', help='--batch_size counts tokens, not samples: as '
         '--batch_tokens, but of one bucket unless --num_buckets says more')  # fmt: skip
     add_batch_tokens_argument(parser)
-    add('--num_buckets', type=int, help='make batches of similar lengths; default: 1, or 10 with '
-        '--batch_tokens')  # fmt: skip
+    add('--num_buckets', type=int, default=1, help='make batches of similar lengths; of '
+        f'--batch_tokens there are {NUM_BUCKETS} unless this says more than 1')  # fmt: skip
     add('--circle_length', type=int, default=2, help='number of shards to mix at a time')
     add('--synthetic_data', action='store_true', help='train on random words, for measurements')
     add('--dummy_data_len', type=int, help='--synthetic_data of this length')
@@ -212,7 +212,6 @@ def check_arguments(args):
 def check_batches(args):
     check_batch_tokens(args)
     if args.batch_tokens is None:
-        args.num_buckets = args.num_buckets or 1
         return
     if args.total_batch_size is not None or args.use_avg_len:
         other = '--use_avg_len' if args.use_avg_len else '--total_batch_size'
@@ -220,7 +219,8 @@ def check_batches(args):
     if args.synthetic_data:
         raise InputError('--batch_tokens needs samples of different lengths, not --synthetic_data')
     args.batch_size, args.use_avg_len = args.batch_tokens, True
-    args.num_buckets = args.num_buckets or NUM_BUCKETS
+    if args.num_buckets == 1:
+        args.num_buckets = NUM_BUCKETS
 
 
 def check_phases(args):
@@ -293,7 +293,7 @@ def make_loaders(args, model, tokenizer, contexts, workers):
         train = SyntheticLoader(*sizes, tokenizer.vocab, seed=args.seed, **common)
     elif args.data:
         train = PretrainingLoader(
-            make_source(args, args.data, args.raw, model, tokenizer, workers),
+            make_source(args, args.data, args.raw, model, tokenizer),
             args.batch_size,
             num_buckets=args.num_buckets,
             use_avg_len=args.use_avg_len,
@@ -305,7 +305,7 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     if args.data_eval:
         is_text = args.raw and not args.eval_use_npz
         evaluation = PretrainingLoader(
-            make_source(args, args.data_eval, is_text, model, tokenizer, workers),
+            make_source(args, args.data_eval, is_text, model, tokenizer),
             args.batch_size_eval,
             shuffle=is_text,
             **common,
@@ -313,14 +313,12 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     return train, evaluation
 
 
-def make_source(args, files, is_text, model, tokenizer, workers):
+def make_source(args, files, is_text, model, tokenizer):
     has_pairs = 'nsp' in model.pretraining_terms
     if not is_text:
-        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs, workers)
+        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs)
     options = sample_options(args, has_pairs)
-    return TextFiles(
-        files, tokenizer, options, num_workers=args.num_dataset_workers, workers=workers
-    )
+    return TextFiles(files, tokenizer, options, num_workers=args.num_dataset_workers)
 
 
 class Results(Callback):

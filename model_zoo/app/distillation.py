@@ -32,6 +32,8 @@ def check_distillation_arguments(args, trains):
         if args.teacher is None and cli.is_given(args, flag):
             raise InputError(f'--{flag} needs --teacher')
     if args.teacher is None:
+        for flag in own:  # without a teacher they are no part of the job
+            setattr(args, flag, None)
         return
     if not trains:
         raise InputError('--teacher is for a training: leave it out')

@@ -169,3 +169,31 @@ class Buckets:
                     variance = np.average((lengths - mean) ** 2, weights=count)
                     usual[bucket] = mean + np.sqrt(variance)
         self.sizes = np.maximum(1, (self.sizes / usual).astype(int))
+
+    def deal(self, lengths, order, parts, is_last):
+        """Cut samples into batches.
+
+        Parameters
+        ----------
+        lengths : numpy.ndarray
+        order : numpy.ndarray
+            In which the samples are dealt out.
+        parts : int
+            How many workers share a batch.
+        is_last : bool
+            Also make batches that aren't full.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            Samples of each batch.
+        numpy.ndarray
+            The samples left over, in order.
+        """
+        bucket_of, batches, left = self.of(lengths[order]), [], []
+        for bucket, size in enumerate(self.sizes * parts):
+            members = np.flatnonzero(bucket_of == bucket)
+            full = len(members) if is_last else len(members) // size * size
+            batches += [order[members[at : min(at + size, full)]] for at in range(0, full, size)]
+            left.append(members[full:])
+        return batches, order[np.sort(np.concatenate(left))]

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import time
 
 import mxnet as mx
 
@@ -16,8 +15,6 @@ logger = logging.getLogger(__name__)
 
 class Profiler(Callback):
     """Runs MXNet's profiler for some updates, and logs the time of each operator.
-
-    The log also tells which share of the time the loop has waited for the data of these updates.
 
     Parameters
     ----------
@@ -47,29 +44,23 @@ class Profiler(Callback):
                 aggregate_stats=True,
                 filename=self._path,
             )
-            self._started, self._waited = time.perf_counter(), loop.data_seconds
             mx.profiler.set_state('run')
             self._running = True
         elif done == self._last:
-            self._finish(loop)
+            self._finish()
 
     def on_end(self, loop):
         if self._running:
-            self._finish(loop)
+            self._finish()
         elif loop.state.step - self._begin < self._first:
             logger.warning(
                 'nothing was profiled: that begins at update %d of a run', self._first
             )
 
-    def _finish(self, loop):
+    def _finish(self):
         self._running = False
         mx.nd.waitall()
-        seconds = time.perf_counter() - self._started
-        waited = loop.data_seconds - self._waited
         mx.profiler.set_state('stop')
         logger.info('%s', mx.profiler.dumps(reset=True))
-        logger.info(
-            'data: %.4f s of %.3f s, %.2f%% of the time', waited, seconds, 100 * waited / seconds
-        )
         mx.profiler.dump()
         logger.info('the events are in %s', self._path)

@@ -62,22 +62,6 @@ class Workers:
     def broadcast(self, block):
         """Copy worker 0's values of the parameters of `block` to all workers."""
 
-    def share(self, array, owner):
-        """An array that one worker has, in all of them; all have to call this.
-
-        Parameters
-        ----------
-        array : numpy.ndarray, shape (rows, columns), int32
-            None in the workers but one.
-        owner : int
-            Rank of the one that has it.
-
-        Returns
-        -------
-        numpy.ndarray
-        """
-        return array
-
 
 class HorovodWorkers(Workers):
     """The processes that ``horovodrun`` has started, each with one device.
@@ -149,15 +133,6 @@ class HorovodWorkers(Workers):
             value = parameter.data()
             self._hvd.broadcast_(value, root_rank=0, name=f'parameter{number}')
         mx.nd.waitall()
-
-    def share(self, array, owner):
-        if self.size == 1:
-            return array
-        shape = self.sum(np.zeros(2) if array is None else np.array(array.shape)).astype(int)
-        if array is None:
-            array = np.zeros(shape, np.int32)
-        sent = mx.nd.array(array, dtype='int32')
-        return self._hvd.broadcast(sent, root_rank=owner, name='samples').asnumpy()
 
 
 def make_workers(comm_backend=None, allreduce_dtype=None):

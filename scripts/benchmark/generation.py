@@ -85,7 +85,7 @@ def _same_tokens(name, tokens, expected):
 
 
 def main(argv=None):
-    parser = add_flags(__doc__.split('\n')[0], rounds=5, seconds=60)
+    parser = add_flags(__doc__.split('\n')[0], rounds=5, seconds=120)
     parser.add_argument('--batches', type=int, nargs='+', default=[1, 8], help='prompts at once')
     parser.add_argument('--prompt', type=int, default=32, help='length of the prompts')
     parser.add_argument('--new_tokens', type=int, default=128)

@@ -8,15 +8,12 @@ from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .epochs import EpochFiles
 from .instances import SampleMaker, SampleOptions
-from .loaders import PretrainingLoader, make_batch
+from .loaders import PretrainingLoader, SyntheticLoader, make_batch
 from .pairs import PairLoader
-from .parts import Source
 from .pregenerated import epoch_of, write_epoch
 from .samples import Samples
 from .shards import read_lengths, read_shard, vocab_checksum, write_shard
-from .sources import MappedShards, ShardFiles
-from .synthetic import SyntheticLoader
-from .texts import TextFiles
+from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .tfrecords import write_tfrecords
 
 __all__ = [

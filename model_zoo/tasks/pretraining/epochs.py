@@ -1,7 +1,7 @@
 """A training whose epochs each have a file of samples."""
 
-from .parts import Source
 from .pregenerated import epoch_of
+from .sources import Source
 
 __all__ = ['EpochFiles']
 
@@ -33,6 +33,9 @@ class EpochFiles(Source):
 
     def histogram_of(self, epoch):
         return self._files.histograms[self._file(epoch)]
+
+    def join(self, samples):
+        return self._files.join(samples)
 
     def close(self):
         self._files.close()

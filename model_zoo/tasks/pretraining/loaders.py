@@ -1,4 +1,4 @@
-"""Batches of samples for pre-training, from a source."""
+"""Batches of samples for pre-training, from a source or synthetic."""
 
 import collections
 import itertools
@@ -9,11 +9,11 @@ import numpy as np
 from ...batches import Batch, Loader
 from ...batches.loaders import check_positive
 from ...batches.sampling import Buckets
-from .dealing import Group, Held, deal, of_part, owners_of
-from .parts import ROW_BITS
+from ...errors import InputError
 from .samples import Samples
+from .sources import ROW_BITS
 
-__all__ = ['PretrainingLoader', 'make_batch']
+__all__ = ['PretrainingLoader', 'SyntheticLoader', 'make_batch']
 
 
 class PretrainingLoader(Loader):
@@ -22,11 +22,6 @@ class PretrainingLoader(Loader):
     The samples of a few parts of the source are mixed with the rest of the parts before, and dealt
     to batches by length. Only the last batches of an epoch aren't full. The order
     of epoch e depends on ``(seed, e)``. `make_batch` makes the batches.
-
-    Each batch has samples of all parts that are mixed, each row from its own stretch of them (see
-    `spread_rows`). So each of 2, 4, 8, ... workers reads its own of these parts alone, or shares
-    one with others; an update's samples are the same for any number of workers. Without `shuffle`
-    all workers read all parts.
 
     Parameters
     ----------
@@ -44,7 +39,7 @@ class PretrainingLoader(Loader):
     round_to : int
         Lengths and numbers of masks are padded to multiples of this.
     circle_length : int
-        How many parts are mixed; give as many as workers, or more, for each to read other ones.
+        How many parts are mixed.
     accumulate : int
         Batches per update. The samples of an update are drawn together, so they are the same for
         1 x 8, 2 x 4 and 2 workers x 4.
@@ -108,121 +103,94 @@ class PretrainingLoader(Loader):
         self._source.close()
 
     def epoch(self, epoch, start=0):
-        groups, waiting, held = collections.deque(), collections.deque(), {}
-        ahead = 0 if self._source.histogram_of(epoch) is None else 1  # else the first would wait
+        rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch]))
+        waiting = collections.deque()  # groups of parts
         try:
-            for group in self._groups(epoch, start, groups, held):
-                waiting.append(group)
-                if len(waiting) > ahead:
-                    yield from self._use(waiting, start, held)
-            while waiting:
-                yield from self._use(waiting, start, held)
+            yield from self._batches(self._open(epoch, waiting, rng), waiting, rng, start)
         finally:
-            for part in itertools.chain(*groups, (each.part for each in held.values())):
+            for part in itertools.chain(*waiting):
                 part.cancel()
 
-    def _use(self, waiting, start, held):
-        """The batches of the first group that waits."""
-        group = waiting.popleft()
-        for number in owners_of(group.own):
-            held[number].read()
-        for each in waiting:
-            for number in owners_of(each.own):
-                held[number].part.read_ahead()
-        for number, (bucket, codes) in enumerate(group.batches, group.first):
-            for part in range(self._accumulate):
-                place = number * self._accumulate + part
-                if place >= start:
-                    yield self._batch(place, bucket, codes[self._own(part)], held)
-        left = owners_of(group.left)
-        needed = left.union(*(owners_of(each.own + each.left) for each in waiting))
-        for number in set(held).difference(needed):
-            del held[number]
-        for number in left:
-            held[number].shrink(of_part(number, group.left))
+    def _open(self, epoch, waiting, rng):
+        """Groups of parts, and whether each is the last one; the next ones are waiting."""
+        count = self._source.num_parts
+        order = rng.permutation(count) if self._shuffle else np.arange(count)
+        ahead = max(1, self._source.parts_ahead // self._circle_length)
+        for at in range(0, len(order), self._circle_length):
+            group = order[at : at + self._circle_length].tolist()
+            waiting.append([self._source.part(number, epoch, self._seed) for number in group])
+            if len(waiting) > ahead:
+                yield waiting.popleft(), False
+        while waiting:
+            yield waiting.popleft(), not waiting
+
+    def _batches(self, groups, waiting, rng, start):
+        done, first = 0, start // self._accumulate  # batches of updates
+        ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
+        left, skipped = None, {}  # the samples themselves, or the parts that have them
+        for parts, is_last in groups:
+            fresh = len(ids)
+            ids = np.concatenate([ids, *(part.ids() for part in parts)])
+            lengths = np.concatenate([lengths, *(part.lengths() for part in parts)])
+            batches, rest = self._deal(lengths, fresh, is_last, rng)
+            if done + len(batches) > first:
+                if left is None:
+                    left = _gather(ids[:fresh], skipped)
+                samples = self._source.join([left, *(part.read() for part in parts)])
+                for part in itertools.chain(*waiting):
+                    part.read_ahead()
+                for number, rows in enumerate(batches, done):
+                    for part in range(self._accumulate):
+                        place = number * self._accumulate + part
+                        if place >= start:
+                            yield self._batch(place, samples, ids, rows[self._own(part)])
+                left, skipped = samples.take(rest), {}
+                del samples
+            else:
+                skipped.update((part.number, part) for part in parts)
+                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> ROW_BITS).tolist()}
+            done += len(batches)
+            ids, lengths = ids[rest], lengths[rest]
 
     def _own(self, part):
         """Which samples of an update's batch are this worker's in a part of the update."""
         return slice(part * self._size + self._rank, None, self._size * self._accumulate)
 
-    def _open(self, epoch, rng, groups):
-        """Groups of parts, and whether each is the last one; the next ones are in `groups`."""
-        count = self._source.num_parts
-        order = rng.permutation(count) if self._shuffle else np.arange(count)
-        ahead = max(1, self._source.parts_ahead // self._circle_length)
-        for at in range(0, len(order), self._circle_length):
-            numbers = order[at : at + self._circle_length].tolist()
-            groups.append([self._source.part(number, epoch, self._seed) for number in numbers])
-            if len(groups) > ahead:
-                yield groups.popleft(), False
-        while groups:
-            yield groups.popleft(), not groups
+    def _deal(self, lengths, fresh, is_last, rng):
+        """Batches of samples; the samples from number `fresh` on are new."""
+        order = np.arange(len(lengths))
+        if self._shuffle:
+            rng.shuffle(order[fresh:])
+        batches, rest = self._buckets.deal(
+            lengths, order, self._size * self._accumulate, is_last
+        )
+        if self._shuffle:
+            batches = [batches[at] for at in rng.permutation(len(batches))]
+        return batches, rest
 
-    def _groups(self, epoch, start, groups, held):
-        """Deal the samples of a few parts at a time; `held` gets the parts that are needed here.
-
-        Samples are known by buckets and codes, ``part << 32 | number``, where the number counts a
-        part's samples of a bucket. So of the parts that other workers read, nothing need be known
-        but how many samples they have.
-        """
-        rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch]))
-        sizes = (self._buckets.sizes * self._size * self._accumulate).tolist()
-        left, done = [np.zeros(0, np.int64)] * len(sizes), 0
-        for parts, is_last in self._open(epoch, rng, groups):
-            counts = np.array([part.counts(self._buckets) for part in parts])
-            batches = []
-            for bucket, size in enumerate(sizes):
-                fresh = [
-                    (part.number << ROW_BITS) + np.arange(count)
-                    for part, count in zip(parts, counts[:, bucket].tolist())
-                ]
-                cut, left[bucket] = deal(
-                    left[bucket], np.concatenate(fresh), size, self._shuffle, is_last
-                )
-                batches += [(bucket, codes) for codes in cut]
-            if self._shuffle:
-                batches = [batches[at] for at in rng.permutation(len(batches))]
-            skipped = min(len(batches), max(0, start // self._accumulate - done))
-            group = Group(
-                batches[skipped:],
-                done + skipped,
-                self._shares(batches[skipped:]),
-                self._shares(enumerate(left)),
-            )
-            done += len(batches)
-            for part in parts:
-                wanted = of_part(part.number, group.own + group.left)
-                if wanted:
-                    held[part.number] = self._held(part, wanted, epoch)
-            yield group
-
-    def _shares(self, batches):
-        """What is this worker's of batches, or of what is left over for each bucket."""
-        return [(bucket, codes[self._rank :: self._size]) for bucket, codes in batches]
-
-    def _held(self, part, wanted, epoch):
-        rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch, part.number]))
-        # what is mapped isn't in memory, and a single worker wants all
-        keeps_all = self._source.mixes_all or self._size == 1
-        return Held(part, self._buckets, rng if self._shuffle else None, wanted, keeps_all)
-
-    def _batch(self, place, bucket, codes, held):
-        if not len(codes):
+    def _batch(self, number, samples, ids, rows):
+        if not len(rows):
             return None
-        owners = codes >> ROW_BITS
-        found = [
-            held[number].take(bucket, codes[owners == number])
-            for number in np.unique(owners).tolist()
-        ]
-        back = np.argsort(np.argsort(owners, kind='stable'))
         return make_batch(
-            Samples.concatenate([samples for _, samples in found]).take(back),
-            np.concatenate([ids for ids, _ in found])[back],
+            samples.take(rows),
+            ids[rows],
             self._pad_val,
             self._round_to,
-            self._context(place),
+            self._context(number),
             self._source.max_len,
         )
+
+
+def _gather(ids, parts):
+    """Samples of several parts by their numbers, in that order."""
+    owners = ids >> ROW_BITS
+    order = np.argsort(owners, kind='stable')
+    rows = ids[order] & ((1 << ROW_BITS) - 1)
+    pieces = [
+        parts[number].read().take(rows[owners[order] == number])
+        for number in np.unique(owners).tolist()
+    ]
+    return Samples.concatenate([Samples.none(), *pieces]).take(np.argsort(order))
 
 
 def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
@@ -285,3 +253,68 @@ def _fit(array, width):
     width = min(width, array.shape[1])
     result[:, :width] = array[:, :width]
     return result
+
+
+class SyntheticLoader(Loader):
+    """One batch of random tokens per context, repeated: to measure a training's speed.
+
+    Parameters
+    ----------
+    batch_size : int
+        Of one worker, and one device.
+    max_seq_length : int
+        Of all sequences.
+    max_predictions : int
+        Masks of each.
+    vocab : gluonnlp.vocab.BERTVocab
+    num_batches : int
+        Of an epoch.
+    **options
+        `seed`, `ctx` and `workers`, see `Loader`; each worker has a batch of its own.
+    """
+
+    def __init__(
+        self,
+        batch_size,
+        max_seq_length,
+        max_predictions,
+        vocab,
+        *,
+        num_batches=1000,
+        **options,
+    ):
+        check_positive(
+            batch_size=batch_size,
+            max_seq_length=max_seq_length,
+            max_predictions=max_predictions,
+            num_batches=num_batches,
+        )
+        if max_predictions > max_seq_length:
+            raise InputError(f'{max_predictions} masks in sequences of {max_seq_length} tokens')
+        super().__init__(**options)
+        rng = np.random.default_rng([self._seed % 2**32, self._rank])
+        shape = batch_size, max_seq_length
+        masks = batch_size, max_predictions
+        places = np.argsort(rng.random(shape), axis=1)[:, :max_predictions]
+        segments = np.zeros(shape, np.int32)
+        segments[:, max_seq_length // 2 :] = 1
+        samples = Samples(
+            rng.integers(len(vocab), size=shape, dtype=np.int32),
+            segments,
+            np.sort(places, axis=1).astype(np.int32),
+            rng.integers(len(vocab), size=masks, dtype=np.int32),
+            np.ones(masks, np.float32),
+            rng.integers(2, size=batch_size, dtype=np.int32),
+            np.full(batch_size, max_seq_length, np.int32),
+        )
+        indices = np.arange(batch_size)
+        # neither the length nor the number of masks is rounded: they are as asked for
+        self._batches = [make_batch(samples, indices, 0, 1, each) for each in self._contexts]
+        self._num_batches = num_batches
+
+    def __len__(self):
+        return self._num_batches
+
+    def epoch(self, epoch, start=0):
+        for number in range(start, self._num_batches):
+            yield self._batches[number % len(self._batches)]

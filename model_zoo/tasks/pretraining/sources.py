@@ -1,19 +1,95 @@
-"""Files of samples for pre-training, read or mapped."""
+"""Where samples for pre-training come from: files of them, read or mapped; or text."""
 
+import abc
 import concurrent.futures
+import dataclasses
 import os
 import shutil
 
 import numpy as np
 
+from ...batches.loaders import check_positive
 from ...errors import InputError
 from ...util.files import atomic_write, make_writable_dir
-from .documents import matching_files
-from .parts import Part, Source
+from .create import PART_BYTES, plan_parts
+from .documents import Corpus, matching_files
+from .instances import SampleMaker
+from .processes import Processes
 from .samples import Samples
 from .shards import read_lengths, read_shard
 
-__all__ = ['MappedShards', 'ShardFiles']
+__all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
+
+ROW_BITS = 32  # of a sample's number; the higher bits are the number of its part
+
+
+class Part(abc.ABC):
+    """Samples that are read together, a file or a span of a text."""
+
+    def __init__(self, number):
+        self.number = number
+
+    @abc.abstractmethod
+    def lengths(self):
+        """The samples' valid lengths."""
+
+    @abc.abstractmethod
+    def read(self):
+        """The samples."""
+
+    def ids(self):
+        """Numbers of the samples."""
+        return (self.number << ROW_BITS) + np.arange(len(self.lengths()))
+
+    def read_ahead(self):  # noqa: B027
+        """Begin to read, while others are used."""
+
+    def cancel(self):  # noqa: B027
+        """Don't read what hasn't been read yet."""
+
+
+class Source(abc.ABC):
+    """What a `PretrainingLoader` makes batches of: samples in parts.
+
+    Attributes
+    ----------
+    vocab : gluonnlp.vocab.BERTVocab
+    num_parts : int
+    shortest, longest : int
+        The range of the samples' lengths.
+    max_len : int or None
+        The longest that a padded sample may be.
+    histogram : numpy.ndarray or None
+        Number of samples of each length, where it is known before they are read.
+    parts_ahead : int
+        How many parts are made while others are used.
+    mixes_all : bool
+        Whether all parts are mixed, as none of them is in memory.
+    """
+
+    histogram = None
+    parts_ahead = 1
+    mixes_all = False
+
+    @abc.abstractmethod
+    def part(self, number, epoch, seed):
+        """Part `number` of an epoch.
+
+        Returns
+        -------
+        Part
+        """
+
+    def histogram_of(self, epoch):
+        """The `histogram` of an epoch, where they differ."""
+        return self.histogram
+
+    def join(self, samples):
+        """One object whose ``take`` gives samples of several parts."""
+        return Samples.concatenate(samples)
+
+    def close(self):  # noqa: B027
+        """End what works for the source, and remove what it keeps on disk."""
 
 
 class ShardFiles(Source):
@@ -32,13 +108,11 @@ class ShardFiles(Source):
         Most positions that the model has.
     next_sentence : bool
         Whether the samples are to have next sentences.
-    workers : Workers, optional
-        Each looks at its share of the files; all have to make this object.
 
     Attributes
     ----------
     paths : list of str
-    histograms : numpy.ndarray, shape (files, lengths), int64
+    histograms : list of numpy.ndarray
         Of each file.
 
     Raises
@@ -47,24 +121,16 @@ class ShardFiles(Source):
         If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
-    def __init__(self, files, vocab, max_len=None, next_sentence=False, workers=None):
+    def __init__(self, files, vocab, max_len=None, next_sentence=False):
         self.paths = matching_files(files) if isinstance(files, str) else sorted(files)
         self.vocab, self.max_len = vocab, max_len
         self.num_parts = len(self.paths)
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
-        rank, size, add = (workers.rank, workers.size, workers.sum) if workers else (0, 1, _as_is)
-        found = {
-            number: np.bincount(read_lengths(self.paths[number], vocab, next_sentence))
-            for number in range(rank, self.num_parts, size)
-        }
-        widths = np.zeros(size)
-        widths[rank] = max(map(len, found.values()), default=0)
-        histograms = np.zeros((self.num_parts, int(add(widths).max())), np.int64)
-        for number, counts in found.items():
-            histograms[number, : len(counts)] = counts
-        self.histograms = np.asarray(add(histograms), np.int64)
-        self.histogram = self.histograms.sum(axis=0)
+        found = [np.bincount(read_lengths(path, vocab, next_sentence)) for path in self.paths]
+        width = max(map(len, found))
+        self.histograms = [np.pad(each, (0, width - len(each))) for each in found]
+        self.histogram = np.sum(self.histograms, axis=0)
         self.shortest, self.longest = np.flatnonzero(self.histogram)[[0, -1]]
         if max_len is not None and self.longest > max_len:
             raise InputError(
@@ -84,10 +150,6 @@ class ShardFiles(Source):
         return self._executor.submit(self.read, path)
 
 
-def _as_is(values):
-    return values
-
-
 class _ShardPart(Part):
     """A file."""
 
@@ -97,15 +159,6 @@ class _ShardPart(Part):
 
     def lengths(self):
         return read_lengths(self._path, self._source.vocab)
-
-    def counts(self, buckets):
-        histogram = self._source.histograms[self.number]
-        lengths = np.flatnonzero(histogram)
-        counts = np.bincount(buckets.of(lengths), histogram[lengths], len(buckets.keys))
-        return counts.astype(np.int64)
-
-    def release(self):
-        self._future = None
 
     def read_ahead(self):
         if self._future is None:
@@ -143,7 +196,7 @@ class MappedShards(ShardFiles):
     def __init__(
         self, files, vocab, folder, max_len=None, workers=None, next_sentence=False
     ):
-        super().__init__(files, vocab, max_len, next_sentence, workers)
+        super().__init__(files, vocab, max_len, next_sentence)
         self._folder = folder
         self._unpacks = workers is None or workers.local_rank == 0
         if self._unpacks:
@@ -164,6 +217,9 @@ class MappedShards(ShardFiles):
 
     def part(self, number, epoch, seed):
         return _MappedPart(number, self._folder)
+
+    def join(self, samples):
+        return _Joined(samples)
 
     def close(self):
         if self._unpacks:
@@ -188,3 +244,100 @@ class _MappedPart(Part):
 
     def read(self):
         return self._samples
+
+
+class _Joined:
+    """Samples of several parts, one after the other; only what is used is read."""
+
+    def __init__(self, parts):
+        self._parts = [part for part in parts if part.count]
+        self._starts = np.cumsum([0, *(part.count for part in self._parts)])
+
+    def take(self, rows):
+        """The samples at `rows`, as `Samples.take`."""
+        owners = np.searchsorted(self._starts, rows, side='right') - 1
+        order = np.argsort(owners, kind='stable')
+        pieces = [Samples.none()]
+        for owner in np.unique(owners).tolist():
+            own = order[owners[order] == owner]
+            pieces.append(self._parts[owner].take(rows[own] - self._starts[owner]))
+        return Samples.concatenate(pieces).take(np.argsort(order))
+
+
+class TextFiles(Source):
+    """Text, from which new samples are made in each epoch, during the training.
+
+    Worker processes make the next parts' samples while these are used.
+    Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
+    Where several workers train, all make the same samples, each to take its part: where there are
+    many of them, files of samples are cheaper.
+
+    Parameters
+    ----------
+    files : str or sequence of str
+        Wildcards, separated by commas, or paths. See :class:`Corpus`.
+    tokenizer : object
+        As of :class:`SampleMaker`.
+    options : SampleOptions
+        The text is gone through once in an epoch, whatever `dupe_factor` says.
+    num_workers : int
+        Processes that make samples; 0 to do it in this one.
+    part_bytes : int
+        Of the text that samples are made of at a time.
+
+    Raises
+    ------
+    InputError
+        If no file matches, or a number isn't positive; later, if the text can't be read or, for
+        next sentences, has fewer than two documents.
+    """
+
+    shortest = 1
+
+    def __init__(self, files, tokenizer, options, *, num_workers=4, part_bytes=PART_BYTES):
+        check_positive(part_bytes=part_bytes)
+        if num_workers < 0:
+            raise InputError(f'num_workers {num_workers}: give 0 or more')
+        corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
+        self.vocab = tokenizer.vocab
+        self.longest = self.max_len = options.max_seq_length
+        self.num_parts = plan_parts(corpus, part_bytes=part_bytes)
+        self.parts_ahead = num_workers
+        maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
+        self._processes = Processes(_TextJob(maker, self.num_parts), num_workers)
+
+    def part(self, number, epoch, seed):
+        return _TextPart(number, self._processes.submit(seed, epoch, number))
+
+    def close(self):
+        self._processes.close()
+
+
+class _TextPart(Part):
+    """A span of a text; a process makes its samples from the beginning on."""
+
+    def __init__(self, number, result):
+        super().__init__(number)
+        self._result, self._samples = result, None
+
+    def read(self):
+        if self._samples is None:
+            self._samples = self._result.result()
+        return self._samples
+
+    def lengths(self):
+        return self.read().valid_lengths
+
+    def cancel(self):
+        self._result.cancel()
+
+
+class _TextJob:
+    """Makes the samples of a part of the text in an epoch; for a worker process."""
+
+    def __init__(self, maker, num_parts):
+        self._maker, self._num_parts = maker, num_parts
+
+    def __call__(self, seed, epoch, number):
+        span = self._maker.corpus.span(number, self._num_parts)
+        return self._maker.make(*span, seed, epoch, number)

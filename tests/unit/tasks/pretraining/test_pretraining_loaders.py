@@ -1,8 +1,6 @@
 """Batches of samples: each once an epoch, the same ones at each call, from any batch on."""
 
-import concurrent.futures
 import os
-import threading
 import types
 
 import mxnet as mx
@@ -25,7 +23,6 @@ from model_zoo.tasks.pretraining import (
     read_shard,
     sources,
 )
-from model_zoo.tasks.pretraining.dealing import deal, spread_rows
 from model_zoo.tasks.pretraining.samples import Samples
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
@@ -125,139 +122,6 @@ def test_workers_share_each_batch(kind, load):
             else:
                 assert (part.indices == batch.indices[rank::2]).all()
                 assert len(part.indices) == len(part.words) == len(part.valid_length)
-
-
-@pytest.mark.parametrize('size', [2, 4])
-def test_workers_read_their_own_parts(size, load, monkeypatch):
-    """As many files as workers: each reads one, or two that it shares, and its rows of a part."""
-    total = [batch.indices for batch in load(batch_size=16, circle_length=4).epoch(0)]
-    paths = []
-    real = sources.read_shard
-    for rank in range(size):
-        read = []
-        monkeypatch.setattr(
-            sources, 'read_shard', lambda path, *args, r=read: r.append(path) or real(path, *args)
-        )
-        parts = load(batch_size=16 // size, circle_length=4, workers=worker(rank, size))
-        found = [batch.indices for batch in parts.epoch(0) if batch is not None]
-        for mine, all_ in zip(found, total):
-            assert (mine == all_[rank::size]).all()
-        assert len(read) == len(set(read))
-        paths.append(len(read))
-    # the last file is a group of its own, which all share
-    assert sum(paths) <= 4 + 2 * (size - 1) + size and max(paths) < FILES
-
-
-def test_workers_look_at_their_own_files(shards, tokenizer, monkeypatch):
-    looked, sums = [], []
-    real = sources.read_lengths
-    monkeypatch.setattr(
-        sources, 'read_lengths', lambda path, *args: looked.append(path) or real(path, *args)
-    )
-    whole = ShardFiles(f'{shards}/*.npz', tokenizer.vocab)
-    assert len(looked) == FILES
-    for rank in (0, 1):
-        def add(values, rank=rank):
-            sums.append(np.array(values, float))
-            other = np.zeros_like(sums[-1])
-            if other.ndim == 1:
-                other[1 - rank] = whole.histograms.shape[1]
-            else:
-                other[1 - rank :: 2] = whole.histograms[1 - rank :: 2]
-            return sums[-1] + other
-
-        del looked[:]
-        workers = types.SimpleNamespace(rank=rank, size=2, sum=add)
-        part = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=workers)
-        assert looked == whole.paths[rank::2]
-        assert (part.histograms == whole.histograms).all()
-
-
-def test_each_batch_has_samples_of_all_parts(load):
-    loader = load(batch_size=10, circle_length=FILES)
-    full = [batch.indices for batch in loader.epoch(0) if len(batch.indices) == 10]
-    assert len(full) > 5 and all(len(np.unique(indices >> 32)) == FILES for indices in full)
-
-
-@pytest.mark.parametrize('spread', [True, False])
-def test_what_is_left_over_keeps_its_rows(spread):
-    random, left, seen = np.random.RandomState(0), np.zeros(0, np.int64), []
-    fresh = np.arange(2000)
-    cuts = np.sort(random.randint(0, 2000, 30))
-    for number, part in enumerate(np.split(fresh, cuts)):
-        batches, rest = deal(left, part, 24, spread, number == len(cuts))
-        assert all(len(batch) == 24 for batch in batches[:-1])
-        if spread and batches:
-            first = batches[0][: len(left)]
-            assert (first == left).all()
-        elif spread:
-            assert (rest[: len(left)] == left).all()
-        seen += batches
-        left = rest
-    assert not len(left) and sorted(np.concatenate(seen)) == fresh.tolist()
-
-
-def test_rows_of_workers_lie_together():
-    for count in (1, 2, 6, 24, 64, 100):
-        rows = spread_rows(count).tolist()
-        assert sorted(rows) == list(range(count))
-        for size in (2, 4, 8):
-            if count % size == 0:
-                blocks = [[row % size for row in rows][at : at + count // size]
-                          for at in range(0, count, count // size)]  # fmt: skip
-                assert all(len(set(block)) == 1 for block in blocks)
-
-
-class Together:
-    """Workers that are threads of this process."""
-
-    def __init__(self, size):
-        self.size, self._barrier, self._shared = size, threading.Barrier(size, timeout=60), None
-
-    def worker(self, rank):
-        return types.SimpleNamespace(
-            rank=rank, size=self.size, share=lambda array, owner: self._share(array, owner, rank)
-        )
-
-    def _share(self, array, owner, rank):
-        assert (array is not None) == (rank == owner)
-        if rank == owner:
-            self._shared = array
-        self._barrier.wait()
-        shared = self._shared.copy()
-        self._barrier.wait()
-        return shared
-
-
-def test_workers_make_their_own_samples_of_a_text(text, tokenizer, monkeypatch):
-    made = []
-    make = SampleMaker.make
-    monkeypatch.setattr(
-        SampleMaker, 'make', lambda self, *args: made.append(args[-1]) or make(self, *args)
-    )
-
-    def batches(batch_size, workers=None):
-        source = TextFiles(
-            text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000, workers=workers
-        )
-        loader = PretrainingLoader(source, batch_size, circle_length=2, workers=workers)
-        return list(loader.epoch(1))
-
-    whole = batches(8)
-    count = len(made)
-    assert count == len(set(made)) > 4
-    del made[:]
-    together = Together(2)
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(lambda rank: batches(4, together.worker(rank)), range(2)))
-    assert sorted(made) == list(range(count))  # each by one worker
-    for batch, *two in zip(whole, *parts):
-        for rank, part in enumerate(two):
-            if part is not None:
-                assert (part.indices == batch.indices[rank::2]).all()
-                for row, valid in enumerate(part.valid_length.asnumpy().astype(int)):
-                    mine, all_ = part.words[row].asnumpy(), batch.words[rank + 2 * row].asnumpy()
-                    assert (mine[:valid] == all_[:valid]).all()
 
 
 def test_nothing_left_for_a_worker(load):
