@@ -50,8 +50,9 @@ class Processes(Executor):
             return _Later(self._function, arguments)
         if self._executor is None:
             self._executor = concurrent.futures.ProcessPoolExecutor(
-                self._count, _context(), initializer=_set_up, initargs=(self._function,)
-            )
+                self._count, _context(), initializer=_set_up,
+                initargs=(dict(os.environ), self._function),
+            )  # fmt: skip
         return _Pending(self._executor.submit(_call, *arguments))
 
     def close(self):
@@ -108,8 +109,9 @@ class _Pending:
         self._future.cancel()
 
 
-def _set_up(function):
+def _set_up(environment, function):
     global _function
+    os.environ.update(environment)  # the server's is as old as the server
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to handle
     os.environ['TOKENIZERS_PARALLELISM'] = 'false'  # there are processes enough

@@ -163,7 +163,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     'arguments,status,message',
     [
-        ([], 2, 'one of the arguments --sentences --file is required'),
+        ([], 2, 'one of the arguments --sentences --file --files is required'),
         (['--sentences', 'a', '--file', 'x'], 2, 'not allowed with'),
         (['--sentences', 'a', '--oov_way', 'first'], 2, "'avg', 'sum', 'last'"),
         (['--file', 'missing.txt'], 1, "cannot read 'missing.txt': No such file"),
