@@ -1,17 +1,14 @@
 """Several threads may call one block, also for its first time."""
 
-import threading
 
 import mxnet as mx
 import numpy as np
 import pytest
+from eight_threads import together
 
 from bert import BertConfig, BertModel
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
-
-THREADS = 8
-TIMEOUT = 120  # a deadlock fails the test
 
 
 def make_bert():
@@ -75,21 +72,6 @@ def test_many_threads_get_what_one_gets(make):
                 found += [np.array([*text.tokens, text.log_prob]) for (text,) in texts]
         return found
 
-    together, errors = {}, []
-
-    def work(number):
-        try:
-            together[number] = results(number)
-        except Exception as error:  # noqa: BLE001  told by the assertion
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[i], daemon=True) for i in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(TIMEOUT)
-    assert not errors
-    assert not any(thread.is_alive() for thread in threads), 'they wait for each other'
-    for number in range(THREADS):
-        for found, wanted in zip(together[number], results(number)):
+    for number, arrays in enumerate(together(results)):
+        for found, wanted in zip(arrays, results(number)):
             np.testing.assert_allclose(found, wanted, atol=1e-6)

@@ -1,10 +1,9 @@
 """Eight threads share a pipeline, an embedding or a tokenizer; each gets what it gets alone."""
 
-import threading
-
 import mxnet as mx
 import numpy as np
 import pytest
+from eight_threads import together
 from tiny_models import WORDS
 
 import model_zoo
@@ -23,31 +22,13 @@ from bert import (
 from bert_embedding import BertEmbedding
 from model_zoo.tokenization.learn import learn_byte_pairs
 
-THREADS = 8
 CALLS = 5
-TIMEOUT = 120  # a deadlock fails the test
 
 
-def together(results):
+def check(results):
     """Compare ``results(number)`` of eight threads with those of one."""
-    found, errors, start = {}, [], threading.Barrier(THREADS)
-
-    def work(number):
-        try:
-            start.wait(TIMEOUT)
-            found[number] = results(number)
-        except Exception as error:  # noqa: BLE001  told by the assertion
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[n], daemon=True) for n in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(TIMEOUT)
-    assert not errors
-    assert not any(thread.is_alive() for thread in threads), 'they wait for each other'
-    for number in range(THREADS):
-        assert_close(found[number], results(number))
+    for number, found in enumerate(together(results)):
+        assert_close(found, results(number))
 
 
 def assert_close(found, wanted):
@@ -109,7 +90,7 @@ def test_pipelines(saved, task):
         items = ITEMS[task](number)
         return [pipe(item) for item in items] + list(pipe(items))
 
-    together(results)
+    check(results)
 
 
 def test_texts_that_are_written(writer_folder):
@@ -120,7 +101,7 @@ def test_texts_that_are_written(writer_folder):
         options = {'max_new_tokens': 4, 'seed': number, 'temperature': 1.0}
         return [pipe(prompts[0], **options), pipe(prompts, max_new_tokens=3)]
 
-    together(results)
+    check(results)
 
 
 def test_embeddings(saved):
@@ -132,7 +113,7 @@ def test_embeddings(saved):
         words = [[np.stack(vectors) for _, vectors in embedding([text])] for text in texts]
         return [words, np.stack(embedding.sentence_vectors(texts))]
 
-    together(results)
+    check(results)
 
 
 def test_tokenizers(saved, tmp_path):
@@ -149,7 +130,7 @@ def test_tokenizers(saved, tmp_path):
                 found += [ids, tokenizer.tokenize(text), tokenizer.decode(ids)]
         return found
 
-    together(results)
+    check(results)
 
 
 @pytest.mark.parametrize('hybridize', [False, True])
@@ -175,4 +156,4 @@ def test_a_block_with_other_arguments_in_each_thread(hybridize):
             found += [block(*each).asnumpy() for each in inputs[number % 3 :] + inputs]
         return found
 
-    together(results)
+    check(results)
