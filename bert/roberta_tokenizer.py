@@ -9,6 +9,7 @@ from model_zoo.tokenization.marks import MarkTokenizer
 from model_zoo.tokenization.sentence_pieces import (
     FAIRSEQ_NAME,
     PREFIX,
+    SentencePieceText,
     fairseq_ids,
     open_model,
     save_model,
@@ -97,7 +98,7 @@ class _Pieces(ChunkTokenizer):
         return Chunk(*map(tuple, (ids, tokens, spans, numbers, words)))
 
 
-class XLMRobertaTokenizer(_Framed, _Pieces):
+class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
     """Sentence pieces of a text in any language, with XLM-R's special tokens around it.
 
     Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
@@ -147,15 +148,6 @@ class XLMRobertaTokenizer(_Framed, _Pieces):
 
     def _to_library(self):
         return to_library(self._sentencepiece, self.vocab.idx_to_token, self.unk_token)
-
-    def decode(self, ids, skip_special_tokens=False):
-        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
-        return ''.join(tokens).replace(PREFIX, ' ').strip()
-
-    @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word (starts with U+2581)."""
-        return token.startswith(PREFIX)
 
     @staticmethod
     def join(pieces):

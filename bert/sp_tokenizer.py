@@ -5,7 +5,13 @@ import os
 from model_zoo.errors import InputError
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk
-from model_zoo.tokenization.sentence_pieces import PREFIX, open_model, save_model, segment
+from model_zoo.tokenization.sentence_pieces import (
+    PREFIX,
+    SentencePieceText,
+    open_model,
+    save_model,
+    segment,
+)
 from model_zoo.tokenization.text import cover
 
 from .tokenizer_base import BertTokenizerBase
@@ -13,7 +19,7 @@ from .tokenizer_base import BertTokenizerBase
 __all__ = ['BertSPTokenizer']
 
 
-class BertSPTokenizer(BertTokenizerBase):
+class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
     """Basic tokenization, then SentencePiece on each word, as GluonNLP's BERTSPTokenizer.
 
     The basic tokenizer is GluonNLP's here: it drops only control and format characters, keeps no
@@ -95,15 +101,6 @@ class BertSPTokenizer(BertTokenizerBase):
 
     def _settings(self):
         return {'do_lower_case': self.do_lower_case, 'padding_token': self.vocab.padding_token}
-
-    def decode(self, ids, skip_special_tokens=False):
-        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
-        return ''.join(tokens).replace(PREFIX, ' ').strip()
-
-    @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word (starts with U+2581)."""
-        return token.startswith(PREFIX)
 
     @staticmethod
     def join(pieces):
