@@ -48,6 +48,7 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
+    NUM_BUCKETS,
     EpochFiles,
     MappedShards,
     PretrainingLoader,
@@ -59,8 +60,6 @@ from model_zoo.tasks.pretraining import (
 )
 from model_zoo.tasks.pretraining.objective import evaluate_pretraining, pretraining_objective
 from model_zoo.training.workers import make_workers
-
-NUM_BUCKETS = 10  # with --batch_tokens: batches of as many tokens only pay if lengths are alike
 
 # What may differ when a training is resumed: where the files are, and how they are read.
 FREE = ('comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file')

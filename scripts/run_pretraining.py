@@ -47,6 +47,7 @@ from model_zoo.app import (
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.tasks.pretraining import (
+    NUM_BUCKETS,
     PretrainingLoader,
     ShardFiles,
     SyntheticLoader,
@@ -66,8 +67,6 @@ from model_zoo.training.profiler import Profiler
 from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('run_pretraining')
-
-NUM_BUCKETS = 10  # with --batch_tokens: batches of as many tokens only pay if lengths are alike
 
 # What may differ when a training is resumed: where files are, and how often something is done.
 FREE = (

@@ -76,9 +76,13 @@ def load_vocab(source):
     Raises
     ------
     InputError
-        If the file can't be read, isn't UTF-8 or is empty; if a token is blank, not a string or
-        there twice; if [UNK], [SEP] or [CLS] is missing. Without [PAD] or [MASK] a warning is
-        logged, and the vocabulary has no such role.
+        If the file can't be read, isn't UTF-8 or is empty; if a token is blank or not a string; if
+        [UNK], [SEP] or [CLS] is missing.
+
+    Notes
+    -----
+    Two things are taken with a warning, as the original takes them: a file without [PAD] or [MASK],
+    whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
     """
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab
@@ -91,19 +95,23 @@ def load_vocab(source):
         tokens = list(source)
     if not tokens:
         raise InputError(f'{origin} is empty; a vocabulary has one token a line')
-    first = {}
+    ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:
             raise InputError(
                 f'{origin}: line {position + 1} is {token!r}; each line must hold one token'
             )
-        if token in first:
-            raise InputError(
-                f'{origin}: token {token!r} is on line {first[token] + 1} and again on line '
-                f'{position + 1}; each token must be there once'
-            )
-        first[token] = position
-    missing = [token for token in SPECIAL_TOKENS if token not in first]
+        if token in ids:
+            shadowed[ids[token]] = token
+        ids[token] = position
+    if shadowed:
+        place, token = next(iter(shadowed.items()))
+        _log.warning(
+            '%s: token %r is on line %d and again on line %d; the last line is its id, as in '
+            "BERT's original (%d such lines); is the file damaged?",
+            origin, token, place + 1, ids[token] + 1, len(shadowed),
+        )  # fmt: skip
+    missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if {*missing} - _OPTIONAL.keys():
         raise InputError(
             f'{origin} has {len(tokens)} tokens but not {", ".join(missing)}; '
@@ -114,11 +122,18 @@ def load_vocab(source):
             '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
             origin, ' and no '.join(missing),
         )  # fmt: skip
-    return BERTVocab(
-        counter=count_tokens(tokens),
-        token_to_idx=first,
+    # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
+    held = {place: f'{token} on line {place + 1}' for place, token in shadowed.items()}
+    ids.update((name, place) for place, name in held.items())
+    vocab = BERTVocab(
+        counter=count_tokens(list(ids)),
+        token_to_idx=ids,
         **{_OPTIONAL[token]: None for token in missing},
     )
+    for place, name in held.items():
+        vocab.idx_to_token[place] = shadowed[place]
+        del vocab.token_to_idx[name]
+    return vocab
 
 
 def save_vocab(vocab, path):

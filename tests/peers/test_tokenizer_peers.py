@@ -121,6 +121,16 @@ def test_drawn_wordpiece_vocabularies(text, vocab, longest):
     assert ours.tokenize(text) == original.tokenize(text)
 
 
+def test_tokens_on_several_lines(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('\n'.join(['the', *SPECIAL, 'the', '##m', 'the', '[MASK]']) + '\n')
+    ours, original = BertTokenizer(str(path)), originals.BertTokenizer(str(path))
+    assert dict(ours.vocab.token_to_idx) == dict(original.vocab)
+    tokens = original.tokenize('[CLS] The them [MASK] [SEP]')
+    assert ours.tokenize('[CLS] The them [MASK] [SEP]') == tokens
+    assert ours.convert_tokens_to_ids(tokens) == original.convert_tokens_to_ids(tokens)
+
+
 @pytest.mark.data
 @pytest.mark.parametrize('lower', [True, False], ids=['uncased', 'cased'])
 @pytest.mark.parametrize('name', ['bert-uncased', 'bert-chinese'])

@@ -8,7 +8,7 @@ from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .epochs import EpochFiles
 from .instances import SampleMaker, SampleOptions
-from .loaders import PretrainingLoader, SyntheticLoader, make_batch
+from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
 from .pairs import PairLoader
 from .pregenerated import epoch_of, write_epoch
 from .samples import Samples
@@ -17,6 +17,7 @@ from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .tfrecords import write_tfrecords
 
 __all__ = [
+    'NUM_BUCKETS',
     'PART_BYTES',
     'Corpus',
     'EpochFiles',

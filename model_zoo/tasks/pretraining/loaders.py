@@ -13,7 +13,10 @@ from ...errors import InputError
 from .samples import Samples
 from .sources import ROW_BITS
 
-__all__ = ['PretrainingLoader', 'SyntheticLoader', 'make_batch']
+__all__ = ['NUM_BUCKETS', 'PretrainingLoader', 'SyntheticLoader', 'make_batch']
+
+#: Buckets of batches of as many tokens: they only pay if a batch's lengths are alike.
+NUM_BUCKETS = 10
 
 
 class PretrainingLoader(Loader):

@@ -306,7 +306,6 @@ def test_odd_lines_of_vocabularies(tmp_path):
     [
         (b'', 'is empty'),
         (b'\n\n', 'is empty'),
-        ('\n'.join(['a', *SPECIAL, 'a']).encode(), "token 'a' is on line 1 and again on line 7"),
         ('\n'.join(['a', '', *SPECIAL]).encode(), "line 2 is ''"),
         (b'[PAD]\n[UNK]\n[CLS]\na\n', r'has 4 tokens but not \[SEP\], \[MASK\]'),
         ('\n'.join([*SPECIAL, 'a']).encode() + b'\n\xff\xfe\n', 'line 7: byte 0xff .*not UTF-8'),
@@ -318,6 +317,24 @@ def test_bad_vocabularies(tmp_path, content, message):
     with pytest.raises(InputError, match=message) as caught:
         BertTokenizer(path)
     assert 'v.txt' in str(caught.value)
+
+
+def test_tokens_on_several_lines(tmp_path, caplog):
+    """As the original takes them: the last line is the id, and all lines keep their number."""
+    path = tmp_path / 'vocab.txt'
+    path.write_text('\n'.join(['a', *SPECIAL, 'a', '##b', 'a', '[MASK]']) + '\n')
+    tokenizer = BertTokenizer(path)
+    assert "token 'a' is on line 1 and again on line 9;" in caplog.text
+    assert len(tokenizer) == 10 and len(caplog.records) == 1
+    cls, sep = (1 + SPECIAL.index(token) for token in ('[CLS]', '[SEP]'))
+    assert tokenizer.encode('a ab [MASK]') == [cls, 8, 8, 7, 9, sep]
+    assert tokenizer.convert_ids_to_tokens([0, 6, 8]) == ['a', 'a', 'a']
+    assert tokenizer.mask_token_id == 9
+    tokenizer.save_vocabulary(tmp_path / 'again.txt')
+    assert (tmp_path / 'again.txt').read_bytes() == path.read_bytes()
+    tokenizer.save_pretrained(tmp_path / 'folder')
+    again = BertTokenizer.from_pretrained(tmp_path / 'folder')
+    assert again.encode('a ab [MASK]') == tokenizer.encode('a ab [MASK]')
 
 
 def test_vocabularies_without_padding_or_mask(tmp_path, caplog):
