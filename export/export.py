@@ -12,7 +12,6 @@ import inspect
 import math
 import os
 import sys
-import tempfile
 import warnings
 
 if not __package__:
@@ -44,12 +43,13 @@ from export.symbol_files import parameters_of, write_symbol  # noqa: E402
 from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
+from model_zoo.checkpoint.graph_file import sums_path  # noqa: E402
 from model_zoo.checkpoint.sums import write_sums  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
 from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
-from model_zoo.util.files import make_writable_dir, put_in_place  # noqa: E402
+from model_zoo.util.files import make_writable_dir, written_together  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
 
@@ -119,16 +119,14 @@ def export_block(block, directory, name, example_inputs=None):
     batches = _batches(block, example_inputs)
     directory = make_writable_dir(directory)
     symbol, names = _trace(block, batches[-1])
-    files = [f'{name}-symbol.json', f'{name}-0000.params', f'{name}-SHA256SUMS']
-    with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
+    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    with written_together(directory, f'{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
-        write_symbol(symbol, parameters_of(block), *new[:2])
+        write_symbol(symbol, parameters_of(block), *new)
         for batch in batches:
-            _compare(block, names, batch, *new[:2])
-        write_sums(new[2], new[:2])
-        final = [os.path.join(directory, file) for file in files]
-        put_in_place(new, final, temporary)
-    return tuple(final[:2])
+            _compare(block, names, batch, *new)
+        write_sums(sums_path(new[0]), new)
+    return tuple(os.path.join(directory, file) for file in files)
 
 
 def _input_names(block):

@@ -1,14 +1,16 @@
 """Export a block to ONNX, for runtimes without MXNet."""
 
+import contextlib
 import logging
 import os
-import tempfile
 
 import numpy as np
 
+from model_zoo.checkpoint.graph_file import sums_path
+from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
-from model_zoo.util.files import make_writable_dir, put_in_place, write_json
+from model_zoo.util.files import make_writable_dir, write_json, written_together
 
 from .comparison import ExportError, check_exportable
 from .int8 import quantize_measured
@@ -44,7 +46,8 @@ def export_onnx(
       ``new_mems.N`` and ``new_mems_length``, which are the memory of the next call.
 
     The file holds operators of ONNX's opset 13 alone, unless it is optimized or of 8 bits. Weights
-    above 2 GB are in a second file, ``<name>.onnx_data``. Before the files get their names, ONNX
+    above 2 GB are in a second file, ``<name>.onnx_data``, and ``<name>.onnx-SHA256SUMS`` has the
+    checksums. Before the files get their names, ONNX
     Runtime runs them at three batch sizes and lengths, and the results must equal the block's.
 
     Parameters
@@ -130,20 +133,19 @@ def export_onnx(
     else:
         model, told = quantize_measured(plain, model, measures)
     path = os.path.join(directory, f'{name}.onnx')
-    with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
+    with written_together(directory, f'{name}-') as temporary:
         files = save(model, os.path.join(temporary, f'{name}.onnx'))
         if told is None:
             _check(graph, files[0], precision)
         else:  # random texts aren't what it is calibrated for
             files.append(measures_path(files[0]))
             write_json(files[-1], told)
-        put_in_place(
-            files, [os.path.join(directory, os.path.basename(each)) for each in files], temporary
-        )
+        write_sums(sums_path(files[0]), files)
     for other in (f'{path}_data', measures_path(path)):
         written = [os.path.basename(each) for each in files]
         if os.path.basename(other) not in written and os.path.exists(other):
-            os.remove(other)  # of an earlier export
+            with contextlib.suppress(OSError):
+                os.remove(other)  # of an earlier export
     return path
 
 

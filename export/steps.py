@@ -1,18 +1,18 @@
 """Export one step of generation to symbol.json, with keys and values in arrays of a fixed size."""
 
 import os
-import tempfile
 import warnings
 
 import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.decoder.heads import DecoderLM
+from model_zoo.checkpoint.graph_file import sums_path
 from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import without_nan
-from model_zoo.util.files import make_writable_dir, put_in_place
+from model_zoo.util.files import make_writable_dir, written_together
 from transfo_xl.heads import TransfoXLLMHeadModel
 
 from .comparison import ExportError, check_exportable, flatten, make_batch, plain_calls
@@ -78,15 +78,13 @@ def export_steps(block, directory, name, capacity):
         raise InputError(f'name must be the start of a file name, but is {name!r}')
     directory = make_writable_dir(directory)
     step = step_of(block, capacity)
-    files = [f'{name}-symbol.json', f'{name}-0000.params', f'{name}-SHA256SUMS']
-    with tempfile.TemporaryDirectory(dir=directory, prefix=f'.{name}-') as temporary:
+    files = [f'{name}-symbol.json', f'{name}-0000.params']
+    with written_together(directory, f'{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
-        write_symbol(step.symbol(), step.parameters(), *new[:2])
-        _compare(step, *new[:2])
-        write_sums(new[2], new[:2])
-        final = [os.path.join(directory, file) for file in files]
-        put_in_place(new, final, temporary)
-    return tuple(final[:2])
+        write_symbol(step.symbol(), step.parameters(), *new)
+        _compare(step, *new)
+        write_sums(sums_path(new[0]), new)
+    return tuple(os.path.join(directory, file) for file in files)
 
 
 def step_of(block, capacity):

@@ -3,12 +3,11 @@
 import itertools
 import logging
 import os
-import tempfile
 
 from ..errors import InputError
 from ..inference.layer_choice import leave_out
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES, Quantizer
-from ..util.files import put_in_place
+from ..util.files import written_together
 from .arguments import check_at_least_one
 
 __all__ = ['add_calibration_arguments', 'calibrate', 'check_calibration_arguments']
@@ -97,13 +96,8 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
         args.output_dir, f'model_bert_{name}_quantized_{args.calib_mode}'
     )
     files = [f'{os.path.basename(prefix)}{end}' for end in ('-0000.params', '-symbol.json')]
-    with tempfile.TemporaryDirectory(dir=args.output_dir) as folder:
+    with written_together(args.output_dir) as folder:
         block.export(os.path.join(folder, os.path.basename(prefix)))
-        put_in_place(
-            [os.path.join(folder, file) for file in files],
-            [os.path.join(args.output_dir, file) for file in files],
-            folder,
-        )
     run.folder.write(
         'calibration.json',
         metric=metric,

@@ -5,6 +5,7 @@ MXNet follows the numbers in a graph without a check, so a damaged file can end 
 
 from ..errors import CheckpointError, InputError
 from ..util.files import read_json
+from .sums import SUMS
 
 __all__ = ['check_graph', 'sums_path']
 
@@ -55,6 +56,10 @@ def _check_source(nodes, source):
     _check_number(output, count)
 
 
-def sums_path(symbol_path):
-    """Where the checksums of an export are: ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``."""
-    return symbol_path[: -len('symbol.json')] + 'SHA256SUMS'
+def sums_path(path):
+    """Where the checksums of an export are.
+
+    ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
+    """
+    end = '-symbol.json'
+    return f'{path[: -len(end)] if path.endswith(end) else path}-{SUMS}'

@@ -8,6 +8,8 @@ import os
 import filelock
 import numpy as np
 
+from ..checkpoint.graph_file import sums_path
+from ..checkpoint.sums import check_sums
 from ..errors import CheckpointError
 from ..families import load_exporter
 from ..pretrained import default_root
@@ -29,6 +31,7 @@ class OnnxRuntimeEngine(Engine):
     Parameters
     ----------
     path : str
+        Compared with its checksums where they are beside it.
     """
 
     name = 'onnxruntime'
@@ -37,6 +40,7 @@ class OnnxRuntimeEngine(Engine):
         import onnxruntime
 
         super().__init__()
+        check_sums(sums_path(path))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = int(
             os.environ.get('OMP_NUM_THREADS') or available_processors()

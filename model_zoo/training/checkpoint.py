@@ -142,8 +142,8 @@ class CheckpointStore:
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
         replaced = os.path.join(self.folder, _REPLACED + name)
-        self._clean()
         try:
+            self._clean()
             os.makedirs(part)
             try:
                 block.save_parameters(os.path.join(part, _MODEL))
@@ -164,7 +164,8 @@ class CheckpointStore:
                 os.replace(final, replaced)
             os.replace(part, final)
         except BaseException as error:
-            self._clean()
+            with contextlib.suppress(OSError):  # the disk may be gone
+                self._clean()
             if isinstance(error, OSError):
                 raise InputError(
                     f'cannot write the checkpoint {final!r}: {error.strerror or error}'

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import tempfile
 
 from ..errors import InputError, ZooError
@@ -23,6 +24,7 @@ __all__ = [
     'remove_leftovers',
     'sha256_of',
     'write_json',
+    'written_together',
 ]
 
 _TEMPORARY = re.compile(r'\..+[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
@@ -225,6 +227,43 @@ def write_json(path, value):
     with atomic_write(path) as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write('\n')
+
+
+@contextlib.contextmanager
+def written_together(directory, prefix=''):
+    """A folder for files that are put into `directory` at the end of the block, all or none.
+
+    Parameters
+    ----------
+    directory : str
+        Exists. After an error the files in it are what they were.
+    prefix : str
+        Of the folder's name.
+
+    Yields
+    ------
+    str
+        The folder, in `directory`. Whatever files it holds at the end are those that are put.
+
+    Raises
+    ------
+    InputError
+        If the system can't write them.
+    """
+    folder = None
+    try:
+        folder = tempfile.mkdtemp(dir=directory, prefix=f'.{prefix}')
+        yield folder
+        names = sorted(os.listdir(folder))
+        new, final = ([os.path.join(each, name) for name in names] for each in (folder, directory))
+        put_in_place(new, final, folder)
+    except OSError as error:
+        if isinstance(error, ZooError):
+            raise
+        raise InputError(f'cannot write to {directory!r}: {error.strerror or error}') from error
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def put_in_place(new, final, temporary):

@@ -1,6 +1,7 @@
 """ONNX Runtime as an engine: same results as MXNet's, in pipelines, embeddings and scripts."""
 
 import json
+import os
 
 import mxnet as mx
 import numpy as np
@@ -82,6 +83,9 @@ def test_a_file_is_made_once(cache):
     assert OnnxRuntimeEngine.of(block).path != first
     with open(first, 'r+b') as file:
         file.truncate(100)
+    with pytest.raises(CheckpointError, match='is damaged or was changed: its checksum'):
+        OnnxRuntimeEngine(first)
+    os.remove(f'{first}-SHA256SUMS')
     with pytest.raises(CheckpointError, match='cannot load'):
         OnnxRuntimeEngine(first)
 

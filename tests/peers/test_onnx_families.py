@@ -10,6 +10,7 @@ import gpt2
 import transfo_xl
 from export import ExportError, export_onnx
 from export.onnx_graphs import empty_past
+from model_zoo.checkpoint.sums import read_sums
 from model_zoo.onnx import files
 
 onnx = pytest.importorskip('onnx')
@@ -234,7 +235,8 @@ def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch, ca
     caplog.set_level('INFO')
     export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
     assert 'in 8 bits, results differ from those of float32 by at most 0.0' in caplog.text
-    (tmp_path / 'model.onnx').unlink()
+    for each in tmp_path.iterdir():
+        each.unlink()
     monkeypatch.setattr(onnx_file, 'LEAST_COSINE', 1.1)
     with pytest.raises(ExportError, match='in 8 bits the results are not those of the block'):
         export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
@@ -249,12 +251,15 @@ def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch
     monkeypatch.setattr(onnx_graph(), 'EXTERNAL_FROM', 1000)
     large = exported(block, tmp_path / 'large', **options)
     names = sorted(each.name for each in (tmp_path / 'large').iterdir())
-    assert names == ['model.onnx', 'model.onnx_data']
+    assert names == ['model.onnx', 'model.onnx-SHA256SUMS', 'model.onnx_data']
+    sums = read_sums(str(tmp_path / 'large' / 'model.onnx-SHA256SUMS'))
+    assert [*sums] == ['model.onnx', 'model.onnx_data']
     feed = {name: np.ones((2, 5), 'int64') for name in small.inputs}
     np.testing.assert_array_equal(large(**feed)['logits'], small(**feed)['logits'])
     monkeypatch.undo()  # a smaller one takes its place
     export_onnx(block, str(tmp_path / 'large'), 'model', **options)
-    assert [each.name for each in (tmp_path / 'large').iterdir()] == ['model.onnx']
+    names = sorted(each.name for each in (tmp_path / 'large').iterdir())
+    assert names == ['model.onnx', 'model.onnx-SHA256SUMS']
 
 
 def onnx_graph():

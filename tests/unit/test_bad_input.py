@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import zipfile
 
 import mxnet as mx
@@ -271,3 +272,6 @@ def test_a_checkpoint_of_a_plain_block_with_damaged_parameters(tmp_path):
     store.save(block, trainer, {'step': 0, 'epoch': 0, 'batch': 0}, {})
     with pytest.raises(CheckpointError, match='does not fit the model'):
         store.newest().restore(other, trainer)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(InputError, match='cannot write the checkpoint .*: No such file'):
+        store.save(block, trainer, {'step': 1, 'epoch': 0, 'batch': 0}, {})

@@ -246,6 +246,23 @@ def test_both_files_or_none(tmp_path, monkeypatch, error, at):
     assert {path.name for path in tmp_path.iterdir()} == set(before)
 
 
+def test_a_disk_that_fails(tmp_path, monkeypatch):
+    """It becomes read-only when the files are to be written, and still is when they are removed."""
+    import tempfile
+
+    def failing(*args, **kwargs):
+        raise OSError(30, 'Read-only file system')
+
+    monkeypatch.setattr(tempfile, 'mkdtemp', failing)
+    with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
+        export.export_block(make(), str(tmp_path), 'block')
+    monkeypatch.undo()
+    monkeypatch.setattr(symbol_files, 'write_params', failing)
+    monkeypatch.setattr(os, 'unlink', failing)
+    with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
+        export.export_block(make(), str(tmp_path), 'block')
+
+
 def test_directory_cannot_be_written(tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(InputError, match='cannot write to directory'):

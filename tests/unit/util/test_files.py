@@ -6,7 +6,7 @@ import os
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util.files import atomic_write, make_writable_dir, write_json
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
@@ -41,6 +41,36 @@ def test_full_disk(tmp_path):
     ):
         raise OSError(28, 'No space left on device')
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    'error, raised, message',
+    [
+        (OSError(30, 'Read-only file system'), InputError, 'cannot write to .*: Read-only'),
+        (PretrainedNotFoundError('no weights'), PretrainedNotFoundError, '^no weights$'),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+    ],
+)
+def test_files_together_or_none(tmp_path, error, raised, message):
+    (tmp_path / 'a').write_text('old')
+    with written_together(str(tmp_path), 'x-') as folder:
+        assert os.path.basename(folder).startswith('.x-')
+        for name in 'ba':
+            write_json(os.path.join(folder, name), name)
+        assert (tmp_path / 'a').read_text() == 'old' and not (tmp_path / 'b').exists()
+    assert sorted(os.listdir(tmp_path)) == ['a', 'b']
+    with pytest.raises(raised, match=message), written_together(str(tmp_path)) as folder:
+        write_json(os.path.join(folder, 'a'), 'x')
+        raise error
+    assert json.loads((tmp_path / 'a').read_text()) == 'a'
+    assert sorted(os.listdir(tmp_path)) == ['a', 'b']
+
+
+def test_files_together_where_none_can_be_written(tmp_path):
+    with pytest.raises(InputError, match='cannot write to .*none.: No such'), written_together(
+        str(tmp_path / 'none')
+    ):
+        raise AssertionError('there is no folder to write to')
 
 
 def test_errors_of_ours_stay_what_they_are(tmp_path):
