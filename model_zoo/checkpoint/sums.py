@@ -5,7 +5,7 @@ import logging
 import os
 import re
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, InputError
 from ..util.files import atomic_write, sha256_of
 
 __all__ = [
@@ -36,7 +36,7 @@ def write_sums(path, files):
     files : list of str
         Paths of files that are, or will be, in the same directory as `path`.
     """
-    _write(path, {os.path.basename(each): sha256_of(each) for each in files})
+    _write(path, {os.path.basename(each): _sum_of(each) for each in files})
 
 
 def read_sums(path):
@@ -118,8 +118,9 @@ def warn_of_changes(folder):
     changed = []
     for name, wanted in read_sums(os.path.join(folder, SUMS)).items():
         path = os.path.join(folder, name)
-        if os.path.isfile(path) and os.path.getsize(path) <= _SMALL and sha256_of(path) != wanted:
-            changed.append(name)
+        with contextlib.suppress(OSError):  # whoever reads the file will say so
+            if os.path.getsize(path) <= _SMALL and sha256_of(path) != wanted:
+                changed.append(name)
     if changed:
         _LOG.warning(
             '%s: edited since the model was saved, by %s: %s', folder, SUMS, ', '.join(changed)
@@ -156,14 +157,18 @@ def kept_sums(folder, begin=False):
     if not sums and not begin:
         yield files
         return
-    with contextlib.suppress(FileNotFoundError):
+    try:
         os.remove(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
     yield files
     sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
     for each in map(os.fspath, files):
         name = os.path.relpath(each, folder).replace(os.sep, '/')
         if (begin or name in sums) and os.path.isfile(each) and not name.startswith('../'):
-            sums[name] = sha256_of(each)
+            sums[name] = _sum_of(each)
     _write(path, sums)
 
 
@@ -184,6 +189,15 @@ def _parts(name):
     if name.endswith('.index'):
         return re.compile(re.escape(name[: -len('.index')]) + r'\.(index|data-\d+-of-\d+)')
     return re.compile(re.escape(name))
+
+
+def _sum_of(path):
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise InputError(
+            f'cannot read {path!r} for its checksum: {error.strerror or error}'
+        ) from error
 
 
 def _write(path, sums):

@@ -48,12 +48,13 @@ def write_archive(path, tensors):
         [b'\x80\x02', _empty_dict(), b'(', *items, b'u.']  # protocol 2; set all items; stop
     )
     with atomic_write(path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-        archive.writestr('archive/data.pkl', pickle)
-        archive.writestr('archive/byteorder', 'little')
+        # by ZipInfo, whose date is always the same: a zip can't have all that a clock may show
+        archive.writestr(zipfile.ZipInfo('archive/data.pkl'), pickle)
+        archive.writestr(zipfile.ZipInfo('archive/byteorder'), 'little')
         for number, array in enumerate(parts):
             little = np.ascontiguousarray(array, array.dtype.newbyteorder('<'))
-            archive.writestr(f'archive/data/{number}', little.tobytes())
-        archive.writestr('archive/version', '3\n')
+            archive.writestr(zipfile.ZipInfo(f'archive/data/{number}'), little.tobytes())
+        archive.writestr(zipfile.ZipInfo('archive/version'), '3\n')
 
 
 def _tensor(array, key):

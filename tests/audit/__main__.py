@@ -11,6 +11,7 @@ seed, so that it can be repeated: ``python tests/audit --again FOLDER`` of the f
 import argparse
 import importlib
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -19,6 +20,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE.parent / 'scripts')]
+
+os.environ.setdefault('HF_HUB_OFFLINE', '1')  # nothing here is of a network
 
 from pool import Pool  # noqa: E402
 from target import FAILED, OUTCOMES, judge  # noqa: E402
@@ -146,6 +149,7 @@ def main():
     if not targets:
         parser.error(f'no target has {args.only!r} in its name')
     args.output_dir.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(args.output_dir / 'failed', ignore_errors=True)  # of an earlier run
     folder, table = pathlib.Path(tempfile.mkdtemp(prefix='audit-')), Table(
         targets, args.seed, args.attempts
     )

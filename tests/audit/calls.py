@@ -1,9 +1,9 @@
 """The public API called with wrong types, shapes, ranges and NaN, from its signatures.
 
 What users call most is called with right arguments of which some are made wrong: blocks (plain,
-hybridized, exported), generation, tokenizers, pipelines, configurations, optimizers, loaders. All
-other public names get values by the names of their parameters. There Python's own errors of a wrong
-type or value are a refusal, too; a crash, a hang, or memory without bounds has failed.
+hybridized, exported), generation, tokenizers, pipelines, configurations, optimizers, loaders. A
+TypeError is a refusal, too. All other public names get values by the names of their parameters.
+There any error of Python's is a refusal; a crash, a hang, or memory without bounds has failed.
 """
 
 import importlib
@@ -129,8 +129,7 @@ def _exported(folder):
 def _run_exported(found, rng, folder):
     block, arrays = rng.choice(found)
     given = list(arrays)
-    for _ in range(rng.choice([1, 2])):
-        place = rng.randrange(len(given))
+    for place in rng.sample(range(len(given)), rng.choice([1, 2])):
         given[place] = worse_array(given[place], rng)
     _note(folder, 'exported', given)
     if any(not isinstance(each, mx.nd.NDArray) or each.stype != 'default' for each in given):
@@ -170,7 +169,7 @@ def _objects(folder):
             'overflow': 'error'}),
         ('beams', writer.generate, {'prompts': [[5, 6], [7]], 'max_new_tokens': 2, 'num_beams': 2,
                                     'length_penalty': 1.0, 'num_return_sequences': 2}),
-        ('pipeline', classify, {'texts': ['a cat', 'b']}),
+        ('pipeline', classify, {'inputs': ['a cat', 'b']}),
         ('sentence_vectors', embed.sentence_vectors, {
             'sentences': ['a', 'b'], 'pooling': 'mean', 'normalize': True, 'prompt': 'x'}),
         ('embedding', embed.embedding, {'sentences': ['a cat'], 'oov_way': 'avg'}),
@@ -184,15 +183,7 @@ def _objects(folder):
         *((f'{each.__name__}', lambda each=each, **given: each(40, **given), dict(fields))
           for each, fields in configs),
         *((f'{type(each).__name__}.{method}', getattr(each, method), arguments)
-          for each in tokenizers
-          for method, arguments in (
-              ('encode', {'text': 'a cat', 'pair': 'b', 'max_length': 8}),
-              ('encode_batch', {'texts': ['a', 'b'], 'pairs': ['c', 'd'], 'max_length': 8,
-                                'round_to': 4, 'pad': True}),
-              ('tokenize', {'text': 'a cat'}), ('decode', {'ids': [1, 2]}),
-              ('convert_ids_to_tokens', {'ids': [1, 2]}),
-              ('convert_tokens_to_ids', {'tokens': ['a', 'cat']}))
-          if method != 'encode' or not isinstance(each, transfo_xl.TransfoXLTokenizer)),
+          for each in tokenizers for method, arguments in _methods(each).items()),
         *((name, lambda name=name, **given: optimizer.get_schedule(name, **given)(3),
            {'base_lr': 0.1, 'warmup': 0.1, 't_total': 10, 'cycles': None})
           for name in ('warmup_linear', 'warmup_cosine', 'warmup_constant')),
@@ -204,6 +195,19 @@ def _objects(folder):
         if name != 'get_model':
             function(**arguments)
     return found
+
+
+def _methods(tokenizer):
+    """Method of a tokenizer -> right arguments of it."""
+    made = {'convert_ids_to_tokens': {'ids': [1, 2]},
+            'convert_tokens_to_ids': {'tokens': tokenizer.tokenize('a cat')}}  # fmt: skip
+    if isinstance(tokenizer, transfo_xl.TransfoXLTokenizer):
+        return {**made, 'tokenize': {'line': 'a cat'}, 'decode': {'indices': [1, 2]},
+                'encode_batch': {'texts': ['a', 'b'], 'max_length': 8}}  # fmt: skip
+    return {**made, 'tokenize': {'text': 'a cat'}, 'decode': {'ids': [1, 2]},
+            'encode': {'text': 'a cat', 'pair': 'b', 'max_length': 8},
+            'encode_batch': {'texts': ['a', 'b'], 'pairs': ['c', 'd'], 'max_length': 8,
+                             'round_to': 4, 'pad': True}}  # fmt: skip
 
 
 def _call(found, rng, folder):

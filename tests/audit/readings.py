@@ -325,7 +325,7 @@ READINGS = {
                          decoder, {**SEALED, 'seconds': 60}),
     'graph without sums': ('graph_without_sums', {'net-symbol.json': 'json'}, loaded_graph, {}),
     'ONNX': ('onnx_folder', {'model.onnx': 'protobuf'}, onnx,
-             {'seconds': 60, 'needs': ('onnx', 'onnxruntime')}),
+             {**SEALED, 'seconds': 60, 'needs': ('onnx', 'onnxruntime')}),
     'sentence-transformers today': ('sentences_today', {
         'modules.json': 'json', '1_Pooling/config.json': 'json', '2_Dense/config.json': 'json',
         '2_Dense/model.safetensors': 'safetensors', 'config.json': 'json',

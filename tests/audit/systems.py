@@ -122,7 +122,7 @@ def _set_up():
 def _prepare(name):
     def prepare(folder):
         _set_up()
-        values, write, read = writer_of(name)
+        values, write, read = writer_of(name, folder)
         expected = []
         for number, value in enumerate(values):
             place = folder / f'whole{number}' / 'out'
@@ -160,7 +160,7 @@ def _disturb(shared, rng, folder):
                 trouble.enter_context(_fault.at(out, number, lambda path: _remount(out)))
             elif kind == 'clock':
                 trouble.enter_context(_wild_clock(rng, out))
-            outcome, why = judge(lambda: write(values[1], out) or RIGHT)
+            outcome, why = judge(lambda: (write(values[1], out), RIGHT)[1])
         if outcome not in (RIGHT, REFUSED):
             raise Unequal(f'{kind} at {number}: {why}')
         return _judge_left(out, read, expected, outcome, kind)

@@ -1,6 +1,7 @@
 """What the audit tries, and what it calls good."""
 
 import dataclasses
+import os
 import pathlib
 import random
 import resource
@@ -60,6 +61,7 @@ class Target:
         """(outcome, why) of an attempt, whose limits hold until `unlimited`."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        os.chdir(folder)  # what is written to a relative path isn't left elsewhere
         self._limit()
         return judge(lambda: self.attempt(shared, self.random(seed), folder))
 

@@ -7,7 +7,6 @@ import mxnet as mx
 import numpy as np
 import originals
 import tiny
-import tiny_models
 import toy_data
 from script_runs import load_script
 from target import Unequal
@@ -92,24 +91,20 @@ WRITERS = {
 }  # fmt: skip
 
 
-def _command(script, output, argv):
-    """A writer that runs a command twice."""
-    main = load_script(script).main
+def _learning(folder):
+    """A command that is run twice."""
+    main = load_script('learn_vocab').main
+    texts = [folder / f'text{number}.txt' for number in (1, 2)]
+    for text, words in zip(texts, ('the cat sleeps .', 'a dog in paris')):
+        text.write_text(f'{words}\n' * 6)
 
-    def write(seed, folder):
-        text = folder.parent / 'text.txt'
-        lines = 'the cat sleeps .\na dog in paris\n\nthe dog sleeps .\na cat\n'
-        text.write_text(lines * (5 + seed))
-        vocab = tiny.write_words(folder.parent, tiny_models.WORDS)
-        words = {'TEXT': text, 'OUT': folder, 'VOCAB': vocab}
-        status, said = quiet(main, [words.get(each, each) for each in argv])
+    def write(text, folder):
+        argv = ['--input_file', text, '--output_dir', folder, '--vocab_size', 40]
+        status, said = quiet(main, argv)
         if status:
             raise InputError(said.strip().splitlines()[-1])
 
-    def read(folder):
-        return (folder / output).read_bytes()
-
-    return [1, 2], write, read
+    return texts, write, lambda folder: (folder / 'vocab.txt').read_bytes()
 
 
 def quiet(main, argv):
@@ -121,11 +116,10 @@ def quiet(main, argv):
     return status, said.getvalue()
 
 
-def writer_of(name):
-    """([old, new] values, write, read) of a writer."""
-    if name in WRITERS:
-        found = WRITERS[name]
-        made, write, read = found() if callable(found) else found
-        return made() if callable(made) else made, write, read
-    return _command('learn_vocab', 'vocab.txt', [
-        '--input_file', 'TEXT', '--output_dir', 'OUT', '--vocab_size', '40'])  # fmt: skip
+def writer_of(name, folder):
+    """([old, new] values, write, read) of a writer, which may put what it reads into a folder."""
+    if name == 'learn vocab':
+        return _learning(folder)
+    found = WRITERS[name]
+    made, write, read = found() if callable(found) else found
+    return made() if callable(made) else made, write, read

@@ -36,7 +36,7 @@ def worse(value, rng):
             items = [items]
         else:
             items[place] = worse(items[place], rng)
-        return type(value)(items)
+        return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict) and value:
         key = rng.choice(sorted(value))
         return {**value, key: worse(value[key], rng)}
@@ -44,6 +44,7 @@ def worse(value, rng):
 
 
 def worse_array(value, rng):
+    """An array of another shape, type, storage, or of other values."""
     kind = rng.randrange(9)
     if kind == 0:
         return rng.choice([value.expand_dims(0), value.reshape(-1), value.expand_dims(-1)])
@@ -56,7 +57,7 @@ def worse_array(value, rng):
     if kind == 4 and value.ndim == 2:
         return value.tostype(rng.choice(['csr', 'row_sparse']))
     if kind == 5:
-        return mx.nd.zeros((0,) * value.ndim) if rng.random() < 0.5 else mx.nd.array([1.0])
+        return mx.nd.array(np.zeros((0,) * value.ndim) if rng.random() < 0.5 else [1.0])
     made = value.asnumpy().astype('float32')
     for _ in range(rng.choice([1, 1, made.size])):
         made.flat[rng.randrange(made.size)] = rng.choice(

@@ -5,6 +5,7 @@ import os
 import pickle
 import shutil
 import sys
+import time
 import zipfile
 
 import mxnet as mx
@@ -17,6 +18,7 @@ from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Model
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.layouts import LAYOUTS, weights_in_folder
+from model_zoo.checkpoint.torch_archive import write_archive
 from model_zoo.errors import (
     CheckpointError,
     InputError,
@@ -353,6 +355,16 @@ def test_missing_tensorflow(tmp_path, monkeypatch):
     layout = LAYOUTS['tensorflow']
     with pytest.raises(MissingExtraError, match=r'tensorflow is needed .*\[tensorflow\]'):
         layout.write(str(tmp_path / layout.weights), TENSORS)
+
+
+@pytest.mark.parametrize('moment', [-1e9, 0, 5e9])
+def test_archives_are_the_same_at_any_time(tmp_path, monkeypatch, moment):
+    """A zip has only years from 1980 to 2107."""
+    tensors = {'a': np.ones(3, 'float32')}
+    write_archive(str(tmp_path / 'now'), tensors)
+    monkeypatch.setattr(time, 'time', lambda: moment)
+    write_archive(str(tmp_path / 'then'), tensors)
+    assert (tmp_path / 'now').read_bytes() == (tmp_path / 'then').read_bytes()
 
 
 def test_weights_of_pytorch_are_written_without_torch(tmp_path, monkeypatch):

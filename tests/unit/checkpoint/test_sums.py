@@ -11,8 +11,8 @@ from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from model_zoo import open_model
 from model_zoo.app.model_card import About, write_card
-from model_zoo.checkpoint.sums import SUMS, check_sums, read_sums
-from model_zoo.errors import CheckpointError
+from model_zoo.checkpoint.sums import SUMS, check_sums, read_sums, warn_of_changes
+from model_zoo.errors import CheckpointError, InputError
 
 WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b']
 
@@ -38,6 +38,26 @@ def flip_last_byte(path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
+
+
+def test_a_disk_that_fails(tmp_path, block, monkeypatch):
+    """Each error of the system on the way is one line of ours."""
+    block.save_pretrained(tmp_path)
+
+    def failing(*args, **kwargs):
+        raise OSError(116, 'Stale file handle')
+
+    for name, message in [('remove', 'cannot write .*SHA256SUMS'), ('open', 'cannot read .*sum')]:
+        with monkeypatch.context() as patch:
+            if name == 'remove':
+                patch.setattr(os, 'remove', failing)
+            else:
+                patch.setattr('model_zoo.checkpoint.sums.sha256_of', failing)
+            with pytest.raises(InputError, match=f'{message}.*: Stale file handle$'):
+                block.save_pretrained(tmp_path)
+    block.save_pretrained(tmp_path)
+    monkeypatch.setattr('model_zoo.checkpoint.sums.sha256_of', failing)
+    warn_of_changes(str(tmp_path))  # what can be read is read by others
 
 
 def names_in(folder):
