@@ -159,6 +159,8 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     -------
     list of Measured
     """
+    from model_zoo.errors import InputError
+
     present, measured = [], []
     for contender in [*_with_checkouts(ours, options.checkout or []), *peers]:
         missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
@@ -169,8 +171,15 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
         workers = {}
         for contender in present:
-            worker = stack.enter_context(contextlib.closing(_Worker(contender, options)))
-            workers[contender.name] = worker
+            try:
+                worker = _Worker(contender, options)
+            except InputError as error:
+                # an older checkout need not have all that this one has
+                if not contender.checkout or 'ModuleNotFoundError' not in str(error):
+                    raise
+                print(f'{contender.name}: absent ({error})', flush=True)
+                continue
+            workers[contender.name] = stack.enter_context(contextlib.closing(worker))
         for case in cases:
             answers = {name: worker.ask('prepare', case.value) for name, worker in workers.items()}
             for name, answer in answers.items():
