@@ -175,7 +175,7 @@ def make_loaders(run, model, tokenizer, stack):
         if is_mapped:  # to a folder of this machine's own
             folder = os.path.join(args.output_dir, f'mapped_{socket.gethostname()}')
             return MappedShards(samples, tokenizer.vocab, folder, workers=workers, **of_samples)
-        return ShardFiles(samples, tokenizer.vocab, **of_samples)
+        return ShardFiles(samples, tokenizer.vocab, workers=workers, **of_samples)
 
     train_source = source(args.train_corpus, args.pregenerated_data, args.reduce_memory)
     if has_epochs(args):

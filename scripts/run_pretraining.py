@@ -292,7 +292,7 @@ def make_loaders(args, model, tokenizer, contexts, workers):
         train = SyntheticLoader(*sizes, tokenizer.vocab, seed=args.seed, **common)
     elif args.data:
         train = PretrainingLoader(
-            make_source(args, args.data, args.raw, model, tokenizer),
+            make_source(args, args.data, args.raw, model, tokenizer, workers),
             args.batch_size,
             num_buckets=args.num_buckets,
             use_avg_len=args.use_avg_len,
@@ -304,7 +304,7 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     if args.data_eval:
         is_text = args.raw and not args.eval_use_npz
         evaluation = PretrainingLoader(
-            make_source(args, args.data_eval, is_text, model, tokenizer),
+            make_source(args, args.data_eval, is_text, model, tokenizer, workers),
             args.batch_size_eval,
             shuffle=is_text,
             **common,
@@ -312,10 +312,10 @@ def make_loaders(args, model, tokenizer, contexts, workers):
     return train, evaluation
 
 
-def make_source(args, files, is_text, model, tokenizer):
+def make_source(args, files, is_text, model, tokenizer, workers):
     has_pairs = 'nsp' in model.pretraining_terms
     if not is_text:
-        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs)
+        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs, workers)
     options = sample_options(args, has_pairs)
     return TextFiles(files, tokenizer, options, num_workers=args.num_dataset_workers)
 

@@ -55,6 +55,8 @@ class TrainingLoop:
     Attributes
     ----------
     state : TrainingState
+    data_seconds : float
+        Time in which this loop has waited for batches, or made them.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class TrainingLoop:
         self._callbacks = list(callbacks) if self._workers.rank == 0 else []
         self._log = UpdateLog(objective, self._workers)
         self._in_flight = None
+        self.data_seconds = 0.0
 
     @property
     def block(self):
@@ -216,7 +219,7 @@ class TrainingLoop:
 
     def _run_epoch(self, guard):
         state = self.state
-        batches = iter(self._loader.epoch(state.epoch, state.batch))
+        batches = self._timed(self._loader.epoch(state.epoch, state.batch))
         self._log.begin()
         while state.step < self.plan.num_steps:
             used = self._update(itertools.islice(batches, self.plan.accumulate), guard)
@@ -234,6 +237,19 @@ class TrainingLoop:
         if self._evaluation.interval is None:  # else epochs don't matter to the log
             self._record()
         self._in_flight = None
+
+    def _timed(self, batches):
+        """The same batches; the time until each is there is counted."""
+        batches = iter(batches)
+        while True:
+            started = time.perf_counter()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            finally:
+                self.data_seconds += time.perf_counter() - started
+            yield batch
 
     def _do_what_is_due(self, guard):
         """Evaluate or save after an update, where an interval ends; returns whether to stop."""

@@ -62,6 +62,21 @@ class Workers:
     def broadcast(self, block):
         """Copy worker 0's values of the parameters of `block` to all workers."""
 
+    def exchange(self, arrays):
+        """Give each worker an array; all of them have to call this.
+
+        Parameters
+        ----------
+        arrays : list of numpy.ndarray, shape (any,), int32
+            One for each worker, this one too.
+
+        Returns
+        -------
+        list of numpy.ndarray, int32
+            What each worker has given this one.
+        """
+        return list(arrays)
+
 
 class HorovodWorkers(Workers):
     """The processes that ``horovodrun`` has started, each with one device.
@@ -133,6 +148,13 @@ class HorovodWorkers(Workers):
             value = parameter.data()
             self._hvd.broadcast_(value, root_rank=0, name=f'parameter{number}')
         mx.nd.waitall()
+
+    def exchange(self, arrays):
+        if self.size == 1:
+            return super().exchange(arrays)
+        sent = mx.nd.array(np.concatenate(arrays), ctx=mx.cpu(), dtype='int32')
+        received, counts = self._hvd.alltoall(sent, list(map(len, arrays)), name='arrays')
+        return np.split(received.asnumpy(), np.cumsum(counts.asnumpy())[:-1])
 
 
 def make_workers(comm_backend=None, allreduce_dtype=None):

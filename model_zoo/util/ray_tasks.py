@@ -1,9 +1,8 @@
 """A function that runs on a Ray cluster, ahead of the use of its results."""
 
-import os
-
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError
 from .executor import Executor
+from .ray_cluster import join_cluster
 
 __all__ = ['RayTasks']
 
@@ -20,8 +19,7 @@ class RayTasks(Executor):
     function : callable
         Can be pickled, as can its arguments and results.
     address : str
-        ``HOST:PORT`` or ``ray://HOST:PORT`` of the cluster; 'auto' for the one that this machine
-        belongs to, or 'local' for a new one of this machine alone.
+        See `join_cluster`.
 
     Raises
     ------
@@ -32,24 +30,8 @@ class RayTasks(Executor):
     """
 
     def __init__(self, function, address='auto'):
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtraError.of('ray', 'ray') from error
-        self._ray, self._is_own = ray, not ray.is_initialized()
-        if self._is_own:
-            os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')  # which Ray sends to its makers
-            options = {'address': address} if address != 'local' else {
-                'address': 'local', 'include_dashboard': False, '_node_ip_address': '127.0.0.1',
-            }  # fmt: skip
-            try:
-                ray.init(**options, log_to_driver=False, logging_level='ERROR')
-            except Exception as error:  # ConnectionError, RuntimeError or gRPC's
-                line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-                raise InputError(
-                    f'`ray` {address}: no Ray cluster can be reached ({line}); start one, or '
-                    "give 'local' for a cluster of this machine alone"
-                ) from error
+        ray, self._is_own = join_cluster(address)
+        self._ray = ray
         self._function = ray.put(function)
         # -1: as often as it takes; each loss of a worker costs the task that it was at
         self._call = ray.remote(num_cpus=1, max_retries=-1)(_call)

@@ -358,7 +358,10 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     argv[argv.index('--data') + 1] = str(data / 'none*.npz')
     assert run(script, argv) == 0
     assert json.loads(path.read_text())['traceEvents']
-    assert 'FullyConnected' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
+    log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
+    assert 'FullyConnected' in log
+    waited, seconds = re.search(r'wait for data: ([\d.]+) s of ([\d.]+) s', log).groups()
+    assert 0 <= float(waited) < float(seconds)
 
 
 def evaluation(script, data, tmp_path, *more):

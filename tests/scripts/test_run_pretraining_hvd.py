@@ -94,6 +94,23 @@ def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
         )
 
 
+def test_a_text_whose_samples_two_processes_make(data, tmp_path):
+    """Each makes those of its own parts of the text, and gets the others' from the other one."""
+    random = np.random.RandomState(0)
+    for part in range(3):
+        lines = [' '.join(random.choice(WORDS[5:], 6)) if at % 7 else '' for at in range(60)]
+        (tmp_path / f'text{part}.txt').write_text('\n'.join(lines))
+    script, text = SCRIPTS / 'run_pretraining_hvd.py', str(tmp_path / 'text*.txt')
+    for count, size in ((1, 8), (2, 4)):
+        argv = arguments(data, tmp_path / str(count), size, '--num_steps', 10)
+        argv[1], argv[3] = text, text
+        more = ['--raw', '--max_seq_length', '16', '--max_predictions_per_seq', '3']
+        train_in_workers(count, script, *argv, *more, '--num_dataset_workers', '1')
+    ours, theirs = (read(tmp_path / str(count))[0] for count in (2, 1))
+    for name, value in theirs.items():
+        assert np.abs(value - ours[name]).max() < 1e-5, name
+
+
 def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
     script = SCRIPTS / 'run_pretraining_hvd.py'
     argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 6, '--ckpt_interval', 2)

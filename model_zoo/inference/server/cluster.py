@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import socket
 import threading
 from types import SimpleNamespace
 
 from ...errors import InputError
+from ...util.ray_cluster import join_cluster
 from .errors import ClosedError, OverloadedError, check_extra
 from .gate import Gate, error_response
 from .metrics import Metrics
@@ -220,9 +220,10 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     if not 1 <= fewest <= most:
         raise InputError(f'{fewest} to {most} replicas are wanted: at least 1, and not fewer at '
                          'most')  # fmt: skip
-    import ray
-
-    _start(ray, address)
+    ray, is_own = join_cluster(address or 'local', STORE_BYTES, shows_logs=True)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's would abort the process
+    logging.getLogger('ray.serve').setLevel(logging.WARNING)
     try:
         from ray import serve as ray_serve
 
@@ -260,23 +261,5 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
         finally:
             ray_serve.delete(name)
     finally:
-        ray.shutdown()
-
-
-def _start(ray, address):
-    """Begin to use a cluster, or make one of this machine alone."""
-    os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')  # which Ray sends to its makers
-    os.environ.setdefault('RAY_worker_niceness', '0')  # by default others go before its workers
-    options = {'address': address} if address else {
-        'include_dashboard': False, 'object_store_memory': STORE_BYTES,
-        '_node_ip_address': '127.0.0.1',
-    }  # fmt: skip
-    try:
-        ray.init(logging_level=logging.WARNING, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        where = address or 'on this machine'
-        message = ' '.join(str(error).split())
-        raise InputError(f'Ray cannot be used ({where}): {message}') from error
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's would abort the process
-    logging.getLogger('ray.serve').setLevel(logging.WARNING)
+        if is_own:
+            ray.shutdown()

@@ -8,12 +8,13 @@ from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .documents import Corpus, describe_files, matching_files
 from .epochs import EpochFiles
 from .instances import SampleMaker, SampleOptions
-from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
+from .loaders import NUM_BUCKETS, PretrainingLoader, make_batch
 from .pairs import PairLoader
 from .pregenerated import epoch_of, write_epoch
 from .samples import Samples
 from .shards import read_lengths, read_shard, vocab_checksum, write_shard
 from .sources import MappedShards, ShardFiles, Source, TextFiles
+from .synthetic import SyntheticLoader
 from .tfrecords import write_tfrecords
 
 __all__ = [

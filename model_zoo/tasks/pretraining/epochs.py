@@ -23,6 +23,7 @@ class EpochFiles(Source):
         self._files = files
         self.vocab, self.max_len = files.vocab, files.max_len
         self.shortest, self.longest = files.shortest, files.longest
+        self.mixes_all = files.mixes_all
         self._order = sorted(range(files.num_parts), key=lambda n: epoch_of(files.paths[n]))
 
     def _file(self, epoch):

@@ -1,4 +1,4 @@
-"""Batches of samples for pre-training, from a source or synthetic."""
+"""Batches of samples for pre-training, from a source."""
 
 import collections
 import itertools
@@ -9,11 +9,10 @@ import numpy as np
 from ...batches import Batch, Loader
 from ...batches.loaders import check_positive
 from ...batches.sampling import Buckets
-from ...errors import InputError
 from .samples import Samples
-from .sources import ROW_BITS
+from .sharing import ROW_BITS, Sharing
 
-__all__ = ['NUM_BUCKETS', 'PretrainingLoader', 'SyntheticLoader', 'make_batch']
+__all__ = ['NUM_BUCKETS', 'PretrainingLoader', 'make_batch']
 
 #: Buckets of batches of as many tokens: they only pay if a batch's lengths are alike.
 NUM_BUCKETS = 10
@@ -25,6 +24,12 @@ class PretrainingLoader(Loader):
     The samples of a few parts of the source are mixed with the rest of the parts before, and dealt
     to batches by length. Only the last batches of an epoch aren't full. The order
     of epoch e depends on ``(seed, e)``. `make_batch` makes the batches.
+
+    Several workers each read their own parts: worker r the parts r, r + size, ... of the source.
+    Which samples make a batch follows from their lengths, which the workers tell one another, so it
+    is the same for any number of workers. Of each few parts that are mixed, a worker then gets the
+    samples of its own rows from those that have read them; all workers have to use the batches in
+    the same order. Mapped samples each worker takes for itself.
 
     Parameters
     ----------
@@ -47,7 +52,8 @@ class PretrainingLoader(Loader):
         Batches per update. The samples of an update are drawn together, so they are the same for
         1 x 8, 2 x 4 and 2 workers x 4.
     **options
-        `seed`, `ctx` and `workers`, see `Loader`.
+        `seed`, `ctx` and `workers`, see `Loader`. Workers without a method ``exchange`` each read
+        all parts.
     """
 
     def __init__(
@@ -80,6 +86,7 @@ class PretrainingLoader(Loader):
         if use_avg_len:
             self._buckets.count_tokens(source.histogram)
         self._counts = {}
+        self._sharing = Sharing(None if source.mixes_all else options.get('workers'))
 
     def __len__(self):
         """Number of batches of an epoch. A text's epochs differ: then that of epoch 0."""
@@ -118,10 +125,13 @@ class PretrainingLoader(Loader):
         """Groups of parts, and whether each is the last one; the next ones are waiting."""
         count = self._source.num_parts
         order = rng.permutation(count) if self._shuffle else np.arange(count)
-        ahead = max(1, self._source.parts_ahead // self._circle_length)
+        # of each worker's own parts as many wait, whatever the number of workers
+        ahead = max(1, self._source.parts_ahead * self._sharing.size // self._circle_length)
         for at in range(0, len(order), self._circle_length):
             group = order[at : at + self._circle_length].tolist()
             waiting.append([self._source.part(number, epoch, self._seed) for number in group])
+            for part in self._own_parts(waiting[-1]):
+                part.begin()
             if len(waiting) > ahead:
                 yield waiting.popleft(), False
         while waiting:
@@ -130,34 +140,57 @@ class PretrainingLoader(Loader):
     def _batches(self, groups, waiting, rng, start):
         done, first = 0, start // self._accumulate  # batches of updates
         ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
-        left, skipped = None, {}  # the samples themselves, or the parts that have them
+        left, skipped = None, {}  # the own samples themselves, or the parts that have them
         for parts, is_last in groups:
-            fresh = len(ids)
-            ids = np.concatenate([ids, *(part.ids() for part in parts)])
-            lengths = np.concatenate([lengths, *(part.lengths() for part in parts)])
+            fresh, own = len(ids), self._own_parts(parts)
+            ids, lengths = self._add(parts, ids, lengths)
             batches, rest = self._deal(lengths, fresh, is_last, rng)
+            is_own = self._sharing.is_own(ids >> ROW_BITS)
+            kept = rest[is_own[rest]]
             if done + len(batches) > first:
                 if left is None:
-                    left = _gather(ids[:fresh], skipped)
-                samples = self._source.join([left, *(part.read() for part in parts)])
-                for part in itertools.chain(*waiting):
-                    part.read_ahead()
-                for number, rows in enumerate(batches, done):
-                    for part in range(self._accumulate):
-                        place = number * self._accumulate + part
-                        if place >= start:
-                            yield self._batch(place, samples, ids, rows[self._own(part)])
-                left, skipped = samples.take(rest), {}
-                del samples
+                    left = _gather(ids[:fresh][is_own[:fresh]], skipped)
+                samples = self._read([left, *own], waiting)
+                wanted = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
+                pool, places = self._sharing.give(samples, ids, wanted)
+                for place, rows in wanted[self._rank]:
+                    yield self._batch(place, pool, places[rows], ids[rows])
+                left, skipped = samples.take((np.cumsum(is_own) - 1)[kept]), {}
+                del samples, pool
             else:
-                skipped.update((part.number, part) for part in parts)
-                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> ROW_BITS).tolist()}
+                skipped.update((part.number, part) for part in own)
+                skipped = {n: skipped[n] for n in np.unique(ids[kept] >> ROW_BITS).tolist()}
             done += len(batches)
             ids, lengths = ids[rest], lengths[rest]
 
-    def _own(self, part):
-        """Which samples of an update's batch are this worker's in a part of the update."""
-        return slice(part * self._size + self._rank, None, self._size * self._accumulate)
+    def _own_parts(self, parts):
+        return [part for part in parts if self._sharing.is_own(part.number)]
+
+    def _add(self, parts, ids, lengths):
+        """Numbers and lengths of samples, with those of more parts."""
+        of_number = {part.number: part for part in parts}
+        found = self._sharing.of_all(list(of_number), lambda n: of_number[n].lengths())
+        fresh = [(n << ROW_BITS) + np.arange(len(each)) for n, each in zip(of_number, found)]
+        return np.concatenate([ids, *fresh]), np.concatenate([lengths, *found])
+
+    def _read(self, parts, waiting):
+        """The samples of this worker's parts."""
+
+        def read():
+            return self._source.join([parts[0], *(part.read() for part in parts[1:])])
+
+        samples = self._sharing.attempt(read)
+        for part in self._own_parts(itertools.chain(*waiting)):
+            part.read_ahead()
+        return samples
+
+    def _shares(self, batches, done, start, rank):
+        """A worker's rows of each part of updates' batches, and their numbers from `start` on."""
+        for number, rows in enumerate(batches, done):
+            for part in range(self._accumulate):
+                place = number * self._accumulate + part
+                if place >= start:
+                    yield place, rows[part * self._size + rank :: self._size * self._accumulate]
 
     def _deal(self, lengths, fresh, is_last, rng):
         """Batches of samples; the samples from number `fresh` on are new."""
@@ -171,12 +204,12 @@ class PretrainingLoader(Loader):
             batches = [batches[at] for at in rng.permutation(len(batches))]
         return batches, rest
 
-    def _batch(self, number, samples, ids, rows):
+    def _batch(self, number, samples, rows, ids):
         if not len(rows):
             return None
         return make_batch(
             samples.take(rows),
-            ids[rows],
+            ids,
             self._pad_val,
             self._round_to,
             self._context(number),
@@ -256,68 +289,3 @@ def _fit(array, width):
     width = min(width, array.shape[1])
     result[:, :width] = array[:, :width]
     return result
-
-
-class SyntheticLoader(Loader):
-    """One batch of random tokens per context, repeated: to measure a training's speed.
-
-    Parameters
-    ----------
-    batch_size : int
-        Of one worker, and one device.
-    max_seq_length : int
-        Of all sequences.
-    max_predictions : int
-        Masks of each.
-    vocab : gluonnlp.vocab.BERTVocab
-    num_batches : int
-        Of an epoch.
-    **options
-        `seed`, `ctx` and `workers`, see `Loader`; each worker has a batch of its own.
-    """
-
-    def __init__(
-        self,
-        batch_size,
-        max_seq_length,
-        max_predictions,
-        vocab,
-        *,
-        num_batches=1000,
-        **options,
-    ):
-        check_positive(
-            batch_size=batch_size,
-            max_seq_length=max_seq_length,
-            max_predictions=max_predictions,
-            num_batches=num_batches,
-        )
-        if max_predictions > max_seq_length:
-            raise InputError(f'{max_predictions} masks in sequences of {max_seq_length} tokens')
-        super().__init__(**options)
-        rng = np.random.default_rng([self._seed % 2**32, self._rank])
-        shape = batch_size, max_seq_length
-        masks = batch_size, max_predictions
-        places = np.argsort(rng.random(shape), axis=1)[:, :max_predictions]
-        segments = np.zeros(shape, np.int32)
-        segments[:, max_seq_length // 2 :] = 1
-        samples = Samples(
-            rng.integers(len(vocab), size=shape, dtype=np.int32),
-            segments,
-            np.sort(places, axis=1).astype(np.int32),
-            rng.integers(len(vocab), size=masks, dtype=np.int32),
-            np.ones(masks, np.float32),
-            rng.integers(2, size=batch_size, dtype=np.int32),
-            np.full(batch_size, max_seq_length, np.int32),
-        )
-        indices = np.arange(batch_size)
-        # neither the length nor the number of masks is rounded: they are as asked for
-        self._batches = [make_batch(samples, indices, 0, 1, each) for each in self._contexts]
-        self._num_batches = num_batches
-
-    def __len__(self):
-        return self._num_batches
-
-    def epoch(self, epoch, start=0):
-        for number in range(start, self._num_batches):
-            yield self._batches[number % len(self._batches)]

@@ -17,11 +17,9 @@ from .instances import SampleMaker
 from .processes import Processes
 from .samples import Samples
 from .shards import read_lengths, read_shard
+from .sharing import Sharing
 
 __all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
-
-ROW_BITS = 32  # of a sample's number; the higher bits are the number of its part
-
 
 class Part(abc.ABC):
     """Samples that are read together, a file or a span of a text."""
@@ -37,9 +35,8 @@ class Part(abc.ABC):
     def read(self):
         """The samples."""
 
-    def ids(self):
-        """Numbers of the samples."""
-        return (self.number << ROW_BITS) + np.arange(len(self.lengths()))
+    def begin(self):  # noqa: B027
+        """Begin with what takes long, for this or another use."""
 
     def read_ahead(self):  # noqa: B027
         """Begin to read, while others are used."""
@@ -95,8 +92,8 @@ class Source(abc.ABC):
 class ShardFiles(Source):
     """Files of samples; a few of them are in memory at a time.
 
-    All files are looked at first: their vocabulary, and the samples' lengths. While some are used,
-    a thread reads the next ones.
+    All files are looked at first: their vocabulary, and the samples' lengths; each of several
+    workers looks at its share of them. While some are used, a thread reads the next ones.
 
     Parameters
     ----------
@@ -108,6 +105,8 @@ class ShardFiles(Source):
         Most positions that the model has.
     next_sentence : bool
         Whether the samples are to have next sentences.
+    workers : Workers, optional
+        All of them have to make this object.
 
     Attributes
     ----------
@@ -121,13 +120,16 @@ class ShardFiles(Source):
         If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
-    def __init__(self, files, vocab, max_len=None, next_sentence=False):
+    def __init__(self, files, vocab, max_len=None, next_sentence=False, workers=None):
         self.paths = matching_files(files) if isinstance(files, str) else sorted(files)
         self.vocab, self.max_len = vocab, max_len
         self.num_parts = len(self.paths)
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
-        found = [np.bincount(read_lengths(path, vocab, next_sentence)) for path in self.paths]
+        found = Sharing(workers).of_all(
+            range(self.num_parts),
+            lambda number: np.bincount(read_lengths(self.paths[number], vocab, next_sentence)),
+        )
         width = max(map(len, found))
         self.histograms = [np.pad(each, (0, width - len(each))) for each in found]
         self.histogram = np.sum(self.histograms, axis=0)
@@ -196,7 +198,7 @@ class MappedShards(ShardFiles):
     def __init__(
         self, files, vocab, folder, max_len=None, workers=None, next_sentence=False
     ):
-        super().__init__(files, vocab, max_len, next_sentence)
+        super().__init__(files, vocab, max_len, next_sentence, workers)
         self._folder = folder
         self._unpacks = workers is None or workers.local_rank == 0
         if self._unpacks:
@@ -269,8 +271,7 @@ class TextFiles(Source):
 
     Worker processes make the next parts' samples while these are used.
     Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
-    Where several workers train, all make the same samples, each to take its part: where there are
-    many of them, files of samples are cheaper.
+    Of several workers that train together, each makes the samples of its own parts.
 
     Parameters
     ----------
@@ -307,18 +308,21 @@ class TextFiles(Source):
         self._processes = Processes(_TextJob(maker, self.num_parts), num_workers)
 
     def part(self, number, epoch, seed):
-        return _TextPart(number, self._processes.submit(seed, epoch, number))
+        return _TextPart(number, lambda: self._processes.submit(seed, epoch, number))
 
     def close(self):
         self._processes.close()
 
 
 class _TextPart(Part):
-    """A span of a text; a process makes its samples from the beginning on."""
+    """A span of a text; a process makes its samples from `begin` on."""
 
-    def __init__(self, number, result):
+    def __init__(self, number, submit):
         super().__init__(number)
-        self._result, self._samples = result, None
+        self._submit, self._result, self._samples = submit, None, None
+
+    def begin(self):
+        self._result = self._submit()
 
     def read(self):
         if self._samples is None:
@@ -329,7 +333,8 @@ class _TextPart(Part):
         return self.read().valid_lengths
 
     def cancel(self):
-        self._result.cancel()
+        if self._result is not None:
+            self._result.cancel()
 
 
 class _TextJob:

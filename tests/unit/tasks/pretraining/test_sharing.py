@@ -1,0 +1,219 @@
+"""Several workers each read their own parts, and train on 0.1's batches of all of them."""
+
+import concurrent.futures
+import threading
+import types
+
+import numpy as np
+import pytest
+
+from bert.tokenizer import BertTokenizer
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import (
+    Corpus,
+    EpochFiles,
+    PretrainingLoader,
+    SampleMaker,
+    SampleOptions,
+    ShardFiles,
+    TextFiles,
+    create_shards,
+    read_shard,
+    sources,
+    write_epoch,
+)
+
+OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
+FILES = 7
+
+
+@pytest.fixture(scope='module')
+def tokenizer(fixtures):
+    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
+
+
+@pytest.fixture(scope='module')
+def text(fixtures):
+    return [str(fixtures / 'pretraining' / 'sample_text.txt')] * 6
+
+
+@pytest.fixture(scope='module')
+def shards(text, tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('shards')
+    create_shards(SampleMaker(Corpus(text), tokenizer, OPTIONS), folder, num_outputs=FILES)
+    return folder
+
+
+class Together:
+    """Workers that are threads of this process."""
+
+    def __init__(self, size):
+        self.size, self.ints = size, [0] * size  # of each, how many it has got
+        self._barrier, self._given = threading.Barrier(size, timeout=60), [None] * size
+
+    def run(self, work):
+        """``work(worker)`` of each, or its error."""
+        with concurrent.futures.ThreadPoolExecutor(self.size) as pool:
+            done = [pool.submit(work, self._worker(rank)) for rank in range(self.size)]
+        return [each.exception() or each.result() for each in done]
+
+    def _worker(self, rank):
+        def exchange(arrays):
+            assert len(arrays) == self.size
+            assert all(each.dtype == np.int32 and each.ndim == 1 for each in arrays)
+            got = [each[rank].copy() for each in self._all(rank, arrays)]
+            self.ints[rank] += sum(map(len, got))
+            return got
+
+        def add(values):
+            return np.sum(self._all(rank, values), axis=0)
+
+        return types.SimpleNamespace(rank=rank, size=self.size, exchange=exchange, sum=add)
+
+    def _all(self, rank, given):
+        self._given[rank] = given
+        self._barrier.wait()
+        found = list(self._given)
+        self._barrier.wait()
+        return found
+
+
+def alone(rank, size):
+    """A worker that can't exchange: it reads everything, as 0.1 did."""
+    return types.SimpleNamespace(rank=rank, size=size)
+
+
+def contents(batches):
+    """What a model gets, by batch."""
+    return [
+        None if batch is None else [
+            batch.indices, batch.num_masked, batch.num_tokens, batch.valid_length.asnumpy(),
+            *(array.asnumpy() for array in batch.inputs), batch.masked_positions.asnumpy(),
+            batch.masked_ids.asnumpy(), batch.masked_weights.asnumpy(),
+            batch.next_sentence_labels.asnumpy(),
+        ]
+        for batch in batches
+    ]  # fmt: skip
+
+
+def assert_equal(ours, theirs):
+    assert len(ours) == len(theirs) > 0
+    for mine, other in zip(ours, theirs):
+        assert (mine is None) == (other is None)
+        for array, wanted in zip(mine or (), other or ()):
+            np.testing.assert_array_equal(array, wanted)
+
+
+KINDS = {
+    'plain': {},
+    'buckets': {'num_buckets': 3, 'accumulate': 3},
+    'tokens': {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 150},
+    'in order': {'shuffle': False, 'circle_length': 1},
+    'all at once': {'circle_length': 9, 'batch_size': 3},
+}
+
+
+@pytest.mark.parametrize('size', [2, 3, 5])
+@pytest.mark.parametrize('kind', KINDS)
+def test_batches_are_those_of_workers_that_read_all(kind, size, shards, tokenizer):
+    options = {'batch_size': 4, 'seed': 5, **KINDS[kind]}
+
+    def batches(worker, start):
+        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
+        return contents(PretrainingLoader(source, workers=worker, **options).epoch(2, start))
+
+    for start in (0, 3, 7):
+        found = Together(size).run(lambda worker, start=start: batches(worker, start))
+        for rank, ours in enumerate(found):
+            assert_equal(ours, batches(alone(rank, size), start))
+
+
+def test_a_worker_reads_its_own_files(shards, tokenizer, monkeypatch):
+    """Each file is looked at and read by one worker, once; each gets the rows that it trains on."""
+    read, looked = [], []
+
+    def watch(name, seen):
+        real = getattr(sources, name)
+        monkeypatch.setattr(
+            sources, name, lambda path, *args: seen.append(path) or real(path, *args)
+        )
+
+    watch('read_shard', read)
+    watch('read_lengths', looked)
+    paths, total = {}, None
+
+    def work(worker):
+        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
+        paths[worker.rank] = source.paths[worker.rank :: worker.size]
+        loader = PretrainingLoader(source, 4, workers=worker)
+        return loader.num_samples, sum(len(batch.indices) for batch in loader.epoch(0) if batch)
+
+    together = Together(3)
+    found = together.run(work)
+    assert sorted(read) == sorted(sum(paths.values(), [])) and len(read) == FILES
+    # once to count them, and once in the epoch
+    assert sorted(looked) == sorted(2 * read)
+    total = found[0][0]
+    assert sum(count for _, count in found) == total > 100
+    width = 2 * 32 + 3 * 5 + 2
+    for (_, count), ints in zip(found, together.ints):
+        # its rows, all samples' lengths, and how many there are
+        assert ints < count * width + total + 3 * 40 * (FILES + 2)
+
+
+def test_text_is_made_into_samples_once(text, tokenizer, monkeypatch):
+    made = []
+    make = SampleMaker.make
+    monkeypatch.setattr(
+        SampleMaker, 'make', lambda self, *args: made.append(args[-1]) or make(self, *args)
+    )
+
+    def batches(worker, start=0):
+        source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
+        return contents(PretrainingLoader(source, 4, workers=worker).epoch(1, start))
+
+    for start in (0, 5):
+        wanted = [batches(alone(rank, 2), start) for rank in (0, 1)]
+        count = len(set(made))
+        assert len(made) == 2 * count > 8
+        del made[:]
+        for ours, theirs in zip(Together(2).run(lambda w, s=start: batches(w, s)), wanted):
+            assert_equal(ours, theirs)
+        assert sorted(made) == list(range(count))  # each part by one of the two
+        del made[:]
+
+
+def test_a_file_for_each_epoch(shards, tokenizer, tmp_path):
+    for number in range(3):
+        samples = read_shard(str(shards / f'part-{number:03d}.npz'))
+        write_epoch(str(tmp_path / f'epoch_{number}.json'), [samples], tokenizer.vocab, 32)
+
+    def batches(worker):
+        files = ShardFiles(f'{tmp_path}/epoch_?.json', tokenizer.vocab, workers=worker)
+        loader = PretrainingLoader(EpochFiles(files), 4, workers=worker)
+        return contents(batch for epoch in range(4) for batch in loader.epoch(epoch))
+
+    for rank, ours in enumerate(Together(2).run(batches)):
+        assert_equal(ours, batches(alone(rank, 2)))
+
+
+@pytest.mark.parametrize('when', ['looked at', 'read'])
+def test_a_file_that_cannot_be_read_is_an_error_of_all(when, shards, tokenizer, monkeypatch):
+    name = 'read_lengths' if when == 'looked at' else 'read_shard'
+    real = getattr(sources, name)
+
+    def read(path, *args):
+        if path.endswith('part-001.npz'):
+            raise InputError(f'{path}: damaged')
+        return real(path, *args)
+
+    monkeypatch.setattr(sources, name, read)
+
+    def work(worker):
+        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
+        return list(PretrainingLoader(source, 4, workers=worker).epoch(0))
+
+    errors = Together(3).run(work)
+    assert all(isinstance(error, InputError) for error in errors)
+    assert str(errors[1]).endswith('part-001.npz: damaged')
+    assert str(errors[0]) == str(errors[2]) == 'worker 1 cannot read its part of the samples'
