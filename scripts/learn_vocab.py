@@ -18,6 +18,8 @@ from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
+from model_zoo.app.many_files import add_workers_arguments
+from model_zoo.app.vocab_parts import prepare_text
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, matching_files
 from model_zoo.tokenization.learn import (
@@ -54,6 +56,14 @@ def parse_arguments(argv=None):
     add(
         '--max_sentences', type=int, default=10**7, help='largest number of lines to hold in memory'
     )
+    group = parser.add_argument_group(
+        'several processes or machines',
+        'With --num_workers or --ray they split the text in words first, into OUTPUT_DIR/parts; '
+        'the vocabulary is the same. Parts that an earlier run has finished are left out.',
+    )
+    add_workers_arguments(group.add_argument)
+    for flag in ('part_mb', 'num_workers', 'ray'):
+        parser.rank_last(flag)
     args = parser.parse_args(argv)
     least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's
     for name, low in least.items():
@@ -93,11 +103,14 @@ def read_text(corpus):
 
 def learn(args, corpus, folder):
     """Write the vocabulary; returns the path and the tokenizer."""
+    lower, is_prepared = not args.cased, args.num_workers is not None or args.ray is not None
 
     def read():
         return read_text(corpus)
 
-    lower = not args.cased
+    if is_prepared:
+        next(read())  # InputError without any text
+        read = prepare_text(args, args.kind == 'wordpiece', lower)
     if args.kind == 'wordpiece':
         path = learn_word_pieces(
             read, args.vocab_size, folder, lower, args.min_frequency, args.limit_alphabet
@@ -111,6 +124,7 @@ def learn(args, corpus, folder):
         args.model_type,
         args.character_coverage,
         args.max_sentences,
+        is_split=is_prepared,
     )
     return path, BertSPTokenizer(path, lower=lower)
 

@@ -33,7 +33,8 @@ OWN = {'__init__', 'zoo'}
 #: how --help groups the commands that have files in this folder: heading -> beginnings of names
 GROUPS = {
     'use a model': (
-        'ask', 'embed', 'extract', 'fill', 'generate', 'predict', 'search', 'serve', 'tag'),
+        'ask', 'embed', 'encode', 'extract', 'fill', 'generate', 'predict', 'search', 'serve',
+        'tag'),
     'train a model': (
         'create-pretraining', 'finetune', 'learn-vocab', 'pretrain', 'run-pretraining', 'train'),
 }  # fmt: skip

@@ -17,7 +17,13 @@ from ..util.ray_tasks import RayTasks
 from ..util.remote import file_size, join
 from ..util.threads import available_processors
 
-__all__ = ['FileTask', 'add_many_files_arguments', 'run_over_files']
+__all__ = [
+    'FileTask',
+    'add_many_files_arguments',
+    'add_workers_arguments',
+    'plan_files',
+    'run_over_files',
+]
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +61,28 @@ def add_many_files_arguments(parser, source, kinds):
     ).add_argument
     add('--output_dir', help='of --files: folder or URL for the results')
     add('--output_format', choices=kinds, default=kinds[0], help='of --files')
-    add('--part_mb', type=float, default=8, help='of --files: larger ones are divided in parts')
-    add('--num_workers', type=int, help='of --files: processes; default: one a processor')
-    add(
-        '--ray', metavar='ADDRESS',
-        help='of --files: work on a Ray cluster: HOST:PORT, or auto for the one that this machine '
-        'belongs to, or local',
-    )  # fmt: skip
+    add_workers_arguments(add, 'of --files: ')
     for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
         parser.rank_last(flag)  # abbreviations are those of the older flags
+
+
+def add_workers_arguments(add, of=''):
+    """Add the flags that say who works at files: ``--part_mb``, ``--num_workers`` and ``--ray``.
+
+    Parameters
+    ----------
+    add : callable
+        ``add_argument``.
+    of : str
+        Begins the helps.
+    """
+    add('--part_mb', type=float, default=8, help=f'{of}larger ones are divided in parts')
+    add('--num_workers', type=int, help=f'{of}processes; default: one a processor')
+    add(
+        '--ray', metavar='ADDRESS',
+        help=f'{of}work on a Ray cluster: HOST:PORT, or auto for the one that this machine '
+        'belongs to, or local',
+    )  # fmt: skip
 
 
 def run_over_files(job, args, settings):
@@ -91,13 +110,7 @@ def run_over_files(job, args, settings):
     InputError
         If no file matches, two have the same name, or the folder can't be written to.
     """
-    if args.output_dir is None:
-        raise InputError('--files needs --output_dir, for the results')
-    if not args.part_mb > 0:
-        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
-    if args.num_workers is not None and args.num_workers < 1:
-        raise InputError(f'--num_workers {args.num_workers}: give 1 or more')
-    tasks = _plan(matching_files(args.files), args)
+    tasks = plan_files(args)
     folder = make_output_dir(args.output_dir)
     finished = {
         each: FinishedTasks(folder, [settings, file_size(each.path), each.start, each.stop])
@@ -115,8 +128,15 @@ def run_over_files(job, args, settings):
     return count
 
 
-def _plan(paths, args):
-    """The tasks of files, with names of outputs that tell them apart."""
+def plan_files(args):
+    """The `FileTask` of each file or part of one, with names of outputs that tell them apart."""
+    if args.output_dir is None:
+        raise InputError('--files needs --output_dir, for the results')
+    if not args.part_mb > 0:
+        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
+    if args.num_workers is not None and args.num_workers < 1:
+        raise InputError(f'--num_workers {args.num_workers}: give 1 or more')
+    paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
         if names.count(name) > 1:

@@ -1,5 +1,6 @@
 """Vocabularies that are learned from texts."""
 
+import collections
 import io
 import itertools
 import os
@@ -15,14 +16,18 @@ from .vocab import load_vocab, save_vocab
 
 __all__ = [
     'BERT_TOKENS',
+    'count_words',
     'learn_byte_pairs',
     'learn_sentence_pieces',
     'learn_word_pieces',
     'measure_vocab',
+    'split_words',
 ]
 
 #: BERT's special tokens, in the order of Google's files
 BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
+
+_REPEATS = 1000  # of a word in a line
 
 
 def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
@@ -63,13 +68,50 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     return os.path.join(folder, next(iter(BPE_NAMES)))
 
 
+def count_words(lines, lower=True):
+    """Count the words that `learn_word_pieces` would learn from.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    lower : bool
+        Whether texts are lower-cased and lose their accents.
+
+    Returns
+    -------
+    collections.Counter
+        Counts of the same texts can be added.
+    """
+    normalizer, splitter = _word_piece_steps(lower)
+    counts = collections.Counter()
+    for line in lines:
+        words = splitter.pre_tokenize_str(normalizer.normalize_str(line))
+        counts.update(word for word, _ in words)
+    return counts
+
+
+def _word_piece_steps(lower):
+    return normalizers.BertNormalizer(lowercase=lower), pre_tokenizers.BertPreTokenizer()
+
+
+def _repeated(counts):
+    """Lines that have each word as often as it was counted: the library counts for itself."""
+    for word, count in counts.items():
+        whole, rest = divmod(count, _REPEATS)
+        if whole:
+            line = ' '.join([word] * _REPEATS)
+            yield from itertools.repeat(line, whole)
+        yield ' '.join([word] * rest)
+
+
 def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit_alphabet=None):
     """Learn the word pieces of a BERT, and write them as ``vocab.txt``.
 
     Parameters
     ----------
-    read : callable
-        ``read()`` iterates over the text's lines; it is called twice.
+    read : callable or collections.Counter
+        ``read()`` iterates over the text's lines; it is called twice. Or what `count_words` gives,
+        which leads to the same vocabulary.
     vocab_size : int
         Most tokens, `BERT_TOKENS` included.
     path : str or os.PathLike
@@ -86,12 +128,16 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     str
         Path of the file.
     """
+    is_counted = isinstance(read, collections.Counter)
     limit = {} if limit_alphabet is None else {'limit_alphabet': limit_alphabet}
 
     def train(size, special_tokens):
         learner = Tokenizer(models.WordPiece(unk_token='[UNK]'))
-        learner.normalizer = normalizers.BertNormalizer(lowercase=lower)
-        learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        if is_counted:
+            learner.pre_tokenizer, lines = pre_tokenizers.CharDelimiterSplit(' '), _repeated(read)
+        else:
+            learner.normalizer, learner.pre_tokenizer = _word_piece_steps(lower)
+            lines = read()
         trainer = trainers.WordPieceTrainer(
             vocab_size=size,
             min_frequency=min_frequency,
@@ -99,7 +145,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
             show_progress=False,
             **limit,
         )
-        learner.train_from_iterator(read(), trainer)
+        learner.train_from_iterator(lines, trainer)
         return learner.get_vocab()
 
     special = list(BERT_TOKENS)
@@ -117,6 +163,24 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     return save_vocab(load_vocab(sorted(ids, key=ids.get)), path)
 
 
+def split_words(lines, lower=True):
+    """The lines as `learn_sentence_pieces` gives them to SentencePiece: words with spaces between.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    lower : bool
+        Whether texts are lower-cased.
+
+    Yields
+    ------
+    str
+    """
+    basic = GluonBasicTokenizer(lower)  # BertSPTokenizer splits texts with it before the model
+    for line in lines:
+        yield ' '.join(basic.tokenize(line))
+
+
 def learn_sentence_pieces(
     read,
     vocab_size,
@@ -125,6 +189,7 @@ def learn_sentence_pieces(
     model_type='unigram',
     character_coverage=0.9995,
     max_sentences=10**7,
+    is_split=False,
 ):
     """Learn a SentencePiece model with BERT's special tokens, and write it.
 
@@ -143,6 +208,8 @@ def learn_sentence_pieces(
         Share of the text's characters that the vocabulary covers.
     max_sentences : int
         Most lines that are drawn from the text; they are in memory.
+    is_split : bool
+        Whether the lines come from `split_words`.
 
     Returns
     -------
@@ -151,13 +218,11 @@ def learn_sentence_pieces(
     """
     import sentencepiece
 
-    basic = GluonBasicTokenizer(lower)  # BertSPTokenizer splits texts with it before the model
     model, failures = io.BytesIO(), []
 
     def read_words():
         try:
-            for line in read():
-                yield ' '.join(basic.tokenize(line))
+            yield from read() if is_split else split_words(read(), lower)
         except (Exception, KeyboardInterrupt) as error:
             failures.append(error)  # the library turns them into RuntimeErrors
             raise

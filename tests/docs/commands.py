@@ -65,7 +65,7 @@ SHORTENING = {
     'compare_checkpoints': '--num_examples 2',
     'export': '',
     'bert': '',
-    **dict.fromkeys(['ask', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
+    **dict.fromkeys(['ask', 'doctor', 'encode', 'fill', 'info', 'predict', 'search', 'tag'], ''),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 #: what is left out, and how many values belong to it (see `_without`)

@@ -108,3 +108,36 @@ def test_chinese_and_english(kind, run, data_dir):
     assert tokenizer.unk_token not in tokens and len(tokens) < 18
     assert results()['measured']['unknown_pieces'] < 0.01
     try_model(tokenizer.vocab)
+
+
+@pytest.mark.parametrize('kind', ['wordpiece', 'sentencepiece'])
+def test_workers_learn_what_one_process_does(kind, run, text, tmp_path, capsys):
+    """Byte for byte, however many there are; finished parts are left out."""
+    lines = pathlib.Path(text).read_text(encoding='utf-8').splitlines()
+    (tmp_path / 'a.txt').write_text('\ufeff' + '\n'.join(lines[:20] * 3), encoding='utf-8')
+    more = '\n'.join(['', *lines[20:], 'Çà va, İstanbul'])
+    (tmp_path / 'b.txt').write_text(more, encoding='utf-8')
+    base = f"--input_file '{tmp_path}/?.txt' --kind {kind} --vocab_size 300"
+    name = {'wordpiece': 'vocab.txt', 'sentencepiece': 'spiece.model'}[kind]
+    assert run(f'{base} --output_dir out') == 0
+    wanted, parts = pathlib.Path('out', name).read_bytes(), {}
+    for workers in (1, 2):
+        flags = f'{base} --output_dir out{workers} --num_workers {workers} --part_mb 0.001'
+        assert run(flags) == 0
+        assert pathlib.Path(f'out{workers}', name).read_bytes() == wanted
+        files = pathlib.Path(f'out{workers}', 'parts').glob('[ab]*')
+        parts[workers] = {path.name: path.read_bytes() for path in files}
+    assert parts[1] == parts[2] and len(parts[1]) > 6
+    some = sorted(parts[2])[1]
+    pathlib.Path('out2', 'parts', some).unlink()
+    capsys.readouterr()
+    assert run(flags) == 0
+    assert f'{len(parts[2]) - 1} of {len(parts[2])} files are there' in capsys.readouterr().err
+    assert pathlib.Path('out2', 'parts', some).read_bytes() == parts[2][some]
+    assert pathlib.Path('out2', name).read_bytes() == wanted
+
+
+def test_workers_without_any_text(run, tmp_path, capsys):
+    (tmp_path / 'a.txt').write_text('\n \n')
+    assert run('--input_file a.txt --output_dir out --num_workers 1') == 1
+    assert 'no text to learn a vocabulary from' in capsys.readouterr().err

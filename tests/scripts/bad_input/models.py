@@ -39,6 +39,14 @@ PREDICT = [
     (['MODEL', '--pairs', 'one text'], '--pairs'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
 ]
+ENCODE = [
+    (['MODEL'], 'there is no text'),
+    (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
+    (['none', 'a'], "unknown pretrained model 'none'"),
+    (['MODEL', 'a', '--max_len', '0'], '--max_len 0: give 1 or more'),
+    (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
+    (['MODEL', '--files', 'missing.txt', '--output_dir', 'x'], 'missing.txt'),
+]
 ASK = [(['MODEL', 'where ?'], '--context')]
 TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
 FILL = [
@@ -249,6 +257,7 @@ MODELS = {
     name: BadInput(script, arguments, rows, write=write)
     for name, script, arguments, rows, write in (
         ('predict', 'predict', use, PREDICT, write_classifier),
+        ('encode', 'encode', use, ENCODE, write_classifier),
         ('ask', 'ask', use, ASK, write_classifier),
         ('tag', 'tag', use, TAG, write_classifier),
         ('fill', 'fill', use, FILL, write_masked),

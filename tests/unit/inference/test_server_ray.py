@@ -235,3 +235,45 @@ def test_no_request_is_lost_when_a_replica_is_killed(folders):
     anywhere = [told['listening'].pop(each, 0) for each in ('0' * 32, '0' * 8)]
     assert sum(anywhere) <= 2
     assert set(told['listening']) == {'0100007F', '0' * 16 + 'FFFF00000100007F'}
+
+
+OUTSIDE = """
+import http.client, json, os, signal, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from ray_outside import cluster, is_open, wait_until
+
+def ask(method, path, content=None):
+    connection = http.client.HTTPConnection('127.0.0.1', 8000, timeout=300)
+    connection.request(method, path, json.dumps(content))
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+told = []
+with cluster() as address:
+    for _ in range(2):  # the cluster outlives a server
+        server = subprocess.Popen([sys.executable, *sys.argv[2:], '--ray', address])
+        wait_until(lambda: is_open('127.0.0.1', 8000), server)
+        wait_until(lambda: ask('GET', '/health')[0] == 200, server)
+        told.append(ask('POST', '/models/sentiment', {'inputs': 'a good film .'}))
+        server.send_signal(signal.SIGTERM)
+        told.append(server.wait(300))
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_that_was_started_outside(folders):
+    serve = [str(ROOT / 'scripts' / 'serve.py'), f'sentiment={folders["sentiment"]}', '--port',
+             '8000', '--max_replicas', '1', '--replica_cpus', '0.5']  # fmt: skip
+    try:
+        job = subprocess.Popen(
+            [sys.executable, '-c', OUTSIDE, str(ROOT / 'tests'), *serve],
+            stdout=subprocess.PIPE, text=True, preexec_fn=_enter_own_network,
+            env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+        )  # fmt: skip
+    except subprocess.SubprocessError:
+        pytest.skip('needs the right to have a network of its own')
+    told = json.loads(job.communicate(timeout=1200)[0].splitlines()[-1])
+    assert told[1::2] == [0, 0]
+    for status, answer in told[::2]:
+        assert status == 200 and {each['label'] for each in answer[0]} == {'bad', 'good'}

@@ -1,0 +1,67 @@
+"""Turn texts into the ids of a model's tokenizer.
+
+    python encode.py bert_12_768_12 'What a fine day.'
+    python encode.py output_dir/best_model --file reviews.txt --output ids.jsonl
+    python encode.py bert_12_768_12 --files 'corpus/*.txt' --output_dir ids --output_format npz
+
+The model is a name or a folder; no weights are read. Each line that isn't blank is a text. In an
+``.npz``, ``ids`` has the ids of all texts, one after the other; text i is
+``ids[offsets[i]:offsets[i + 1]]``.
+"""
+
+import logging
+import sys
+
+import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+
+from model_zoo.app import cli
+from model_zoo.app.encoder import FileEncoder
+from model_zoo.app.many_files import add_many_files_arguments, run_over_files
+from model_zoo.app.records import add_record_arguments, read_texts, write_records
+from model_zoo.errors import InputError
+
+logger = logging.getLogger('encode')
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_argument('model', help='folder or name of the model')
+    parser.add_argument('texts', nargs='*', metavar='text')
+    parser.add_argument('--file', help='one text per line; - is standard input')
+    parser.add_argument('--dataset_name', help='of the weights whose vocabulary is meant')
+    parser.add_argument('--vocab_file', help="another vocabulary than the model's")
+    parser.add_argument('--max_len', type=int, help='cut texts to this many ids')
+    parser.add_argument(
+        '--no_special_tokens', action='store_true', help='leave out [CLS], [SEP] and the like'
+    )
+    add_record_arguments(parser)
+    add_many_files_arguments(parser, parser, ('npz', 'jsonl'))
+    args = parser.parse_intermixed_args(argv)
+    if args.max_len is not None and args.max_len < 1:
+        raise InputError(f'--max_len {args.max_len}: give 1 or more')
+    return args
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    cli.setup_logging()
+    encoder = FileEncoder(
+        {
+            'name_or_folder': args.model, 'dataset_name': args.dataset_name,
+            'vocab_file': args.vocab_file,
+        },
+        {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens},
+    )  # fmt: skip
+    if args.files:
+        if args.texts or args.file:
+            raise InputError('--files has the texts: leave out other texts and --file')
+        count = run_over_files(encoder, args, [*encoder.settings, args.output_format])
+        logger.info('%d texts in %s', count, args.output_dir)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('--output_dir and --ray go with --files')
+    write_records(encoder.records(read_texts(args.texts, args.file)), args.format, args.output)
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))
