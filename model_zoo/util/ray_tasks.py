@@ -20,13 +20,6 @@ class RayTasks(Executor):
         Can be pickled, as can its arguments and results.
     address : str
         See `join_cluster`.
-
-    Raises
-    ------
-    MissingExtraError
-        If Ray isn't installed.
-    InputError
-        If there is no such cluster.
     """
 
     def __init__(self, function, address='auto'):
