@@ -66,8 +66,8 @@ def load_vocab(source):
 
     Parameters
     ----------
-    source : str, os.PathLike or iterable of str
-        Path of a ``vocab.txt``, or the tokens themselves in the order of their ids.
+    source : str, os.PathLike, gluonnlp.Vocab or iterable of str
+        Path of a ``vocab.txt``, a vocabulary, or the tokens themselves in the order of their ids.
 
     Returns
     -------
@@ -85,8 +85,10 @@ def load_vocab(source):
     whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
     """
     from gluonnlp.data import count_tokens
-    from gluonnlp.vocab import BERTVocab
+    from gluonnlp.vocab import BERTVocab, Vocab
 
+    if isinstance(source, Vocab):  # going over one never ends
+        source = source.idx_to_token
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
         tokens = _parse(''.join(line for _, line in read_lines(source)))

@@ -106,7 +106,8 @@ def _size(shape):
 
 def _plain(name):
     """An operator's name as the graph has it."""
-    return name.replace('_contrib_', '').removeprefix('_')
+    name = name.replace('_contrib_', '')
+    return name[1:] if name.startswith('_') else name
 
 
 def profile(step, rounds):

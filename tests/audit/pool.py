@@ -15,7 +15,9 @@ from target import FAILED, unlimited
 
 __all__ = ['Pool']
 
-PATIENCE = 15  # times an attempt's processor time; other programs want the processor, too
+#: times an attempt's processor time: while it does nothing, and in all; other programs want the
+#: processor, too
+PATIENCE, MOST_PATIENCE = 15, 150
 
 
 class Pool:
@@ -125,7 +127,8 @@ class _Slot:
         self._targets, self.folder = targets, folder
         self.folder.mkdir(parents=True)
         self.pid = self.task = self.seed = self.answers = self._orders = None
-        self.started = self.since = self.last = 0
+        self.started = self.since = self.last = self._moved = 0
+        self._used_before = None
         self._rest = b''
 
     def begin(self, name, first, count):
@@ -158,7 +161,20 @@ class _Slot:
         return path.read_text(errors='replace')[-3000:] if path.exists() else ''
 
     def waits_too_long(self):
-        return time.monotonic() - self.since > PATIENCE * self._targets[self.task].seconds
+        now, used = time.monotonic(), self._used()
+        if used != self._used_before:
+            self._used_before, self._moved = used, now
+        seconds = self._targets[self.task].seconds
+        waited, idle = now - self.since, now - max(self.since, self._moved)
+        return idle > PATIENCE * seconds or waited > MOST_PATIENCE * seconds
+
+    def _used(self):
+        """Processor time of the process and of those that it has waited for."""
+        try:
+            fields = pathlib.Path(f'/proc/{self.pid}/stat').read_text().rpartition(')')[2].split()
+        except OSError:
+            return None
+        return fields[11:15]
 
     def end(self):
         """Kill the process and what it has begun; returns its exit status."""

@@ -222,7 +222,7 @@ def pregenerated(folder):
 
 def gluon_vocab(folder):
     made = VocabFile(str(folder / 'x.vocab')).load()
-    return made.idx_to_token, bert.BertTokenizer(made).encode(TEXTS[0])
+    return made.idx_to_token, bert.BertTokenizer.from_vocab(made).encode(TEXTS[0])
 
 
 SEALED = {'sealed': True}

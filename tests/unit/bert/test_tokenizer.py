@@ -134,7 +134,9 @@ def test_offsets_lead_back_to_the_text(tokenizer):
 
 
 def test_offsets_of_pieces_in_one_word():
-    tokenizer = BertTokenizer.from_vocab(load_vocab([*SPECIAL, 'co', '##op', '##erate']))
+    vocab = load_vocab([*SPECIAL, 'co', '##op', '##erate'])
+    assert BertTokenizer(vocab).vocab.idx_to_token == vocab.idx_to_token  # as GluonNLP takes it
+    tokenizer = BertTokenizer.from_vocab(vocab)
     encoding = tokenizer.encode('x\u00a0Co\u0308OP\u00adera\u0301te!', add_special_tokens=False)
     assert encoding.tokens == ['[UNK]', 'co', '##op', '##erate', '[UNK]']
     assert encoding.offsets == [(0, 1), (2, 5), (5, 7), (8, 14), (14, 15)]
