@@ -25,7 +25,7 @@ from model_zoo.errors import InputError
 from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.util.files import make_writable_dir
-from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
+from transfo_xl import SegmentReader, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 from transfo_xl.corpus import TransfoXLCorpus
 
 SPLITS = ('valid', 'test')
@@ -130,13 +130,13 @@ def main(argv=None):
             f'{model.config.vocab_size}'
         )
     model.hybridize(static_alloc=True)
-    remembering, results = CarriedMemory(model, args.batch_size), {}
+    reader, results = SegmentReader(model), {}
     end = tokenizer.sym2idx.get('<eos>', -1)
     for name, tokens in texts.items():
         loader = StreamLoader(tokens, args.batch_size, args.tgt_len, args.ext_len, ctx)
         num_words = int((loader.labels != end).sum())
         _, report = evaluate_perplexity(
-            lambda batch: remembering(batch).sum(), loader, num_words, name
+            lambda batch: reader(batch).sum(), loader, num_words, name
         )
         results.update(report)
     write_results(os.path.join(args.work_dir, 'results.json'), vars(args), results=results)

@@ -48,7 +48,13 @@ from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.objective import Objective
 from model_zoo.training.workers import make_workers
 from model_zoo.util.lines import read_text
-from transfo_xl import CarriedMemory, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
+from transfo_xl import (
+    CarriedMemory,
+    SegmentReader,
+    StreamLoader,
+    TransfoXLLMHeadModel,
+    TransfoXLTokenizer,
+)
 
 
 class Family(NamedTuple):
@@ -217,7 +223,7 @@ class StreamModel:
         for name, length in zip(LENGTHS, lengths):
             setattr(model.config, name, length)  # of what is saved
         self.block = CarriedMemory(model, args.batch_size, run.workers)
-        self._evaluated = CarriedMemory(model, args.dev_batch_size)
+        self._reader = SegmentReader(model)
 
     def load(self, path, batch_size, train=False):
         """Loader of a text's batches, the number of words that they predict, and its tokens."""
@@ -232,7 +238,7 @@ class StreamModel:
         return self.block(batch).sum() / batch.count
 
     def loss_sum(self, batch):
-        return self._evaluated(batch).sum()
+        return self._reader(batch).sum()
 
 
 def make_model(args, contexts):

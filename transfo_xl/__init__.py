@@ -3,7 +3,7 @@
 from .config import TransfoXLConfig
 from .corpus import TransfoXLCorpus, get_lm_corpus
 from .heads import TransfoXLLMHeadModel
-from .memory import CarriedMemory
+from .memory import CarriedMemory, SegmentReader
 from .model import TransfoXLModel
 from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator, StreamLoader
 from .tokenizer import TransfoXLTokenizer
@@ -13,6 +13,7 @@ __all__ = [
     'LMMultiFileIterator',
     'LMOrderedIterator',
     'LMShuffledIterator',
+    'SegmentReader',
     'StreamLoader',
     'TransfoXLConfig',
     'TransfoXLCorpus',

@@ -10,6 +10,7 @@ from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
 from .model import TransfoXLBlock, TransfoXLModel, initializers
+from .segments import TransfoXLSegments
 from .steps import TransfoXLSteps
 
 __all__ = ['TransfoXLLMHeadModel']
@@ -61,7 +62,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     backbone = 'transformer'
     model_class = TransfoXLModel
-    _steps = None
+    _steps = _segments = None
 
     def __init__(self, transformer, prefix=None, params=None):
         super().__init__(transformer, prefix=prefix, params=params)
@@ -93,8 +94,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         mems = self._check_inputs(words, mems, valid_length)
         if labels is None or isinstance(words, mx.sym.Symbol):
             return super().__call__(words, mems, valid_length, labels)
-        check_shape('labels', labels, words.shape)
-        check_range('labels', labels, -1, self.config.vocab_size)
+        self._check_labels(words, labels)
         # two graphs: between them the labels are assigned to their clusters
         hidden, mems = self.transformer(words, mems, valid_length)
         labels = without_padding(mx.nd, labels, valid_length)
@@ -111,6 +111,61 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         labels = without_padding(F, labels, valid_length)
         return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
 
+    def _check_labels(self, words, labels):
+        check_shape('labels', labels, words.shape)
+        check_range('labels', labels, -1, self.config.vocab_size)
+
+    def read(self, words, labels, state=None):
+        """Losses of the next segment of a text, without training.
+
+        They are those of ``block(words, mems, labels=labels)``. Instead of hidden states the memory
+        holds keys and values, so that these aren't computed again for each segment. With an
+        extension (`ext_len`) it holds hidden states.
+
+        Parameters
+        ----------
+        words : (batch, length)
+            Token ids, without padding.
+        labels : (batch, length)
+            The words to predict at each place; -1 is ignored.
+        state : optional
+            What the call for the segment before returned, with the same weights. None: the text
+            begins, after the memory of `init_mems`.
+
+        Returns
+        -------
+        losses : (batch, length)
+            No gradient passes through them.
+        state
+            For the next segment.
+
+        Examples
+        --------
+        >>> state = None
+        >>> for words, labels in segments:
+        ...     losses, state = block.read(words, labels, state)
+        """
+        with mx.autograd.pause():
+            if self.base.ext_len or not self.base.mem_len:
+                return self(words, state, labels=labels)
+            self._check_labels(words, labels)
+            if state is None:
+                mems = self._check_inputs(words, None, None)
+                state = self._get_segments().start(words, mems)
+            else:
+                self.check_text(words, None)
+                check_shape('state', state.counts, words.shape[:1])
+                if state.keys[0].shape[1] != self.base.mem_len:
+                    raise InputError('the state is of another length of memory: start again')
+            hidden, state = self._get_segments().read(words, state)
+            losses = self.softmax.loss(hidden, labels.reshape((-1,)))
+            return losses.reshape(words.shape), state
+
+    def _get_segments(self):
+        if self._segments is None:
+            self._segments = TransfoXLSegments(self.transformer)
+        return self._segments
+
     # -- generation -----------------------------------------------------------------------------
 
     @property
@@ -120,7 +175,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._steps = None  # they were made for the lengths before
+        self._steps = self._segments = None  # they were made for the lengths before
 
     def start(self, words, valid_length, capacity):
         """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.

@@ -4,7 +4,37 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
-__all__ = ['CarriedMemory']
+__all__ = ['CarriedMemory', 'SegmentReader']
+
+
+class SegmentReader:
+    """Losses of a text without training: the model's `read`, and its state between batches.
+
+    Parameters
+    ----------
+    model : TransfoXLLMHeadModel
+        Its weights may change between texts, not within one.
+    """
+
+    def __init__(self, model):
+        self._model = model
+        self._state = None
+
+    def __call__(self, batch):
+        """Read the next batch.
+
+        Parameters
+        ----------
+        batch : model_zoo.batches.Batch
+            Of a `StreamLoader`.
+
+        Returns
+        -------
+        (batch, length)
+        """
+        state = None if batch.is_first else self._state
+        losses, self._state = self._model.read(batch.words, batch.labels, state)
+        return losses
 
 
 class CarriedMemory(Block):

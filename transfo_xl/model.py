@@ -254,11 +254,8 @@ class TransfoXLModel(TransfoXLBlock):
         *memories, counts = mems or [None]
         if counts is not None:
             counts = F.clip(without_nan(F, counts), 0, self.mem_len)
-        memory = memories[0] if memories else None
-        mask, distances = self._relations(F, x, memory, counts)
-        frame = F.broadcast_add(
-            F.expand_dims(distances, 1), F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
-        )  # (K + 1, L)
+        places = F.contrib.arange_like(memories[0], axis=0) if memories else None
+        mask, distances, frame = self._relations(F, x, places, counts)
         positions = self.dropout(self._positions(F, distances, x))
         contexts, keys, values = [], [], []
         for layer, cell in enumerate(self.layers):
@@ -293,6 +290,37 @@ class TransfoXLModel(TransfoXLBlock):
             distances = F.clip(distances, 0, self.config.clamp_len)
         return sinusoids(F, distances, self.config.d_model, like)
 
+    def read(self, F, words, counts, keys, values, distance_keys):
+        """Run the layers with a memory of keys and values.
+
+        Parameters
+        ----------
+        F : module
+        words : (batch, length)
+        counts : (batch,)
+            The memory's places in use.
+        keys, values : list of (heads * batch, mem_len, head_size)
+        distance_keys : list of (heads, mem_len + length + 1, head_size)
+            For the distances mem_len + length, ..., 1, 0.
+
+        Returns
+        -------
+        x : (length, batch, d_model)
+        counts, keys, values
+            The memory for the next segment.
+        """
+        x = self.word_embed(F.transpose(words))
+        places = F.contrib.arange_like(keys[0], axis=1)
+        mask, _, frame = self._relations(F, x, places, counts)
+        memories = []
+        for cell, *arrays in zip(self.layers, keys, values, distance_keys):
+            x, *both = cell.read(F, x, *arrays, mask, frame)
+            memories.append(
+                [F.slice_axis(each, axis=1, begin=-self.mem_len, end=None) for each in both]
+            )
+        length = F.sum(F.ones_like(F.cast(words, 'float32')), axis=1)
+        return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
+
     def step(self, F, tokens, mask, index, layers):
         """One more token a row, with keys and values in arrays of a fixed size.
 
@@ -321,25 +349,30 @@ class TransfoXLModel(TransfoXLBlock):
             values.append(value)
         return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values
 
-    def _relations(self, F, x, memory, counts):
-        """The attention's mask (1, batch or 1, L, K), and the distances K, ..., 1, 0."""
+    def _relations(self, F, x, places, counts):
+        """The attention's mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and its frame.
+
+        `places` are the memory's, (mem_len,), or None.
+        """
         queries = F.contrib.arange_like(x, axis=0)  # (L,)
         keys = queries
-        if memory is not None:
+        frame = F.expand_dims(queries, 0)
+        if places is not None:
             queries = queries + self.mem_len
-            keys = F.concat(F.contrib.arange_like(memory, axis=0), queries, dim=0)  # (K,)
+            keys = F.concat(places, queries, dim=0)  # (K,)
         here = F.slice_axis(F.zeros_like(keys), axis=0, begin=0, end=1)
         distances = F.concat(F.reverse(keys, axis=0) + 1, here, dim=0)
+        frame = F.broadcast_add(F.expand_dims(distances, 1), frame)  # (K + 1, L)
         columns = F.expand_dims(keys, 0)
         blocked = F.broadcast_greater(columns, F.expand_dims(queries, 1))
         if self.config.same_length:
             first = F.expand_dims(queries - self.mem_len, 1)
             blocked = blocked + F.broadcast_lesser_equal(columns, first)
         blocked = F.expand_dims(blocked, 0)  # (1, L, K)
-        if memory is not None:
+        if places is not None:
             absent = F.broadcast_lesser(columns, self.mem_len - F.expand_dims(counts, 1))
             blocked = F.broadcast_maximum(blocked, F.expand_dims(absent, 1))  # (B, L, K)
-        return F.BlockGrad(BLOCKED * F.expand_dims(blocked, 0)), distances
+        return F.BlockGrad(BLOCKED * F.expand_dims(blocked, 0)), distances, frame
 
     def _remember(self, F, contexts, counts, words, valid_length):
         """The memory after a segment: the last places of the memory before and the segment.

@@ -109,9 +109,9 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return self.fully_connected(F, x, weight, num_hidden=inner, flatten=False)
 
     def _by_head(self, F, x):
-        """(length, batch, heads * size) as (heads, batch, length, size)."""
+        """(length, batch, heads * size) as (heads * batch, length, size)."""
         x = F.reshape(x, shape=(0, 0, self._num_heads, self._head_size))
-        return F.transpose(x, axes=(2, 1, 0, 3))
+        return F.reshape(F.transpose(x, axes=(2, 1, 0, 3)), shape=(-3, 0, 0))
 
     def _queries(self, F, query, content_bias, position_bias):
         """Queries for content and for distance, both (heads, batch, length, size)."""
@@ -132,16 +132,68 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         self, F, x, context, positions, mask, frame, qkv_weight, content_bias, position_bias
     ):
         query_weight, key_weight, value_weight = F.split(qkv_weight, num_outputs=3, axis=0)
-        queries = self._queries(F, self._dense(F, x, query_weight), content_bias, position_bias)
+        query = self._dense(F, x, query_weight)
+        key, value = (
+            self._by_head(F, self._dense(F, context, each)) for each in (key_weight, value_weight)
+        )
+        distance_keys = self.distance_keys(F, positions)
+        output = self._attend(
+            F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
+        )
+        return output, key, value
+
+    def remember(self, F, memory):
+        """Keys and values of (keys, batch, units), (heads * batch, keys, head_size) each."""
+        inner = self._num_heads * self._head_size
+        *_, weight = self._values(memory)
+        weight = F.slice_axis(weight, axis=0, begin=inner, end=None)
+        parts = F.split(self._dense(F, memory, weight, 2), num_outputs=2, axis=2)
+        return [self._by_head(F, part) for part in parts]
+
+    def read(self, F, x, key, value, distance_keys, mask, frame):
+        """Attention of a segment to a memory whose keys and values are known.
+
+        Parameters
+        ----------
+        F : module
+        x, mask, frame
+            See the class.
+        key, value : (heads * batch, memory, head_size)
+            Of the memory, from `remember` or the last segment.
+        distance_keys : (heads, keys + 1, head_size)
+            See `distance_keys`.
+
+        Returns
+        -------
+        output, key, value
+            See the class.
+        """
+        *biases, weight = self._values(x)
+        query, *own = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
+        key, value = (
+            F.concat(old, self._by_head(F, new), dim=1) for old, new in zip((key, value), own)
+        )
+        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
+        return output, key, value
+
+    def _values(self, like):
+        """The content and the position bias, and the weight of queries, keys and values."""
+        return [
+            each.var() if isinstance(like, mx.sym.Symbol) else each.data(like.context)
+            for each in (self.content_bias, self.position_bias, self.qkv_weight)
+        ]
+
+    def _attend(
+        self, F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
+    ):
+        """The output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
+        queries = self._queries(F, query, content_bias, position_bias)
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
-        key = F.reshape(self._by_head(F, self._dense(F, context, key_weight)), shape=(-3, 0, 0))
-        value = self._by_head(F, self._dense(F, context, value_weight))
-        value = F.reshape(value, shape=(-3, 0, 0))  # (heads * B, K, size)
 
         # all rows' queries with all distances, in one product a head
         by_distance = F.linalg_gemm2(
             F.reshape(queries[1], shape=(0, -3, 0)),  # (heads, B * L, size)
-            self.distance_keys(F, positions),  # (heads, K + 1, size)
+            distance_keys,
             transpose_b=True,
         )
         by_distance = F.reshape_like(
@@ -155,7 +207,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         heads = F.linalg_gemm2(F.reshape(probabilities, shape=(-3, 0, 0)), value)
         heads = F.reshape(heads, shape=(-4, self._num_heads, -1, 0, 0))  # (heads, B, L, size)
         heads = F.reshape(F.transpose(heads, axes=(2, 1, 0, 3)), shape=(0, 0, -3))
-        return self.proj(heads), key, value
+        return self.proj(heads)
 
     def step(
         self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
@@ -190,10 +242,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         value : (batch, num_heads, head_size, 1)
             To be written to the caches by the caller: nothing here grows or is copied.
         """
-        content_bias, position_bias, weight = (
-            each.var() if isinstance(x, mx.sym.Symbol) else each.data(x.context)
-            for each in (self.content_bias, self.position_bias, self.qkv_weight)
-        )
+        content_bias, position_bias, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         query, key, value = (
             F.reshape(part, shape=(-3, self._num_heads, self._head_size)) for part in parts
@@ -314,6 +363,18 @@ class RelativeCell(HybridBlock):
             query = source if memory is None else self.attention_norm(x)
         attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
+
+    def remember(self, F, memory):
+        """Keys and values of a memory; see `RelativeAttention.remember`."""
+        return self.attention.remember(
+            F, self.attention_norm(memory) if self._pre_norm else memory
+        )
+
+    def read(self, F, x, *arrays):
+        """A segment after a memory of keys and values; see `RelativeAttention.read`."""
+        query = self.attention_norm(x) if self._pre_norm else x
+        attended, key, value = self.attention.read(F, query, *arrays)
+        return self._after(x, attended), key, value
 
     def step(self, F, x, *arrays, first):
         """One more position a row; see `RelativeAttention.step`."""

@@ -50,10 +50,10 @@ def ours(options):
         text = draw_text(options.vocab_size, batch, options.tgt_len)
 
         def call():
-            mems, total = None, 0
+            state, total = None, 0
             for words, labels in text:
                 words, labels = (mx.nd.array(each, dtype='int32') for each in (words, labels))
-                losses, mems = block(words, mems, labels=labels)
+                losses, state = block.read(words, labels, state)
                 total += losses.mean()
             return total.asscalar() / SEGMENTS
 
