@@ -115,7 +115,8 @@ class VocabFile:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open(self.path, encoding='utf-8') as file:
                 text = file.read()
-            _check_tokens(parse_json(text)['idx_to_token'])
+            content = parse_json(text)
+            _check_tokens(content['idx_to_token'], content['token_to_idx'])
             return BERTVocab.from_json(text)
         except Exception as error:  # these libraries check little of what they read
             kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
@@ -132,8 +133,8 @@ class VocabFile:
         return self._vocab
 
 
-def _check_tokens(tokens):
-    """Raise ValueError unless these are different texts: else a token would have two ids."""
+def _check_tokens(tokens, ids):
+    """Raise ValueError unless these are different texts, and their places the ids."""
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ValueError('its idx_to_token is no list of texts')
     seen = set()
@@ -141,6 +142,9 @@ def _check_tokens(tokens):
         if token in seen:
             raise ValueError(f'the token {token!r:.80} is there twice')
         seen.add(token)
+    wanted = {token: place for place, token in enumerate(tokens)}
+    if ids != wanted or any(type(each) is not int for each in ids.values()):
+        raise ValueError('its token_to_idx has other ids than idx_to_token')
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None):

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import pathlib
+import re
 import selectors
 import shutil
 import signal
@@ -221,7 +222,7 @@ def _work(targets, folder, orders, answers):
             target = targets[order['target']]
             if target.name not in shared:
                 unlimited()
-                own = folder / target.name.replace('/', '-')
+                own = folder / re.sub(r'\W+', '-', target.name)  # commas join paths
                 shutil.rmtree(own, ignore_errors=True)  # of a process before this one
                 own.mkdir()
                 shared[target.name] = target.prepare(own)

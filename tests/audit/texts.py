@@ -119,17 +119,19 @@ def _pipelines():
         'tagging': (_bert_pipeline('token-classification', bert.BertForTokenClassification,
                                    ['O', 'B-X', 'I-X']), lambda pipeline, text: pipeline(text())),
         'answers': (_bert_pipeline('question-answering', bert.BertForQuestionAnswering),
-                    lambda pipeline, text: pipeline({'question': text(), 'context': text()})),
+                    lambda pipeline, text: pipeline(
+                        {'question': 'x' + text()[:6], 'context': 'a ' + text()})),
         'masks': (_bert_pipeline('fill-mask', bert.BertForMaskedLM),
                   lambda pipeline, text: pipeline(text() + '[MASK]')),
         'features': (_bert_pipeline('feature-extraction', bert.BertModel),
                      lambda pipeline, text: pipeline([text()])),
         'choices': (_bert_pipeline('multiple-choice', bert.BertForMultipleChoice),
                     lambda pipeline, text: pipeline(
-                        {'context': text(), 'choices': [text(), text()]})),
+                        {'text': text(), 'choices': [text(), text()]})),
         'zero shot': (_bert_pipeline('zero-shot-classification', classifier,
                                      ['contradiction', 'entailment']),
-                      lambda pipeline, text: pipeline(text(), [text(), 'cat'])),
+                      lambda pipeline, text: pipeline(
+                          text(), candidate_labels=[text(), 'cat'])),
         'similarity': (_bert_pipeline('sentence-similarity', bert.BertModel),
                        lambda pipeline, text: pipeline((text(), text()))),
         'generation': (_generator, lambda pipeline, text: pipeline(text(), max_new_tokens=4)),

@@ -79,6 +79,7 @@ def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
         (['[UNK]', 1, 2], 'no list of texts'),
         ('[UNK]', 'no list of texts'),
         (None, 'no list of texts'),
+        (['[UNK]', 'a'], 'token_to_idx has other ids'),
     ],
 )
 def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
@@ -88,6 +89,10 @@ def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
     BertTokenizer.from_pretrained(path)
     path.write_text(json.dumps({**content, 'idx_to_token': tokens}))
     with pytest.raises(InputError, match=message):
+        BertTokenizer.from_pretrained(path)
+    ids = {token: float(place) for token, place in content['token_to_idx'].items()}
+    path.write_text(json.dumps({**content, 'token_to_idx': ids}))
+    with pytest.raises(InputError, match='token_to_idx has other ids'):
         BertTokenizer.from_pretrained(path)
 
 
