@@ -155,7 +155,7 @@ def _vocab_size(args):
         vocab = find_vocab_file(args.model_name, args.dataset_name).load()
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
-            f'{error}\n  - or pass --vocab_size, the number of its tokens'
+            f'{error}; or pass --vocab_size, the number of its tokens'
         ) from error
     return len(vocab)
 

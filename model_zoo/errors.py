@@ -83,8 +83,8 @@ class MissingExtraError(ZooError, ImportError):
     def of(cls, library, extra):
         """Build the error for `library`, which `extra` of this distribution installs."""
         return cls(
-            f'{library} is needed for this and is not installed; '
-            f"install it with: pip install 'gluon-transformer-zoo[{extra}]'"
+            f'{library} must be installed for this: '
+            f"pip install 'gluon-transformer-zoo[{extra}]'"
         )
 
 

@@ -23,12 +23,16 @@ from model_zoo.util.lines import read_lines
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument('questions', nargs='*', metavar='question')
+    parser.add_argument(
+        'questions', nargs='*', metavar='question', help='the questions, each in quotes'
+    )
     parser.add_argument('--file', help='one question per line; - is standard input')
     parser.add_argument('--context', metavar='FILE', help='the text')
     parser.add_argument('--text', help='the text itself')
     parser.add_argument('--top_k', type=int, default=1, help='answers to each question')
-    parser.add_argument('--may_be_empty', action='store_true')
+    parser.add_argument(
+        '--may_be_empty', action='store_true', help='a text may have no answer: say so'
+    )
     parser.add_argument('--max_answer_len', type=int, default=15, help='in tokens')
     add_use_arguments(parser)
     add_record_arguments(parser)

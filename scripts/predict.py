@@ -28,7 +28,7 @@ logger = logging.getLogger('predict')
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument('texts', nargs='*', metavar='text')
+    parser.add_argument('texts', nargs='*', metavar='text', help='the texts, each in quotes')
     parser.add_argument('--file', help='one text per line; - is standard input')
     parser.add_argument('--pairs', action='store_true', help='a tab separates the texts of a pair')
     parser.add_argument('--all_scores', action='store_true', help='the scores of all labels')

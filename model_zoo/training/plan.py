@@ -122,7 +122,8 @@ class Checkpoints:
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(each, factors) for each in (saved, current))
-        check_same_config(saved, current)
+        anew = 'leave `resume` out and name another folder to start anew'
+        check_same_config(saved, current, anew)
 
     def batches_of(self, config):
         """How many batches each worker has in an update of a configuration, by its `numbers`."""
