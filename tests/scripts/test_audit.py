@@ -15,6 +15,7 @@ PROGRAM = """
 import json, os, pathlib, signal, sys, time
 sys.path[:0] = [sys.argv[2]]
 import model_zoo
+import pool
 from model_zoo.errors import InputError
 from pool import Pool
 from target import Target
@@ -33,11 +34,12 @@ def use_time(*_):
     while True:
         pass
 
+pool.PATIENCE = 3
 kinds = {'right': lambda *_: 'right', 'refused': refuse, 'failed': fail,
          'ended': lambda *_: os.kill(os.getpid(), signal.SIGSEGV), 'memory': use_memory,
-         'time': use_time}
+         'time': use_time, 'idle': lambda *_: time.sleep(1000)}
 targets = {name: Target(name, lambda folder: 'shared', attempt,
-                        seconds=1 if name == 'time' else 60)
+                        seconds=1 if name in ('time', 'idle') else 60)
            for name, attempt in kinds.items()}
 left, found = list(targets), {}
 
@@ -60,7 +62,7 @@ def test_outcomes(tmp_path):
     assert found['right'] == [[5, 'right', ''], [6, 'right', '']]
     assert found['refused'] == [[5, 'refused', 'no'], [6, 'refused', 'no']]
     for name, why in [('failed', "KeyError: 'shared'"), ('ended', 'its process ended: '),
-                      ('memory', 'MemoryError'), ('time', '')]:  # fmt: skip
+                      ('memory', 'MemoryError'), ('time', ''), ('idle', 'it hangs')]:  # fmt: skip
         assert [each[:2] for each in found[name]] == [[5, 'failed'], [6, 'failed']]
         assert why in found[name][0][2]
     # on a busy machine time passes without being used
