@@ -53,11 +53,18 @@ bert_tensorflow = _copy('checkpoints', 'bert_tensorflow')
 gpt2_tensorflow = _copy('checkpoints', 'gpt2_tensorflow')
 tensorflow_parts = _copy('tensorflow_files')
 torch_files = _copy('torch_files')
-pickles = _copy('lm_pickles')
+pickles = _copy('lm_pickles', names=['vocab.pkl', 'cache_2.pkl', 'cache_4.pkl', 'cache_0.pkl'])
 sentences_today = _copy('sentence_transformers', 'today')
 sentences_joined = _copy('sentence_transformers', 'joined')
 sentences_of_2020 = _copy('sentence_transformers', 'of_2020')
 pytorchic = _copy('pytorchic')
+
+
+def torch_pickles(folder):
+    """Of the name that says what they are: other files of this kind are weights."""
+    for kind in ('legacy', 'zip'):
+        (folder / kind).mkdir()
+        shutil.copy(FIXTURES / 'lm_pickles' / f'vocab_{kind}.bin', folder / kind / 'vocab.bin')
 
 
 def params(folder):
