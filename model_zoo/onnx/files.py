@@ -1,6 +1,8 @@
 """ONNX models as files: weights beside the graph, fused operators."""
 
+import logging
 import os
+import sys
 import tempfile
 
 from ..errors import InputError
@@ -74,6 +76,7 @@ def fuse(model, num_heads, hidden_size):
 
     options = FusionOptions('bert')
     options.use_raw_attention_mask(True)
+    _silence(os.path.dirname(optimizer.__file__))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         save(model, path)
@@ -89,3 +92,13 @@ def fuse(model, num_heads, hidden_size):
     if all(each.domain != _FUSED for each in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
     return model
+
+
+def _silence(folder):
+    """Let the optimizer's modules log errors alone: what they fuse, and whose export they would
+    rather have, tells a user nothing.
+    """
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, '__dict__', {}).get('__file__')  # `module.__file__` may import
+        if file and os.path.dirname(file) == folder:
+            logging.getLogger(name).setLevel(logging.ERROR)
