@@ -115,9 +115,10 @@ class VocabFile:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open(self.path, encoding='utf-8') as file:
                 text = file.read()
-            content = parse_json(text)
-            _check_tokens(content['idx_to_token'], content['token_to_idx'])
-            return BERTVocab.from_json(text)
+            _check_tokens(parse_json(text)['idx_to_token'])
+            vocab = BERTVocab.from_json(text)
+            _check_tokens(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
+            return vocab
         except Exception as error:  # these libraries check little of what they read
             kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
             raise InputError(f'{self.path!r} cannot be read as a {kind}: {error}') from error
@@ -133,7 +134,7 @@ class VocabFile:
         return self._vocab
 
 
-def _check_tokens(tokens, ids):
+def _check_tokens(tokens, ids=None):
     """Raise ValueError unless these are different texts, and their places the ids."""
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ValueError('its idx_to_token is no list of texts')
@@ -143,7 +144,9 @@ def _check_tokens(tokens, ids):
             raise ValueError(f'the token {token!r:.80} is there twice')
         seen.add(token)
     wanted = {token: place for place, token in enumerate(tokens)}
-    if ids != wanted or any(type(each) is not int for each in ids.values()):
+    if ids is not None and (
+        dict(ids) != wanted or any(type(each) is not int for each in ids.values())
+    ):
         raise ValueError('its token_to_idx has other ids than idx_to_token')
 
 

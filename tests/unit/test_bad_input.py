@@ -79,7 +79,6 @@ def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
         (['[UNK]', 1, 2], 'no list of texts'),
         ('[UNK]', 'no list of texts'),
         (None, 'no list of texts'),
-        (['[UNK]', 'a'], 'token_to_idx has other ids'),
     ],
 )
 def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
@@ -90,10 +89,12 @@ def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
     path.write_text(json.dumps({**content, 'idx_to_token': tokens}))
     with pytest.raises(InputError, match=message):
         BertTokenizer.from_pretrained(path)
+    roles = {**content['identifiers_to_tokens'], 'bos_token': 1e308}
     ids = {token: float(place) for token, place in content['token_to_idx'].items()}
-    path.write_text(json.dumps({**content, 'token_to_idx': ids}))
-    with pytest.raises(InputError, match='token_to_idx has other ids'):
-        BertTokenizer.from_pretrained(path)
+    for fields in ({'identifiers_to_tokens': roles}, {'token_to_idx': ids}):
+        path.write_text(json.dumps({**content, **fields}))
+        with pytest.raises(InputError, match='cannot be read as a GluonNLP vocabulary'):
+            BertTokenizer.from_pretrained(path)
 
 
 def test_messages_have_an_end(tmp_path):
