@@ -89,9 +89,9 @@ def to_fields(found, path):
     if not isinstance(found, dict) or not isinstance(found.get('idx2sym'), list):
         raise InputError(f'{path!r} holds no vocabulary of words: it has no list idx2sym')
     words = found['idx2sym']
-    odd = next((word for word in words if not isinstance(word, str)), None)
-    if odd is not None:
-        raise InputError(f'{path!r}: {odd!r:.80} among its words is no str')
+    for word in words:
+        if not isinstance(word, str):
+            raise InputError(f'{path!r}: {word!r:.80} among its words is no str')
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')

@@ -204,6 +204,7 @@ def test_tensors_must_lie_within_their_storage(fixtures, tmp_path):
         ([1], 'holds no vocabulary of words'),
         ({'idx2sym': 'abc'}, 'has no list idx2sym'),
         ({'idx2sym': ['a', 3]}, '3 among its words is no str'),
+        ({'idx2sym': ['a', None]}, 'None among its words is no str'),
         ({'idx2sym': ['a', 'b', 'a']}, "the word 'a' 2 times"),
         ({'idx2sym': ['a', 'b'], 'sym2idx': {'a': 1, 'b': 0}}, 'give different ids'),
         ({'idx2sym': ['a'], 'counter': [3]}, 'counter is no map'),
