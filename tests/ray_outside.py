@@ -8,6 +8,7 @@ namespace that has only lo: the port is fixed, and Ray takes other interfaces wh
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -18,6 +19,10 @@ import tempfile
 import time
 
 ADDRESS = '127.0.0.1', 6379
+#: for a busy machine: how long the parts of Ray wait for one another
+PATIENCE = {'RAY_raylet_start_wait_time_s': '240', 'RAY_agent_register_timeout_ms': '240000'}
+PORTS = {'node-manager': 6380, 'dashboard-agent-listen': 6381, 'dashboard-agent-grpc': 6382,
+         'runtime-env-agent': 6383, 'metrics-export': 6384}  # fmt: skip
 SECONDS = 300
 STARTED = 'import sys; from ray.scripts.scripts import main; sys.exit(main())'
 
@@ -31,10 +36,14 @@ def cluster(cpus=2):
                ADDRESS[0], '--port', str(ADDRESS[1]), '--num-cpus', str(cpus), '--temp-dir', folder,
                '--include-dashboard', 'false', '--disable-usage-stats', '--object-store-memory',
                str(128 * 2**20)]  # fmt: skip
+    for name, port in PORTS.items():
+        command += [f'--{name}-port', str(port)]
     with open(pathlib.Path(folder, 'log'), 'wb') as log:
-        head = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        head = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **PATIENCE}
+        )
     try:
-        wait_until(lambda: is_open(*ADDRESS), head)
+        wait_until(lambda: is_open(ADDRESS[0], PORTS['node-manager']), head)
         yield '{}:{}'.format(*ADDRESS)
     finally:
         head.send_signal(signal.SIGTERM)  # which ends the processes that it has started
