@@ -19,8 +19,12 @@ import tempfile
 import time
 
 ADDRESS = '127.0.0.1', 6379
-#: for a busy machine: how long the parts of Ray wait for one another
-PATIENCE = {'RAY_raylet_start_wait_time_s': '240', 'RAY_agent_register_timeout_ms': '240000'}
+#: of the cluster and of those that use it: the token that it wants; and how long the parts of Ray
+#: wait for one another, for a busy machine
+ENVIRONMENT = {
+    'RAY_AUTH_MODE': 'token', 'RAY_AUTH_TOKEN': 'a' * 64, 'RAY_raylet_start_wait_time_s': '240',
+    'RAY_agent_register_timeout_ms': '240000',
+}  # fmt: skip
 PORTS = {'node-manager': 6380, 'dashboard-agent-listen': 6381, 'dashboard-agent-grpc': 6382,
          'runtime-env-agent': 6383, 'metrics-export': 6384}  # fmt: skip
 SECONDS = 300
@@ -38,10 +42,9 @@ def cluster(cpus=2):
                str(128 * 2**20)]  # fmt: skip
     for name, port in PORTS.items():
         command += [f'--{name}-port', str(port)]
+    os.environ.update(ENVIRONMENT)
     with open(pathlib.Path(folder, 'log'), 'wb') as log:
-        head = subprocess.Popen(
-            command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **PATIENCE}
-        )
+        head = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
         wait_until(lambda: is_open(ADDRESS[0], PORTS['node-manager']), head)
         yield '{}:{}'.format(*ADDRESS)

@@ -17,7 +17,8 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
     ----------
     address : str
         ``HOST:PORT`` or ``ray://HOST:PORT`` of the cluster; 'auto' for the one that this machine
-        belongs to, or 'local' for a new one of this machine alone.
+        belongs to, or 'local' for a new one of this machine alone. To an address that is given, Ray
+        sends its token only if the environment has ``RAY_AUTH_MODE=token``.
     store_bytes : int, optional
         Of memory for the objects of a new cluster.
     shows_logs : bool
@@ -57,7 +58,8 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
     except Exception as error:  # ConnectionError, ValueError, RuntimeError or gRPC's
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f'`ray` {address}: no Ray cluster can be reached ({line}); start one, or '
-            "give 'local' for a cluster of this machine alone"
+            f'`ray` {address}: no Ray cluster can be reached ({line}); start one, set '
+            "RAY_AUTH_MODE=token if it asks for Ray's token, or give 'local' for a cluster of this "
+            'machine alone'
         ) from error
     return ray, True
