@@ -132,8 +132,8 @@ cluster.shutdown()
 """
 
 
-def in_own_network(*words):
-    """Run Python where there is no network but lo, to which Ray binds."""
+def in_own_network(program, *argv):
+    """Run a program where there is no network but lo, to which Ray binds."""
     if os.environ.get('CI') != 'true':
         pytest.importorskip('ray')
     command = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
@@ -142,7 +142,7 @@ def in_own_network(*words):
     settings = {'RAY_USAGE_STATS_ENABLED': '0', 'RAY_raylet_start_wait_time_s': '240'}
     environment = {**os.environ, **settings, 'PYTHONPATH': str(ROOT)}
     done = subprocess.run(
-        [*command, sys.executable, *map(str, words)],
+        [*command, sys.executable, '-c', program, *map(str, argv)],
         capture_output=True, text=True, env=environment, timeout=500,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -152,7 +152,7 @@ def in_own_network(*words):
 @pytest.mark.slow
 def test_a_worker_and_a_machine_are_killed(tmp_path):
     """Two machines with a worker each: what they were at is done again, and nothing else."""
-    found = in_own_network('-c', PROGRAM, tmp_path)
+    found = in_own_network(PROGRAM, tmp_path)
     assert found['results'] == [number * number for number in range(24)]
     assert found['alive'] == 1 and found['nodes'] == 2
     # each killed at most once in the middle of a task, and one call that fails by itself
@@ -182,43 +182,8 @@ def test_samples_are_those_of_one_process(fixtures, tmp_path):
     )  # fmt: skip
     assert here.returncode == 0, here.stderr
     more = ['--output_dir', tmp_path / 'ray', '--ray', 'local']
-    assert in_own_network('-c', SAMPLES, ROOT / 'scripts', *argv, *more) == 0
+    assert in_own_network(SAMPLES, ROOT / 'scripts', *argv, *more) == 0
     assert contents(tmp_path / 'one') == contents(tmp_path / 'ray') and contents(tmp_path / 'one')
-
-
-def work_of(fixtures, folder, ray):
-    """Commands that make samples, a vocabulary and ids, by one process or on a cluster."""
-    source, scripts = fixtures / 'pretraining', ROOT / 'scripts'
-    text, vocab = source / 'sample_text.txt', source / 'vocab.txt'
-    workers = ['--ray', 'ADDRESS'] if ray else ['--num_workers', '1']
-    commands = {
-        'samples': ['create_pretraining_data.py', '--input_file', text, '--vocab', vocab,
-                    '--max_seq_length', 32, '--num_outputs', 6],
-        'vocabulary': ['learn_vocab.py', '--input_file', text, '--vocab_size', 300,
-                       '--part_mb', 0.001],
-        'ids': ['encode.py', 'bert_12_768_12', '--vocab_file', vocab, '--files', text,
-                '--part_mb', 0.001],
-    }  # fmt: skip
-    return [
-        list(map(str, [scripts / name, *rest, '--output_dir', folder / what, *workers]))
-        for what, (name, *rest) in commands.items()
-    ]
-
-
-@pytest.mark.slow
-def test_a_cluster_that_was_started_outside(fixtures, tmp_path):
-    """What its workers make is what one process makes, and they do nothing twice."""
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    for command in work_of(fixtures, tmp_path / 'one', ray=False):
-        done = subprocess.run([sys.executable, *command], capture_output=True, env=environment)
-        assert done.returncode == 0, done.stderr
-    commands = [json.dumps(each) for each in work_of(fixtures, tmp_path / 'ray', ray=True)]
-    assert in_own_network(ROOT / 'tests' / 'ray_outside.py', *commands, *commands[1:]) == [0] * 5
-    for what in ('samples', 'vocabulary', 'vocabulary/parts', 'ids'):
-        one, ray = (contents(tmp_path / where / what) for where in ('one', 'ray'))
-        for found in (one, ray):
-            found.pop('learn_vocab.json', None)  # it has the seconds
-        assert one == ray and one, what
 
 
 @pytest.mark.slow
@@ -228,5 +193,5 @@ def test_no_cluster(tmp_path):
         'try:\n    RayTasks(print, "auto")\nexcept ValueError as error:\n'
         '    print(json.dumps(str(error)))\n'
     )
-    said = in_own_network('-c', program)
+    said = in_own_network(program)
     assert said.startswith('`ray` auto: no Ray cluster can be reached (') and '\n' not in said
