@@ -11,7 +11,7 @@ from model_zoo.blocks.decoder.heads import DecoderLM
 from model_zoo.errors import InputError
 from model_zoo.layers.sequences import Mask
 from model_zoo.layers.standard import standard_operators
-from transfo_xl.model import TransfoXLBlock
+from transfo_xl.block import TransfoXLBlock
 
 from .comparison import flatten, make_batch, plain_calls
 

@@ -84,6 +84,8 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         if len(self._sizes) == 1:
             return vectors
         inside = (words >= 0) * (words < self._sizes[cluster])
+        if self.precision == 'float16':
+            inside = F.cast(inside, 'float16')
         return F.broadcast_mul(vectors, F.expand_dims(inside, -1))
 
     def _project(self, F, x, weight):
@@ -155,9 +157,10 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         setattr(self, name, shared)
 
     def hybrid_forward(self, F, x, targets=None, **params):
-        head = F.log_softmax(self._head(F, x, params), axis=-1)
+        head = self._log_softmax(F, self._head(F, x, params))
         if targets is None:
-            return self._all_words(F, x, head, params)
+            scores = self._all_words(F, x, head, params)
+            return F.cast(scores, 'float16') if self.precision == 'float16' else scores
         target, counted, *tails = targets
         log_probability = F.pick(head, target, axis=-1)
         if tails:
@@ -169,7 +172,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         found = [F.zeros_like(F.slice_axis(place, axis=0, begin=0, end=1))]
         for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
             scores = self._scores(F, F.take(x, rows), i, params)
-            found.append(F.pick(F.log_softmax(scores, axis=-1), column, axis=-1))
+            found.append(F.pick(self._log_softmax(F, scores), column, axis=-1))
         return F.take(F.concat(*found, dim=0), place)
 
     def _head(self, F, x, params):
@@ -188,8 +191,16 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         x = self._project(F, x, cluster, params)
         return self._product(F, x, *names, self._sizes[cluster], params)
 
+    def _log_softmax(self, F, scores):
+        """In float32."""
+        if self.precision == 'float16':
+            scores = F.cast(scores, 'float32')
+        return F.log_softmax(scores, axis=-1)
+
     def _project(self, F, x, cluster, params):
-        return F.dot(x, params[f'proj{cluster}']) if self._has_projections else x
+        if not self._has_projections:
+            return x
+        return self.product(F, F.dot, x, params[f'proj{cluster}'])
 
     def _product(self, F, x, weight, bias, size, params):
         return self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
@@ -199,7 +210,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         for i in range(1, len(self._sizes)):
             column = self._sizes[0] + i - 1
             cluster = F.slice_axis(head, axis=1, begin=column, end=column + 1)
-            inside = F.log_softmax(self._scores(F, x, i, params), axis=-1)
+            inside = self._log_softmax(F, self._scores(F, x, i, params))
             parts.append(F.broadcast_add(inside, cluster))
         return F.concat(*parts, dim=1) if len(parts) > 1 else parts[0]
 

@@ -9,7 +9,8 @@ from model_zoo.layers.losses import without_padding
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
-from .model import TransfoXLBlock, TransfoXLModel, initializers
+from .block import TransfoXLBlock
+from .model import TransfoXLModel, initializers
 from .segments import TransfoXLSegments
 from .steps import TransfoXLSteps
 
@@ -109,7 +110,15 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             return scores, mems
         # as a part of another block's graph, which can't be cut in two
         labels = without_padding(F, labels, valid_length)
+        if self.precision == 'float16':
+            scores = F.cast(scores, 'float32')
         return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
+
+    def mirror(self, active=True):
+        super().mirror(active)
+        self.transformer.mirror(active)  # with labels it has a graph of its own
+        shared = {*self.softmax.collect_params()} & {*self.transformer.collect_params()}
+        self.transformer._tied = frozenset(shared)
 
     def _check_labels(self, words, labels):
         check_shape('labels', labels, words.shape)

@@ -3,20 +3,14 @@
 import mxnet as mx
 from mxnet.gluon import nn
 
-from model_zoo.blocks.block import ZooBlock
-from model_zoo.checkpoint.mapping import Padded
-from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
-from model_zoo.layers.sequences import batch_major, bounded, without_nan
-from model_zoo.util.checks import check_range, check_shape
+from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
 
 from .adaptive import AdaptiveEmbedding
-from .catalogue import ARCHITECTURES
-from .config import TransfoXLConfig
-from .mapping import transfo_xl_mappings
+from .block import TransfoXLBlock
 from .relative_attention import RelativeCell, sinusoids
 
-__all__ = ['TransfoXLBlock', 'TransfoXLModel']
+__all__ = ['TransfoXLModel']
 
 
 @mx.init.register
@@ -37,112 +31,6 @@ def initializers(config):
     if config.init == 'uniform':
         weights = mx.init.Uniform(config.init_range)
     return weights, mx.init.Normal(config.proj_init_std)
-
-
-class TransfoXLBlock(ZooBlock):
-    """Base of `TransfoXLModel` and `TransfoXLLMHeadModel`: lengths, memories, checks."""
-
-    config_class = TransfoXLConfig
-    architectures = ARCHITECTURES
-    #: the padding of `FeedForward` doesn't belong into files
-    stored_as = (
-        (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0, 'd_inner')),
-        (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1, 'd_inner')),
-    )
-    text_inputs = ('words', 'mems', 'valid_length')
-    lacks_precisions = ('float16',)  # linalg.gemm, with which its attention is made
-    _graph_lengths = None
-
-    @property
-    def export_inputs(self):
-        """The inputs that an exported graph has by default."""
-        mems = ['mems'] if self.base.mem_len else []
-        return ('words', *mems, 'valid_length')
-
-    def example_makers(self, batch_size, length, random):
-        base = self.base
-        shape = base.mem_len, batch_size, base.config.d_model
-        return {
-            **super().example_makers(batch_size, length, random),
-            'mems': lambda: [
-                *(random.standard_normal(shape).astype('float32') for _ in base.layers),
-                random.randint(0, base.mem_len + 1, batch_size).astype('float32'),
-            ],
-        }
-
-    @classmethod
-    def name_maps(cls, config):
-        return transfo_xl_mappings(config)
-
-    def reset_length(self, tgt_len, ext_len, mem_len):
-        """Change the lengths, for instance to evaluate with a longer memory than in training.
-
-        Earlier memories don't fit any more. `config` doesn't change.
-
-        Parameters
-        ----------
-        tgt_len, ext_len, mem_len : int
-            See `TransfoXLConfig`.
-        """
-        base = self.base
-        base.config.check_lengths(tgt_len, ext_len, mem_len)
-        base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
-
-    def init_mems(self, batch_size, ctx=None, empty=False):
-        """The memory before the first segment.
-
-        Parameters
-        ----------
-        batch_size : int
-        ctx : mx.Context, optional
-            Default: where the parameters are.
-        empty : bool
-            Whether all places are unused, as in the original for PyTorch. By default they hold
-            zeros, which take part in the attention, as in pytorch-pretrained-bert, transformers
-            and the original for TensorFlow.
-
-        Returns
-        -------
-        list
-            See `TransfoXLModel`; an empty list where `mem_len` is 0.
-        """
-        base = self.base
-        if not base.mem_len:
-            return []
-        parameter = base.word_embed.tables[0]
-        ctx = ctx or parameter.list_ctx()[0]
-        shape = (base.mem_len, batch_size, base.config.d_model)
-        mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
-        return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
-
-    def _check_inputs(self, words, mems, valid_length):
-        """Check the inputs; return the memories."""
-        base = self.base
-        if isinstance(words, mx.sym.Symbol):
-            if mems is None and base.mem_len:
-                raise InputError('in a graph mems must be given: begin with those of init_mems()')
-            return mems or []
-        self.check_text(words, valid_length)
-        batch = words.shape[0]
-        lengths = (base.ext_len, base.mem_len)
-        if lengths != self._graph_lengths:  # the graphs were made for others
-            self._clear_cached_op()
-            self._graph_lengths = lengths
-        if mems is None:
-            return self.init_mems(batch, words.context)
-        wanted = base.config.n_layer + 1 if base.mem_len else 0
-        if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
-            what = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
-            raise InputError(
-                f'mems must be a list of {wanted} arrays, one a layer and the numbers of valid '
-                f'places, but {what}: pass what the last call returned, or None'
-            )
-        for layer, memory in enumerate(mems[:-1]):
-            check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
-        if mems:
-            check_shape('mems[-1], the numbers of valid places,', mems[-1], (batch,))
-            check_range('mems[-1], the numbers of valid places,', mems[-1], 0, base.mem_len + 1)
-        return list(mems)
 
 
 class TransfoXLModel(TransfoXLBlock):
@@ -254,7 +142,7 @@ class TransfoXLModel(TransfoXLBlock):
         *memories, counts = mems or [None]
         if counts is not None:
             counts = F.clip(without_nan(F, counts), 0, self.mem_len)
-        places = F.contrib.arange_like(memories[0], axis=0) if memories else None
+        places = self.places_of(F, memories[0]) if memories else None
         mask, distances, frame = self._relations(F, x, places, counts)
         positions = self.dropout(self._positions(F, distances, x))
         contexts, keys, values = [], [], []
@@ -288,7 +176,7 @@ class TransfoXLModel(TransfoXLBlock):
         """The encodings of distances: (length,) -> (length, d_model)."""
         if self.config.clamp_len > 0:
             distances = F.clip(distances, 0, self.config.clamp_len)
-        return sinusoids(F, distances, self.config.d_model, like)
+        return self._like_parameters(F, sinusoids(F, distances, self.config.d_model, like))
 
     def read(self, F, words, counts, keys, values, distance_keys):
         """Run the layers with a memory of keys and values.
@@ -310,7 +198,7 @@ class TransfoXLModel(TransfoXLBlock):
             The memory for the next segment.
         """
         x = self.word_embed(F.transpose(words))
-        places = F.contrib.arange_like(keys[0], axis=1)
+        places = self.places_of(F, keys[0], axis=1)
         mask, _, frame = self._relations(F, x, places, counts)
         memories = []
         for cell, *arrays in zip(self.layers, keys, values, distance_keys):
@@ -341,7 +229,8 @@ class TransfoXLModel(TransfoXLBlock):
         values : list of (batch, heads, head_size, 1)
         """
         x = F.expand_dims(self.dropout(self.word_embed(tokens)), 0)  # (1, B, C)
-        mask = F.expand_dims(F.repeat(mask, repeats=self.config.n_head, axis=0), 1)
+        mask = F.repeat(self._like_parameters(F, mask), repeats=self.config.n_head, axis=0)
+        mask = F.expand_dims(mask, 1)
         keys, values = [], []
         for cell, arrays in zip(self.layers, layers):
             x, key, value = cell.step(F, x, mask, index, *arrays, first=self.mem_len)
@@ -354,7 +243,7 @@ class TransfoXLModel(TransfoXLBlock):
 
         `places` are the memory's, (mem_len,), or None.
         """
-        queries = F.contrib.arange_like(x, axis=0)  # (L,)
+        queries = self.places_of(F, x)  # (L,)
         keys = queries
         frame = F.expand_dims(queries, 0)
         if places is not None:
@@ -372,7 +261,17 @@ class TransfoXLModel(TransfoXLBlock):
         if places is not None:
             absent = F.broadcast_lesser(columns, self.mem_len - F.expand_dims(counts, 1))
             blocked = F.broadcast_maximum(blocked, F.expand_dims(absent, 1))  # (B, L, K)
-        return F.BlockGrad(BLOCKED * F.expand_dims(blocked, 0)), distances, frame
+        mask = BLOCKED * F.expand_dims(blocked, 0)
+        return F.BlockGrad(self._like_parameters(F, mask)), distances, frame
+
+    def places_of(self, F, x, axis=0):
+        """0, 1, 2, ... along an axis of `x`."""
+        is_half = self.precision == 'float16'  # which ends at 2048
+        return positions_of(F, x, axis) if is_half else F.contrib.arange_like(x, axis=axis)
+
+    def _like_parameters(self, F, x):
+        """`x`, float32, in the type of the parameters."""
+        return F.cast(x, 'float16') if self.precision == 'float16' else x
 
     def _remember(self, F, contexts, counts, words, valid_length):
         """The memory after a segment: the last places of the memory before and the segment.
@@ -393,7 +292,7 @@ class TransfoXLModel(TransfoXLBlock):
             mems = [F.slice_axis(x, axis=0, begin=-self.mem_len, end=None) for x in contexts]
         else:
             last = F.slice_axis(contexts[0], axis=0, begin=-self.mem_len, end=None)
-            places = F.expand_dims(F.contrib.arange_like(last, axis=0), 1)
+            places = F.expand_dims(self.places_of(F, last), 1)
             places = F.broadcast_add(places, F.expand_dims(shift, 0))  # (mem_len, B)
             rows = F.broadcast_like(F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), places)
             index = F.stack(F.maximum(places, 0), rows, axis=0)

@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
+from model_zoo.layers.cells import MirroredCell
 from model_zoo.layers.feed_forward import FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
@@ -30,7 +31,8 @@ def sinusoids(F, distances, units, like):
         First all sines, then all cosines.
     """
     # the distance multiplies an error in a frequency: so they are computed in double precision
-    places = F.slice_axis(F.contrib.arange_like(like, axis=-1), axis=0, begin=0, end=units // 2)
+    places = F.contrib.arange_like(F.cast(like, 'float32'), axis=-1)
+    places = F.slice_axis(places, axis=0, begin=0, end=units // 2)
     places = F.cast(places, 'float64')
     frequencies = F.cast(F.exp(places * (-2 * math.log(10000) / units)), 'float32')
     angles = F.broadcast_mul(F.expand_dims(distances, 1), F.expand_dims(frequencies, 0))
@@ -113,6 +115,12 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         x = F.reshape(x, shape=(0, 0, self._num_heads, self._head_size))
         return F.reshape(F.transpose(x, axes=(2, 1, 0, 3)), shape=(-3, 0, 0))
 
+    def _batch_dot(self, F, one, two, **options):
+        """The products of (N, rows, inner) and (N, inner, columns)."""
+        if self.precision == 'float16':  # which the faster operator doesn't have
+            return self.product(F, F.batch_dot, one, two, **options)
+        return F.linalg_gemm2(one, two, **options)
+
     def _queries(self, F, query, content_bias, position_bias):
         """Queries for content and for distance, both (heads, batch, length, size)."""
         query = F.reshape(query, shape=(0, 0, self._num_heads, self._head_size))
@@ -191,7 +199,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
 
         # all rows' queries with all distances, in one product a head
-        by_distance = F.linalg_gemm2(
+        by_distance = self._batch_dot(
+            F,
             F.reshape(queries[1], shape=(0, -3, 0)),  # (heads, B * L, size)
             distance_keys,
             transpose_b=True,
@@ -200,11 +209,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             by_distance, query, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2
         )  # (heads * B, L, K + 1)
         by_distance = self._shift(F, by_distance, mask, frame)
-        # the product with the keys is added to it in place
-        scores = F.linalg_gemm(query, key, by_distance, transpose_b=True)  # (heads * B, L, K)
+        if self.precision == 'float16':
+            scores = self._batch_dot(F, query, key, transpose_b=True) + by_distance
+        else:  # the product with the keys is added to it in place
+            scores = F.linalg_gemm(query, key, by_distance, transpose_b=True)  # (heads * B, L, K)
         scores = F.reshape(scores, shape=(-4, self._num_heads, -1, 0, 0))
         probabilities = self.dropout(F.softmax(F.broadcast_add(scores, mask), axis=-1))
-        heads = F.linalg_gemm2(F.reshape(probabilities, shape=(-3, 0, 0)), value)
+        heads = self._batch_dot(F, F.reshape(probabilities, shape=(-3, 0, 0)), value)
         heads = F.reshape(heads, shape=(-4, self._num_heads, -1, 0, 0))  # (heads, B, L, size)
         heads = F.reshape(F.transpose(heads, axes=(2, 1, 0, 3)), shape=(0, 0, -3))
         return self.proj(heads)
@@ -253,12 +264,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             for bias in (content_bias, position_bias)
         )
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (heads, B, size)
-        by_distance = F.batch_dot(by_distance, distance_keys, transpose_b=True)
+        by_distance = self.product(F, F.batch_dot, by_distance, distance_keys, transpose_b=True)
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (B, heads, distances)
         here = F.slice_axis(by_distance, axis=2, begin=0, end=1)
         there = F.reshape(F.take(by_distance, index, axis=2), shape=(-3, 1, -1)) + mask
 
-        scores = F.batch_dot(key_cache, F.reshape(by_content, shape=(-3, 0, 1)))
+        query = F.reshape(by_content, shape=(-3, 0, 1))
+        scores = self.product(F, F.batch_dot, key_cache, query)
         scores = [F.reshape(scores, shape=(0, 1, -1))]  # (B * heads, 1, capacity)
         if first:
             common = F.broadcast_mul(by_content, F.expand_dims(first_key, 0))
@@ -273,7 +285,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             F.slice_axis(probabilities, axis=1, begin=begin, end=end)
             for begin, end in ((first, -1), (-1, None))
         )
-        heads = F.batch_dot(value_cache, old)  # (B * heads, size, 1)
+        heads = self.product(F, F.batch_dot, value_cache, old)  # (B * heads, size, 1)
         heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), own)
         if first:
             common = F.slice_axis(probabilities, axis=1, begin=0, end=first)
@@ -298,7 +310,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
 
-class RelativeCell(HybridBlock):
+class RelativeCell(MirroredCell):
     """One layer: relative attention and feed-forward, with residuals and normalization.
 
     Parameters
@@ -356,12 +368,13 @@ class RelativeCell(HybridBlock):
             self.dropout = nn.Dropout(dropout)
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
-        context = x if memory is None else F.concat(memory, x, dim=0)
-        query, source = x, context
-        if self._pre_norm:
-            source = self.attention_norm(context)
-            query = source if memory is None else self.attention_norm(x)
-        attended, key, value = self.attention(query, source, positions, mask, frame)
+        with self._marked():
+            context = x if memory is None else F.concat(memory, x, dim=0)
+            query, source = x, context
+            if self._pre_norm:
+                source = self.attention_norm(context)
+                query = source if memory is None else self.attention_norm(x)
+            attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
 
     def remember(self, F, memory):
@@ -384,8 +397,11 @@ class RelativeCell(HybridBlock):
 
     def _after(self, x, attended):
         """The cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
-        if self._pre_norm:
-            return x + self.dropout(self.ffn(self.ffn_norm(x)))
-        x = self.attention_norm(x)
-        return self.ffn_norm(x + self.dropout(self.ffn(x)))
+        with self._marked():
+            x = x + self.dropout(attended)
+            if self._pre_norm:
+                change = self.dropout(self.ffn(self.ffn_norm(x)))
+            else:
+                x = self.attention_norm(x)
+                x = x + self.dropout(self.ffn(x))
+        return x + change if self._pre_norm else self.ffn_norm(x)

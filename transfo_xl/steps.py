@@ -44,7 +44,7 @@ class _Prompt(LockedGraph):
         scores = self.softmax(F.gather_nd(x, ends))
         # a row that is shorter by n takes what is n places to the left, at the start the memory
         length = F.cast(F.sum(F.ones_like(words), axis=1), 'float32')
-        places = F.expand_dims(F.contrib.arange_like(x, axis=0), 0)
+        places = F.expand_dims(self.transformer.places_of(F, x), 0)
         places = F.broadcast_minus(places, F.expand_dims(length - lengths, 1))  # (B, L)
         places = places + self.transformer.mem_len
         rows = F.broadcast_like(F.expand_dims(rows, 1), places)

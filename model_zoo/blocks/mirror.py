@@ -32,6 +32,7 @@ class BlockMirror(BlockGraphs):
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self._mirrors = False
+        self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too
         self._mirrored = {}  # MirroredGraph by combination of inputs
 
     def _clear_cached_op(self):
@@ -72,7 +73,9 @@ class BlockMirror(BlockGraphs):
             data, outputs = self._cached_graph
             names = [each.name for each in data]
             parameters = dict(self.collect_params().items())
-            self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters)
+            self._mirrored[self._graph_key] = MirroredGraph(
+                outputs, names, parameters, self._tied
+            )
         arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
         return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
 
@@ -89,15 +92,19 @@ class MirroredGraph:
     parameters : dict of str to mxnet.gluon.Parameter
         By the names of the graph's other inputs. Their gradients are written, or added to where
         their ``grad_req`` is ``'add'``.
+    tied : collection of str
+        Names of parameters whose gradients are added to what autograd writes in the same backward
+        pass, because they are also part of what is computed from the outputs.
     """
 
-    def __init__(self, symbol, data_names, parameters):
+    def __init__(self, symbol, data_names, parameters, tied=()):
         self._symbol = symbol
         self._used = set(symbol.list_arguments())
         self._data_names = data_names
         self._parameters = {
             name: parameter for name, parameter in parameters.items() if name in self._used
         }
+        self._tied = [each for name, each in self._parameters.items() if name in tied]
         self._executors = {}  # by context, shapes and types of the inputs
         self._arrays = {}  # by context: the parameters' arrays that its executors were made with
 
@@ -133,6 +140,9 @@ class MirroredGraph:
             executor = self._executor(ctx, inputs)
             # copies: the executor overwrites its own in the next pass
             outputs = [output.copy() for output in executor.forward(is_train=True, **inputs)]
+            for parameter in self._tied:
+                if parameter.grad_req == 'write':  # of the last pass
+                    parameter.grad(ctx)[:] = 0
         for output in outputs:
             output.attach_grad()
         trained = [p.data(ctx) for p in self._parameters.values() if p.grad_req != 'null']
@@ -165,7 +175,8 @@ class MirroredGraph:
         requests, gradients = dict.fromkeys(arguments, 'null'), {}
         for name, parameter in self._parameters.items():
             arguments[name] = parameter.data(ctx)
-            requests[name] = parameter.grad_req
+            is_added = parameter.grad_req == 'write' and parameter in self._tied
+            requests[name] = 'add' if is_added else parameter.grad_req
             if parameter.grad_req != 'null':
                 gradients[name] = parameter.grad(ctx)
         with without_subgraphs():

@@ -1,16 +1,12 @@
 """A block's precision; `model_zoo.layers.precision` has the layers that compute in it."""
 
-from ..errors import InputError
-from ..layers.precision import MixedPrecision, precision_name, set_precision
+from ..layers.precision import MixedPrecision, set_precision
 
 __all__ = ['BlockPrecision']
 
 
 class BlockPrecision(MixedPrecision):
     """The part of `ZooBlock` that is cast as a whole."""
-
-    #: the precisions that the family's operators don't have
-    lacks_precisions = ()
 
     def cast(self, dtype):
         """Set the precision of the block and all its parts.
@@ -25,9 +21,4 @@ class BlockPrecision(MixedPrecision):
         dtype : str, type or numpy.dtype
             ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
         """
-        if precision_name(dtype) in self.lacks_precisions:
-            raise InputError(
-                f'{type(self).__name__} cannot compute in {precision_name(dtype)}: MXNet has no '
-                'such operators; use another precision'
-            )
         set_precision(self, dtype)

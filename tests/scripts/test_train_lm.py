@@ -91,6 +91,17 @@ def test_vocabulary_and_cutoffs_of_transformer_xl(script, data, tmp_path):
     assert (config['vocab_size'], config['cutoffs'], config['ext_len']) == (8, [3, 6], 4)
 
 
+def test_transformer_xl_in_float16_with_mirrored_layers(script, data, tmp_path):
+    losses = []
+    for name, more in (('full', []), ('half', ['--dtype', 'float16', '--mirror'])):
+        more += ['--training_steps', '6', '--log_interval', '1']
+        assert run(script, *arguments(data, tmp_path / name, 'transfo_xl', *more)) == 0
+        training = json.loads((tmp_path / name / 'results.json').read_text())['training']
+        losses.append(np.array([record['loss'] for record in training['log']]))
+    assert 'loss_scale' in training['log'][0]
+    full, half = losses
+    assert len(full) == 6
+    assert 0 < np.abs(half - full).max() < 1e-3 * full[0] and training['log'][-1]['skipped'] == 0
 
 
 @pytest.mark.parametrize('family', ['gpt2', 'transfo_xl'])

@@ -12,7 +12,7 @@ import bert
 import gpt
 import gpt2
 import transfo_xl
-from model_zoo.blocks.mirror import finish_backward
+from model_zoo.blocks.mirror import BlockMirror, finish_backward
 from model_zoo.errors import InputError
 
 BERT = {
@@ -173,10 +173,50 @@ def test_two_passes_at_once():
     train_step(block, inputs)
 
 
-def test_families_without_cells():
-    config = transfo_xl.TransfoXLConfig(vocab_size=41, cutoffs=[20], n_layer=1)
-    with pytest.raises(InputError, match='TransfoXLModel has no layers that can be mirrored'):
-        transfo_xl.TransfoXLModel(config).mirror()
+def test_blocks_without_cells():
+    with pytest.raises(InputError, match='BlockMirror has no layers that can be mirrored'):
+        BlockMirror().mirror()
+
+
+@pytest.mark.parametrize('changes', [{}, {'pre_lnorm': True}, {'tie_weight': False}])
+@pytest.mark.parametrize('dtype', ['float32', 'float16'])
+@pytest.mark.parametrize('request_', ['write', 'add'])
+def test_transformer_xl(changes, dtype, request_):
+    """Its softmax shares parameters, and is not a part of the mirrored graph."""
+    fields = {'vocab_size': 41, 'cutoffs': [20], 'd_model': 32, 'd_embed': 32, 'n_head': 4,
+              'd_head': 8, 'd_inner': 64, 'div_val': 2, 'n_layer': 2, 'mem_len': 6}  # fmt: skip
+    text = mx.nd.array(np.random.RandomState(4).randint(0, 41, (3, 22)), dtype='int32')
+    found = []
+    for mirrors in (False, True):
+        mx.random.seed(1)
+        config = transfo_xl.TransfoXLConfig(**{**fields, **changes})
+        block = transfo_xl.TransfoXLLMHeadModel(config)
+        block.initialize(mx.init.Normal(0.1))
+        block.cast(dtype)
+        block.hybridize(static_alloc=True)
+        if mirrors:
+            block.mirror()
+        for parameter in block.collect_params().values():
+            parameter.grad_req = request_
+        mx.random.seed(2)
+        mems = None
+        for start in (0, 7, 14):
+            words, labels = (text[:, start + i : start + i + 7] for i in (0, 1))
+            with mx.autograd.record():
+                losses, mems = block(words, mems, labels=labels)
+                loss = losses.sum() * (1 if dtype == 'float32' else 1024)
+            loss.backward()
+            finish_backward()
+            mems = [each.detach() for each in mems]
+        parameters = block._collect_params_with_prefix()
+        found.append((losses, {name: p.grad().asnumpy() for name, p in parameters.items()}))
+    (one, expected), (two, gradients) = found
+    np.testing.assert_array_equal(one.asnumpy(), two.asnumpy())
+    tolerance = 1e-6 if dtype == 'float32' else 2e-3  # sums of two graphs, rounded
+    for name, value in expected.items():
+        assert value.any(), name
+        limit = tolerance * np.abs(value).max()
+        np.testing.assert_allclose(gradients[name], value, rtol=0, atol=limit, err_msg=name)
 
 
 MEASURE = """

@@ -326,29 +326,37 @@ def make_transfo_xl():
     return block
 
 
-@needs_bfloat16
 @pytest.mark.parametrize('hybridized', [False, True])
-def test_transformer_xl_in_bfloat16(hybridized):
+@pytest.mark.parametrize('dtype', HALVES)
+def test_transformer_xl(dtype, hybridized):
     words = array(np.random.randint(0, 41, (3, 8)))
     found = {}
-    for dtype in ('float32', 'bfloat16'):
+    for each in ('float32', dtype):
         block = make_transfo_xl()
-        block.cast(dtype)
+        block.cast(each)
         block.hybridize(hybridized, static_alloc=True)
         with mx.autograd.record():
             losses, _ = block(words, labels=words)
         losses.backward()
-        found[dtype] = losses.asnumpy(), block.collect_params('.*qkv_weight').values()
-    assert 1e-6 < difference(found['bfloat16'][0], found['float32'][0]) < TOLERANCES['bfloat16']
-    for one, two in zip(found['bfloat16'][1], found['float32'][1]):
-        assert difference(one.grad().asnumpy(), two.grad().asnumpy()) < TOLERANCES['bfloat16']
+        scores, mems = block(words)
+        read, _ = block.read(words, words)
+        assert losses.dtype == read.dtype == np.float32
+        assert scores.dtype == mems[0].dtype == (np.float16 if each == 'float16' else np.float32)
+        found[each] = [losses, read, scores, mems[0]], block
+    for one, two in zip(found[dtype][0], found['float32'][0]):
+        one, two = (each.asnumpy().astype('float32') for each in (one, two))
+        assert 1e-6 < difference(one, two) < TOLERANCES[dtype]
+    one, two = (found[each][1].collect_params('.*qkv_weight').values() for each in found)
+    for each, other in zip(one, two):
+        assert difference(each.grad().asnumpy(), other.grad().asnumpy()) < TOLERANCES[dtype]
+    prompts = [[1, 2, 3], [7]]
+    one, two = (found[each][1].generate(prompts, 3) for each in found)
+    for (each,), (other,) in zip(one, two):
+        assert abs(each.log_prob - other.log_prob) < 3 * TOLERANCES[dtype]
 
 
-def test_what_a_family_or_machine_cannot():
+def test_a_precision_that_is_not_known():
     block = make_transfo_xl()
-    with pytest.raises(InputError, match='TransfoXLLMHeadModel cannot compute in float16'):
-        block.cast('float16')
-    assert block.precision == 'float32'
     with pytest.raises(UnknownNameError, match="'float8'"):
         block.cast('float8')
 
