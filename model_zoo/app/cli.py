@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
         return word
 
     def error(self, message):
-        """End the command; for unknown flags and choices suggest a similar one."""
+        """End the command, in one line; for unknown flags and choices suggest a similar one."""
         if message.startswith('unrecognized arguments'):
             names = [word.split('=')[0] for word in message.split()]
             for name in filter(re.compile('--?[A-Za-z]').match, names):
@@ -113,7 +113,8 @@ class Parser(argparse.ArgumentParser):
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if choice:
             message += did_you_mean(choice.group(1), re.findall(r"[^', ]+", choice.group(2)))
-        super().error(message)
+        # without argparse's usage: of a training it takes sixty lines, above the one that matters
+        self.exit(2, f'{self.prog}: error: {message} ({self.prog} --help explains the flags)\n')
 
     def flag_of(self, field):
         """The flag that sets a field; None if none does."""

@@ -3,7 +3,7 @@
 import itertools
 from typing import NamedTuple, Optional, Union
 
-from ...errors import InputError
+from ...errors import InputError, did_you_mean
 from ..tables import has_named_fields, read_rows
 
 __all__ = [
@@ -64,6 +64,7 @@ def recognize(task, path, is_test):
     if place is None:
         raise InputError(f'{path} is empty; expected {expected_columns(task)}, then rows')
     names = [cell.strip() for cell in cells]
+    wanted = []
     for layout in task.layouts:
         if layout.label is None and not is_test:
             continue
@@ -94,12 +95,15 @@ def recognize(task, path, is_test):
         if layout.where:
             columns['where'] = _position(names, layout.where[0])
         return layout, columns, len(names), rows
-    shown = '\t'.join(cells)
+    shown = ', '.join(map(repr, cells))
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
-    flags = ' (`text_columns`, `label_column`)' if task.names_its_files else ''
+    flags = hint = ''
+    if task.names_its_files:
+        flags = ' (`text_columns`, `label_column`)'
+        hint = ''.join(did_you_mean(each, names) for each in wanted if each not in names)
     raise InputError(
         f'{path}, {place}: not the columns of {task.name}; expected '
-        f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown!r}'
+        f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown}{hint}'
     )
 
 
