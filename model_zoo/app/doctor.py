@@ -22,7 +22,10 @@ EXTRAS = {
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'fastapi': ('serve', 'serving models over HTTP'),
     'uvicorn': ('serve', 'serving models over HTTP'),
-    'ray': ('ray', 'serving from several processes'),
+    'ray': ('ray', 'work on several machines'),
+    'fsspec': ('remote', 'files at URLs'),
+    's3fs': ('remote', 'files at s3:// URLs'),
+    'pyarrow': ('parquet', 'vectors in Parquet files'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }

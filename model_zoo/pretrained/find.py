@@ -115,8 +115,7 @@ def find_files(
     files = dataclasses.replace(files_at(path, format), source=source)
     if weights and files.weights is None:
         raise InputError(
-            f'the directory {os.fspath(path)!r} has no {_wanted(format)}; name the file itself if '
-            'it is called otherwise'
+            f'the directory {os.fspath(path)!r} has no {_wanted(format)}; {_where_else(path)}'
         )
     if files.do_lower_case is None and model is not None and dataset is not None:
         files = dataclasses.replace(files, do_lower_case=_lowers(model, dataset))
@@ -131,6 +130,13 @@ def _wanted(format):
     if format is None:
         return f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {tensorflow}'
     return tensorflow if format == 'tensorflow' else f'weights in the format {format!r}'
+
+
+def _where_else(path):
+    best = os.path.join(path, 'best_model')  # the folder of a training is given by mistake
+    if os.path.isdir(best):
+        return f'is {best!r} meant?'
+    return 'name the file itself if it is called otherwise'
 
 
 def _folder(root):

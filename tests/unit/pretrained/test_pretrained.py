@@ -374,6 +374,9 @@ def test_path_without_weights(entries, cache, tmp_path):
     (tmp_path / 'empty').mkdir()
     with pytest.raises(InputError, match='has no weights: neither model.params, model.safetensors'):
         find_files('tiny', path=str(tmp_path / 'empty'))
+    (tmp_path / 'empty' / 'best_model').mkdir()
+    with pytest.raises(InputError, match=r"; is '.*best_model' meant\?"):
+        find_files('tiny', path=str(tmp_path / 'empty'))
 
 
 @pytest.mark.parametrize(
