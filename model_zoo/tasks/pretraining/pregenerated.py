@@ -99,9 +99,11 @@ def read_epoch_lengths(path):
 def _fields(path, number, line):
     try:
         fields = parse_json(line)
-        if all(isinstance(fields[name], list) for name in _FIELDS[:-1]):
-            return fields
-        raise ValueError('a field is no list')
+        if not all(isinstance(fields[name], list) for name in _FIELDS[:-1]):
+            raise ValueError('a field is no list')
+        if not isinstance(fields['is_random_next'], (bool, int)):
+            raise ValueError('is_random_next is neither true nor false')
+        return fields
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f'{path!r}, line {number}: it is no sample as pregenerate_training_data.py writes it '
