@@ -353,7 +353,7 @@ def test_missing_tensorflow(tmp_path, monkeypatch):
     """It is needed for writing only."""
     monkeypatch.setitem(sys.modules, 'tensorflow', None)
     layout = LAYOUTS['tensorflow']
-    with pytest.raises(MissingExtraError, match=r'tensorflow is needed .*\[tensorflow\]'):
+    with pytest.raises(MissingExtraError, match=r'tensorflow must be installed .*\[tensorflow\]'):
         layout.write(str(tmp_path / layout.weights), TENSORS)
 
 
