@@ -66,6 +66,7 @@ class TransfoXLModel(TransfoXLBlock):
 
     Examples
     --------
+    >>> from transfo_xl import TransfoXLConfig
     >>> config = TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2, d_model=16,
     ...     d_embed=16, n_head=2, d_head=8, d_inner=32, mem_len=8)
     >>> model = TransfoXLModel(config)
