@@ -248,7 +248,8 @@ def _names():
                 if callable(value) and str(getattr(value, '__module__', '')).startswith(PACKAGES):
                     found[f'{value.__module__}.{each}'] = value
     leave = ('download', 'register', 'locked', 'lock_file', 'join_gluonnlp', 'end_quietly',
-             'remove_leftovers', 'HubSource', 'Repository', 'use_all', 'bound_kernel')  # fmt: skip
+             'remove_leftovers', 'HubSource', 'Repository', 'use_all', 'bound_kernel',
+             'copy_on_one')  # fmt: skip
     return sorted((name, value) for name, value in found.items()
                   if not any(each in name for each in leave))  # fmt: skip
 

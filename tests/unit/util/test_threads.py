@@ -98,3 +98,28 @@ def test_processors_that_the_process_may_use(monkeypatch, tmp_path):
     monkeypatch.delattr(os, 'sched_getaffinity')
     monkeypatch.setattr(os, 'cpu_count', lambda: None)
     assert threads.available_processors() == 1
+
+
+def test_copies_have_no_threads_of_their_own():
+    """Else GNU's OpenMP has more threads than processors, and lets them sleep."""
+    program = """
+import {module}
+import mxnet as mx
+array = mx.nd.ones((4, 1000000))
+mx.nd.waitall()
+before = len(os.listdir('/proc/self/task'))
+array.asnumpy()
+print(len(os.listdir('/proc/self/task')) - before)
+"""
+    more = [
+        int(run('import os' + program.format(module=module), OMP_NUM_THREADS='3',
+                MXNET_CPU_PARALLEL_SIZE=None))
+        for module in ('mxnet', 'model_zoo')
+    ]  # fmt: skip
+    assert more == [2, 0]
+
+
+def test_copies_as_the_user_says(monkeypatch):
+    monkeypatch.setenv('MXNET_CPU_PARALLEL_SIZE', '1000')
+    threads.copy_on_one_thread()
+    assert os.environ['MXNET_CPU_PARALLEL_SIZE'] == '1000'
