@@ -1,6 +1,6 @@
 # make demo   what this project does, on real weights, in about a minute once all is installed
 # make test   all tests but those of the next two lines
-# make test-slow  whole jobs: the demo, jobs that are killed, Horovod's launcher
+# make test-slow  whole jobs: the demo, the tasks' pages, jobs that are killed, Horovod's launcher
 # make peers  comparisons with other implementations, in an environment of their own (.venv-peers)
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
