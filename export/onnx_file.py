@@ -47,8 +47,8 @@ def export_onnx(
 
     The file holds operators of ONNX's opset 13 alone, unless it is optimized or of 8 bits. Weights
     above 2 GB are in a second file, ``<name>.onnx_data``, and ``<name>.onnx-SHA256SUMS`` has the
-    checksums. Before the files get their names, ONNX
-    Runtime runs them at three batch sizes and lengths, and the results must equal the block's.
+    checksums. Before the files get their names, ONNX Runtime runs them at three batch sizes and
+    lengths, and the results must equal the block's.
 
     Parameters
     ----------

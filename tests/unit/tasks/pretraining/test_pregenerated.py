@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
@@ -27,11 +26,6 @@ LINE = {
     'masked_lm_positions': [5],
     'masked_lm_labels': ['the'],
 }
-
-
-@pytest.fixture(scope='module')
-def tokenizer(fixtures):
-    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import warm
 
-from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
@@ -29,11 +28,6 @@ maker = SampleMaker(Corpus(files), BertTokenizer(vocab), SampleOptions(64, 10, 5
 facts = create_shards(maker, folder, part_bytes=200_000)
 print(facts.samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
-
-
-@pytest.fixture(scope='module')
-def tokenizer(fixtures):
-    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
@@ -35,16 +34,6 @@ KINDS = {
     'buckets in order': {'num_buckets': 3, 'shuffle': False, 'circle_length': 1},
     'all at once': {'num_buckets': 2, 'circle_length': 9},
 }
-
-
-@pytest.fixture(scope='module')
-def tokenizer(fixtures):
-    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
-
-
-@pytest.fixture(scope='module')
-def text(fixtures):
-    return [str(fixtures / 'pretraining' / 'sample_text.txt')] * 6
 
 
 @pytest.fixture(scope='module')

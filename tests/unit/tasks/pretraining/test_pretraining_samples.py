@@ -19,11 +19,6 @@ from model_zoo.tasks.pretraining.instances import cut_pairs
 
 
 @pytest.fixture(scope='module')
-def tokenizer(fixtures):
-    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
-
-
-@pytest.fixture(scope='module')
 def corpus(fixtures):
     return Corpus([str(fixtures / 'pretraining' / 'sample_text.txt')])
 

@@ -7,7 +7,6 @@ import types
 import numpy as np
 import pytest
 
-from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
@@ -25,16 +24,6 @@ from model_zoo.tasks.pretraining import (
 
 OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
 FILES = 7
-
-
-@pytest.fixture(scope='module')
-def tokenizer(fixtures):
-    return BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
-
-
-@pytest.fixture(scope='module')
-def text(fixtures):
-    return [str(fixtures / 'pretraining' / 'sample_text.txt')] * 6
 
 
 @pytest.fixture(scope='module')
