@@ -24,6 +24,7 @@ _END = '</w>'
 # What text_standardize does before white space is tidied: the dashes, dots and quotes that spaCy
 # split oddly in the books of the training data, and runs of one symbol set apart.
 _REPLACED = {'\u2014': '-', '\u2013': '-', '\u2015': '-', '\u2026': '...', '\u00b4': "'"}
+_SPACES = re.compile(r'\s+')
 _RUNS = re.compile(r"""(([-~!";?+,)(\\/*\[\]}{|_])\2*)""")
 
 # In the original's order; the comma is there twice, for two spaces before it.
@@ -58,8 +59,7 @@ def text_standardize(text):
     for char, plain in _REPLACED.items():
         text = text.replace(char, plain)
     text = _RUNS.sub(r' \1 ', text)
-    text = re.sub(r'\s*\n\s*', ' \n ', text)
-    return re.sub(r'[^\S\n]+', ' ', text).strip()
+    return _SPACES.sub(lambda run: ' \n ' if '\n' in run.group() else ' ', text).strip()
 
 
 class OpenAIGPTTokenizer(BPETokenizer):

@@ -1,5 +1,7 @@
 """What Transformer-XL's model and language model have in common."""
 
+import math
+
 import mxnet as mx
 
 from model_zoo.blocks.block import ZooBlock
@@ -12,6 +14,8 @@ from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
 
 __all__ = ['TransfoXLBlock']
+
+_TOO_MANY = 2**31 - 1  # elements of an array
 
 
 class TransfoXLBlock(ZooBlock):
@@ -86,6 +90,11 @@ class TransfoXLBlock(ZooBlock):
         parameter = base.word_embed.tables[0]
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
+        if math.prod(shape) >= _TOO_MANY:
+            raise InputError(
+                f'mem_len is {base.mem_len}: a memory of {shape} (mem_len, batch, d_model) is more '
+                'than an array can hold; shorten it with reset_length'
+            )
         mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
         return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
 

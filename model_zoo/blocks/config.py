@@ -16,6 +16,14 @@ __all__ = ['AttentionConfig', 'Config']
 
 _log = logging.getLogger(__name__)
 _LARGEST = 2**31 - 1  # an array's size
+# unknown fields that are read somewhere -> their types
+_EXTRAS = {
+    'architectures': list,
+    'id2label': dict,
+    'label2id': dict,
+    'sentence_transformers': dict,
+    'sbert_ce_default_activation_function': str,
+}
 
 
 class _ConfigType(type):
@@ -78,6 +86,7 @@ class Config(metaclass=_ConfigType):
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
+        config._check_extras()
         for name in config.extras:
             close = difflib.get_close_matches(name, names - values.keys(), 1, 0.9)
             if close:
@@ -88,6 +97,16 @@ class Config(metaclass=_ConfigType):
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)
         return config
+
+    def _check_extras(self):
+        """Raise InputError if an unknown field that is read somewhere has another type."""
+        for name, kind in _EXTRAS.items():
+            value = self.extras.get(name)
+            parts = value if kind is list and isinstance(value, list) else ()
+            if value is None or isinstance(value, kind) and all(isinstance(x, str) for x in parts):
+                continue
+            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[kind]
+            raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
 
     @classmethod
     def from_json_file(cls, path):

@@ -76,7 +76,11 @@ class QuestionAnswering(Pipeline):
         return [self._windows(item, options) for item in items]
 
     def _windows(self, item, options):
-        """Rows of a question, each `about` (encoding of the whole pair, first piece seen, ...)."""
+        """Rows of a question, each `about` (the pair's places, the window's).
+
+        These are offsets and word ids of the whole pair; pieces before the context, the context's
+        first piece that the window sees, and how many it sees.
+        """
         question, context = self._question(item)
         special = len(self.tokenizer.encode('a', 'a')) - 2 * len(
             self.tokenizer.encode('a', add_special_tokens=False)
@@ -89,6 +93,7 @@ class QuestionAnswering(Pipeline):
                 f'{options["length"]} with doc_stride {options["stride"]} leaves room for {most}'
             )
         encoding = self.tokenizer.encode(question, context)
+        places = encoding.offsets, encoding.word_ids  # each reading makes them anew
         ids, types = encoding.input_ids, encoding.token_types
         head = special - len(self.tokenizer.template[-1]) + len(asked)
         tail = len(ids) - len(self.tokenizer.template[-1])
@@ -96,7 +101,7 @@ class QuestionAnswering(Pipeline):
         rows = []
         for first, length in split_windows(tail - head, room, room - options['stride']):
             keep = np.r_[0:head, head + first : head + first + length, tail : len(ids)]
-            rows.append(Row(ids[keep], types[keep], (encoding, head, first, length)))
+            rows.append(Row(ids[keep], types[keep], (places, head, first, length)))
         return rows
 
     def _question(self, item):
@@ -129,8 +134,7 @@ class QuestionAnswering(Pipeline):
 
     def _answer(self, row, start, end, context, align):
         """The answer of a window's tokens `start` to `end`, with no score yet."""
-        encoding, head, first, _ = row.about
-        offsets, words = encoding.offsets, encoding.word_ids
+        (offsets, words), head, first, _ = row.about
         start, end = start + first, end + first
         if align:
             while start > head and words[start - 1] == words[start]:

@@ -43,7 +43,7 @@ class Reranking(TextPairs):
         extras = self.block.config.extras
         settings = extras.get('sentence_transformers') or {}
         path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
-        name = (path or 'Sigmoid').rpartition('.')[2]
+        name = str(path or 'Sigmoid').rpartition('.')[2]
         if name not in ACTIVATIONS:
             raise InputError(
                 f'the configuration names the activation {path!r}; supported are '

@@ -87,21 +87,22 @@ class TokenClassification(Pipeline):
         return [self._windows(encoding, options) for encoding in encodings]
 
     def _windows(self, encoding, options):
-        """Rows of a text, each `about` (its encoding, the first piece that it sees)."""
+        """Rows of a text, each `about` (its pieces, the first of them that the row sees)."""
         ids, room = encoding.input_ids, options['room']
         before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
         count = len(ids) - before - after
+        pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
         if room is None or count <= room:
-            return [Row(ids, encoding.token_types, (encoding, 0))]
+            return [Row(ids, encoding.token_types, (pieces, 0))]
         rows = []
         for first, length in split_windows(count, room, room - options['stride']):
             inner = ids[before + first : before + first + length]
             seen = np.concatenate([ids[:before], inner, ids[len(ids) - after :]])
-            rows.append(Row(seen, np.zeros_like(seen), (encoding, first)))
+            rows.append(Row(seen, np.zeros_like(seen), (pieces, first)))
         return rows
 
     def _finish(self, item, rows, outputs, options):
-        entities = []
+        entities, labels = [], self.labels
         for row, (scores,) in zip(rows, outputs):
             tokens = self._tokens(row, softmax(scores), item)
             if options['strategy'] not in ('none', 'simple'):
@@ -109,7 +110,7 @@ class TokenClassification(Pipeline):
                     self._one_word(list(group), options['strategy'])
                     for _, group in itertools.groupby(tokens, key=lambda token: token.word)
                 ]
-            found = [self._entity(token) for token in tokens]
+            found = [self._entity(token, labels) for token in tokens]
             if options['strategy'] != 'none':
                 found = [self._group(group) for group in _neighbours(found)]
             entities += [
@@ -124,14 +125,12 @@ class TokenClassification(Pipeline):
 
     def _tokens(self, row, scores, text):
         """The tokens of a window, special ones left out."""
-        encoding, shift = row.about
+        pieces, shift = row.about
         before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
-        offsets, words = encoding.offsets, encoding.word_ids
         tokens = []
         for place, own in enumerate(scores[before : len(scores) - after], before + shift):
-            start, end = offsets[place]
-            parts = [(encoding[place], text[start:end])]
-            tokens.append(_Token(parts, own, start, end, place, words[place]))
+            token, (start, end), word = pieces[place]
+            tokens.append(_Token([(token, text[start:end])], own, start, end, place, word))
         return tokens
 
     def _one_word(self, tokens, strategy):
@@ -145,10 +144,10 @@ class TokenClassification(Pipeline):
         parts = [each for token in tokens for each in token.parts]
         return tokens[0]._replace(parts=parts, scores=scores, end=tokens[-1].end)
 
-    def _entity(self, token):
+    def _entity(self, token, labels):
         best = int(token.scores.argmax())
         return {
-            'entity': self.labels[best],
+            'entity': labels[best],
             'score': float(token.scores[best]),
             'index': token.index,
             'word': self._words(token.parts),

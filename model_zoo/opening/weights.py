@@ -81,7 +81,7 @@ def check_vocab(size, config, name='the model'):
 
 def classes_of(family, weights, config):
     """The classes of blocks that the files name, or all."""
-    named = [weights.class_name, *config.extras.get('architectures', ())]
+    named = [weights.class_name, *(config.extras.get('architectures') or ())]
     return [each for each in family.blocks if each.__name__ in named] or family.blocks
 
 

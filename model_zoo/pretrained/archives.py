@@ -114,7 +114,7 @@ def _zip_files(path, limit):
             mode = info.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise _refused(path, info.filename, 'is a link or a device')
-            if not info.is_dir():
+            if not info.filename.endswith('/'):  # is_dir fails for a file without a name
                 yield info.filename, info.file_size, archive.open(info)
 
 

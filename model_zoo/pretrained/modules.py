@@ -61,7 +61,8 @@ def modules_in_folder(folder):
     try:
         modules = [Module(each['type'].rpartition('.')[2], each['path']) for each in content]
         parts = [part for each in modules for part in each.path.split('/')]
-    except (TypeError, KeyError, AttributeError) as error:
+        ''.join(parts).encode()
+    except (TypeError, KeyError, AttributeError, UnicodeEncodeError) as error:
         raise InputError(f'{path!r} is no list of modules with their types and paths') from error
     if {'..', '.'}.intersection(parts) or any(
         each.path.startswith('/') or set(each.path) & set('\\:\0') for each in modules

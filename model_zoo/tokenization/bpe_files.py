@@ -6,7 +6,7 @@ import os
 from ..errors import InputError
 from ..util.files import parse_json
 from ..util.lines import read_lines
-from .vocab import check_largest_id
+from .vocab import check_tokens
 
 __all__ = ['read_bpe_vocab', 'read_merges']
 
@@ -33,7 +33,7 @@ def read_bpe_vocab(path):
         raise InputError(f'vocabulary {path!r} is not readable JSON: {error}') from None
     if not isinstance(ids, dict) or not ids or any(type(i) is not int for i in ids.values()):
         raise InputError(f'vocabulary {path!r} must be a JSON object of tokens and ids')
-    check_largest_id(ids, f'vocabulary {path!r}')
+    check_tokens(ids, f'vocabulary {path!r}')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
     owners = {}
     for token, found in ids.items():

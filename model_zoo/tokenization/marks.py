@@ -21,7 +21,9 @@ class MarkTokenizer(ChunkTokenizer):
         roles = self._roles()
         self._marks = frozenset(token for token in roles.values() if token)
         mask = roles.get('mask')
-        ways = [(r'\s*' if token == mask else '') + regex.escape(token) for token in self._marks]
+        # no match begins within white space: the time would grow with the square of its length
+        spaces = {mask: r'(?:(?<!\s)\s+)?'}
+        ways = [spaces.get(token, '') + regex.escape(token) for token in self._marks]
         self._mark_pattern = regex.compile('|'.join(ways) or r'(?!)')
 
     def _library_tokens(self):

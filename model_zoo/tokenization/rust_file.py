@@ -7,6 +7,7 @@ import tokenizers
 
 from ..errors import InputError
 from .text import call_rust
+from .vocab import check_tokens
 
 __all__ = ['FILE_NAME', 'ids_of', 'open_rust', 'word_pieces_of']
 
@@ -27,9 +28,11 @@ def open_rust(source):
     """
     try:
         if isinstance(source, tokenizers.Tokenizer):
+            check_tokens(ids_of(source))
             rust = tokenizers.Tokenizer.from_str(source.to_str())
         else:
             rust = call_rust(tokenizers.Tokenizer.from_file, os.fspath(source))
+            check_tokens(ids_of(rust))  # its to_str counts up to the largest id
     except Exception as error:  # the library raises nothing more special
         raise InputError(f'{source!r} cannot be read as a tokenizer.json: {error}') from error
     rust.no_padding()

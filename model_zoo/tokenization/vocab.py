@@ -16,7 +16,7 @@ __all__ = [
     'ROLES',
     'SPECIAL_TOKENS',
     'VOCAB_NAME',
-    'check_largest_id',
+    'check_tokens',
     'find_roles',
     'load_vocab',
     'make_vocab',
@@ -198,8 +198,15 @@ def find_roles(tokens):
     return {role: names[0] for role, names in found.items() if names}
 
 
-def check_largest_id(token_to_idx, name='the vocabulary'):
-    """Raise InputError if far more ids have no token than have one."""
+def check_tokens(token_to_idx, name='the vocabulary'):
+    """Raise InputError if a token is no Unicode text, or far more ids have no token than have."""
+    try:
+        ''.join(token_to_idx).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f'{name} has a token with the lone surrogate {error.object[error.start]!r}, which is '
+            'no Unicode text: is it damaged?'
+        ) from None
     largest, count = max(token_to_idx.values(), default=0), len(token_to_idx)
     if largest > _MOST_GAPS * (count + _FEW):
         raise InputError(f'{name} has an id {largest}, and {count} tokens: is it damaged?')
@@ -225,7 +232,7 @@ def make_vocab(token_to_idx, roles=None):
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens
 
-    check_largest_id(token_to_idx)
+    check_tokens(token_to_idx)
     ids = {*token_to_idx.values()}
     if len(ids) < len(token_to_idx) or min(ids, default=0) < 0:
         raise InputError('the vocabulary has two tokens of one id, or one below 0')

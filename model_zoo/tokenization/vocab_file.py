@@ -13,7 +13,7 @@ from ..util.files import parse_json
 from .bpe_files import read_bpe_vocab
 from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
 from .sentence_pieces import FAIRSEQ_NAME, fairseq_ids, open_model
-from .vocab import load_vocab, make_vocab
+from .vocab import check_tokens, load_vocab, make_vocab
 from .words import read_words
 
 __all__ = ['VocabFile', 'find_vocab_file']
@@ -115,9 +115,9 @@ class VocabFile:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open(self.path, encoding='utf-8') as file:
                 text = file.read()
-            _check_tokens(parse_json(text)['idx_to_token'])
+            _check_places(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
-            _check_tokens(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
+            _check_places(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
             return vocab
         except Exception as error:  # these libraries check little of what they read
             kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
@@ -134,7 +134,7 @@ class VocabFile:
         return self._vocab
 
 
-def _check_tokens(tokens, ids=None):
+def _check_places(tokens, ids=None):
     """Raise ValueError unless these are different texts, and their places the ids."""
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ValueError('its idx_to_token is no list of texts')
@@ -144,6 +144,7 @@ def _check_tokens(tokens, ids=None):
             raise ValueError(f'the token {token!r:.80} is there twice')
         seen.add(token)
     wanted = {token: place for place, token in enumerate(tokens)}
+    check_tokens(wanted)
     if ids is not None and (
         dict(ids) != wanted or any(type(each) is not int for each in ids.values())
     ):

@@ -105,7 +105,8 @@ def to_fields(found, path):
             continue
         if isinstance(value, tuple):
             value = list(value)
-        if not isinstance(value, kind):
+        texts = value if kind is list else ()
+        if not isinstance(value, kind) or not all(isinstance(each, str) for each in texts):
             raise InputError(f'{path!r}: its {name} is {value!r:.80}')
         fields[name] = value
     counter = found.get('counter') or {}

@@ -22,6 +22,7 @@ NAMES = ['', '.', '..', '../x', '/etc/passwd', 'a\0b', '\ud800', 'x' * 300, 'con
          '/dev/zero', '/proc/self/mem', '\n', '~', 'con:', '-']  # fmt: skip
 _PATTERNS = [b'\0', b'\xff', b'\x80', b'\n', b'"', b'[' * 50, b'\xed\xa0\x80', b'\xef\xbb\xbf']
 _DEEP = 100000
+_MOST = 1 << 24  # bytes that lines are multiplied to
 
 
 def damage_bytes(data, rng, times=None, same_length=False):
@@ -75,7 +76,8 @@ def damage_lines(data, rng):
         if kind == 0:
             lines[place : place + 1] = []
         elif kind == 1:
-            lines[place:place] = [line] * rng.choice([1, 2, 1000])
+            times = min(rng.choice([1, 2, 1000]), 1 + _MOST // (1 + len(line)))
+            lines[place:place] = [line] * times
         elif kind == 2:
             lines[place : place + 1] = [text]
         elif kind == 3:

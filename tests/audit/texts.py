@@ -41,8 +41,9 @@ def hostile(rng):
     """A text that programs have trouble with."""
     kind = rng.random()
     if kind < 0.02:
-        return rng.choice(['x', '\u6771', '\u0301', '[', '.', 'ab', '\U0001f600', ' ', '\ud800',
-                           '[MASK]', '\0']) * (1 << rng.randrange(12, 20))  # fmt: skip
+        one = rng.choice(['x', '\u6771', '\u0301', '[', '.', 'ab', '\U0001f600', ' ', '\ud800',
+                          '[MASK]', '\0', '\n', '\r ', '- ', "'", '<mask>', '\u2014'])  # fmt: skip
+        return one * ((1 << rng.randrange(12, 20)) // len(one))
     if kind < 0.1:
         return ''.join(chr(rng.randrange(0x110000)) for _ in range(rng.randrange(30)))
     pieces = rng.choices([*_PIECES, *string.ascii_letters], k=rng.choice([0, 1, 2, 5, 20, 200]))

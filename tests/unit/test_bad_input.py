@@ -77,6 +77,7 @@ def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
     [
         (['[UNK]', 'a', 'b', 'a'], "the token 'a' is there twice"),
         (['[UNK]', 1, 2], 'no list of texts'),
+        (['[UNK]', '\ud800'], 'has a token with the lone surrogate'),
         ('[UNK]', 'no list of texts'),
         (None, 'no list of texts'),
     ],

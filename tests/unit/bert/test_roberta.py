@@ -156,6 +156,11 @@ def test_tokenizer(folder):
         (0, 0), (0, 2), (3, 4), (5, 11), (0, 0), (0, 0), (0, 1), (1, 2), (0, 0)
     ]  # fmt: skip
     assert tokenizer.decode(encoding, skip_special_tokens=True) == 'ab ac!'
+    # a mask takes the white space before it; looking for that must not take quadratic time: here
+    # it would be minutes
+    spaced = tokenizer.encode(' ' * 2**18 + 'a  <mask><mask>b <mask>', add_special_tokens=False)
+    places = [(start - 2**18, end - 2**18) for start, end in spaced.offsets[-4:]]
+    assert places == [(3, 9), (9, 15), (15, 16), (17, 23)]
     assert tokenizer.join(['\u0120a', 'b']) == 'ab'
     assert not tokenizer.is_first_subword('ab') and tokenizer.is_first_subword('\u0120a')
     ids, types, start = tokenizer.join_pair([8], [9])

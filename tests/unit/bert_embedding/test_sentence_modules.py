@@ -128,6 +128,7 @@ def test_what_is_not_supported(folder):
         ('models.Dense', '../elsewhere', 'names a folder outside of its own'),
         ('models.Dense', '/tmp', 'names a folder outside of its own'),
         ('models.Dense', 3, 'is no list of modules'),
+        ('models.Dense', '\ud800', 'is no list of modules'),
     ]:
         modules[2].update(type=f'sentence_transformers.{kind}', path=where)
         with open(path, 'w') as file:

@@ -80,6 +80,18 @@ def test_numbers_that_must_not_be_negative(scale):
 
 
 @pytest.mark.parametrize(
+    'name, value',
+    [('architectures', 7), ('architectures', [[]]), ('id2label', 7), ('id2label', ['a']),
+     ('label2id', 'a'), ('sentence_transformers', 7),
+     ('sbert_ce_default_activation_function', 7)],
+)  # fmt: skip
+def test_fields_of_other_programs_that_are_read_here(name, value):
+    assert Tiny.from_dict({name: None}).extras == {name: None}
+    with pytest.raises(InputError, match=f'{name} must be .*, but is '):
+        Tiny.from_dict({name: value})
+
+
+@pytest.mark.parametrize(
     'content', [b'', b'{', b'[1, 2]', b'"text"', b'null', b'\xff\xfe{}', b'{"size": 0}']
 )
 def test_bad_files(tmp_path, content):

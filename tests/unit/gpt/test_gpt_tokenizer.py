@@ -126,6 +126,8 @@ def test_spacy_and_ftfy_are_taken_where_they_are(folder, monkeypatch):
 def test_text_is_standardized_as_the_original_does():
     text = 'a\u2014b\u2026 ((x)) "" \u00b4q\u00b4 \t\n\n c  __d[]'
     assert text_standardize(text) == 'a - b... (( x )) "" \'q\' \n c __ d [ ]'
+    text = ' ' * 2**18  # in quadratic time this would be minutes
+    assert text_standardize(f'{text}a{text}b{text}\n{text}c') == 'a b \n c'
 
 
 def test_warning_without_spacy(folder, caplog):

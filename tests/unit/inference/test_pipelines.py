@@ -18,6 +18,7 @@ from bert import (
 )
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.inference import PIPELINES, Engine
+from model_zoo.tokenization.encoding import Encoding
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
 
@@ -134,6 +135,22 @@ def test_tokens(saved):
             assert one['end'] <= other['start']
     token = tagger('the cat', ignore_labels=[])[1]
     assert (token['word'], token['start'], token['end'], token['index']) == ('cat', 4, 7, 2)
+
+
+@pytest.mark.parametrize('block_class', [BertForQuestionAnswering, BertForTokenClassification])
+def test_places_of_a_long_text_are_found_once(saved, monkeypatch, block_class):
+    """Not for each of its windows or answers: the time would grow with the square of its length."""
+    pipeline, reads = model_zoo.pipeline(saved(block_class)), []
+    for name in ('offsets', 'word_ids'):
+        read = getattr(Encoding, name).fget
+        monkeypatch.setattr(
+            Encoding, name,
+            property(lambda self, name=name, read=read: reads.append(name) or read(self)),
+        )  # fmt: skip
+    text = 'The cat sleeps in Paris. ' * 50
+    assert pipeline({'question': 'where ?', 'context': text}
+                    if block_class is BertForQuestionAnswering else text)  # fmt: skip
+    assert sorted(reads) == ['offsets', 'word_ids']
 
 
 def test_masked_words(saved):

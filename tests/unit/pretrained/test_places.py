@@ -297,6 +297,7 @@ def unsafe_zip(name, mode=0):
         ('a.zip', unsafe_zip('../file'), 'would lie outside'),
         ('a.zip', unsafe_zip('/tmp/file'), 'would lie outside'),
         ('a.zip', unsafe_zip('link', 0o120777), 'is a link'),
+        ('a.zip', unsafe_zip(''), "its file '' would lie outside"),
         ('a.tar.gz', b'', 'is damaged'),
         ('a.tar.gz', tar_of({'a': bytes(9999)})[:-30], 'is damaged'),
         ('a.tar.gz', b'\x1f\x8b' + bytes(50), 'is damaged'),

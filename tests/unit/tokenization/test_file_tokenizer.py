@@ -249,11 +249,23 @@ def test_errors_of_the_library_are_ours(tmp_path):
         call_rust(panics)
 
 
+def test_tokens_that_are_no_text(tmp_path):
+    (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, '\ud800': 1}))
+    with pytest.raises(InputError, match=r"vocab.json. has a token with the lone .* '\\ud800'"):
+        read_bpe_vocab(tmp_path / 'vocab.json')
+
+
 def test_ids_without_bounds(tmp_path):
     with pytest.raises(InputError, match='has an id 1099511627776, and 2 tokens'):
         make_vocab({'a': 0, 'b': 2**40})
     (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, 'b': 2**70}))
     with pytest.raises(InputError, match='vocab.json. has an id 11805916207174113034[0-9]*, and 2'):
         read_bpe_vocab(tmp_path / 'vocab.json')
+    rust = tokenizers.Tokenizer(models.WordPiece({'a': 0, '[UNK]': 1}, unk_token='[UNK]'))
+    content = json.loads(rust.to_str())
+    content['model']['vocab']['a'] = 10**9  # the library would count up to it
+    (tmp_path / 'tokenizer.json').write_text(json.dumps(content))
+    with pytest.raises(InputError, match='has an id 1000000000, and 2 tokens'):
+        FileTokenizer(tmp_path / 'tokenizer.json')
     with pytest.raises(InputError, match='two tokens of one id'):
         make_vocab({'a': 0, 'b': 0})

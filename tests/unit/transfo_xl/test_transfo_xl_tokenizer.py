@@ -183,7 +183,10 @@ def test_files_of_another_family(tmp_path):
         TransfoXLTokenizer.from_pretrained('no-such')
 
 
-@pytest.mark.parametrize('content', ['{"idx2sym": ["a"', '[]', '{}', '"a"', '[[[', '\ud800'])
+@pytest.mark.parametrize(
+    'content',
+    ['{"idx2sym": ["a"', '[]', '{}', '"a"', '[[[', '\ud800', '{"idx2sym": ["a"], "special": [[]]}'],
+)
 def test_damaged_files(tmp_path, content):
     path = tmp_path / 'vocab.json'
     path.write_bytes(content.encode('utf-8', 'surrogatepass'))
