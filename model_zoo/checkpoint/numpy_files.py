@@ -157,10 +157,11 @@ def read_numpy(path, shapes):
             'damaged'
         )
     arrays = np.split(values, np.cumsum(sizes)[:-1])
-    return {
-        str(place): array.reshape(shape)
-        for place, (array, shape) in enumerate(zip(arrays, shapes))
-    }, {}
+    try:
+        shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
+    except (ValueError, OverflowError) as error:  # too many axes, or a huge one beside one of 0
+        raise CheckpointError(f'{path!r} is damaged ({error}); copy it again') from error
+    return {str(place): array for place, array in enumerate(shaped)}, {}
 
 
 def _read_array(path):

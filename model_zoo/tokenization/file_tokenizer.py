@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write, file_in
 from .encoding import Frame, Pieces
-from .rust_file import FILE_NAME, ids_of, open_rust
+from .rust_file import FILE_NAME, ids_of, open_rust, token_id
 from .text import call_rust, checked, encode_rust
 from .tokenizer import Tokenizer
 from .vocab import ROLES, make_vocab
@@ -95,7 +95,7 @@ class FileTokenizer(Tokenizer):
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
                 raise InputError(f'{role!r} is no special token; there are {", ".join(ROLES)}')
-            if self._rust.token_to_id(token) is None:
+            if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
         self._found_roles = roles
@@ -153,7 +153,7 @@ class FileTokenizer(Tokenizer):
             token = said.get(f'{role}_token')
             if isinstance(token, dict):
                 token = token.get('content')
-            if isinstance(token, str) and rust.token_to_id(token) is not None:
+            if isinstance(token, str) and token_id(rust, token) is not None:
                 special[role] = token
         return {'special_tokens': special, **Tokenizer._kept_settings(file)}
 
@@ -183,9 +183,9 @@ class FileTokenizer(Tokenizer):
         return {**tokens, **super()._settings()}
 
     def _id_of(self, token):
-        found = self._rust.token_to_id(token)
+        found = token_id(self._rust, token)
         if found is None and self.unk_token is not None:
-            found = self._rust.token_to_id(self.unk_token)
+            found = token_id(self._rust, self.unk_token)
         if found is None:
             raise InputError(
                 f'token {token!r} is not in the vocabulary, which has no unknown token either; '
@@ -198,7 +198,7 @@ class FileTokenizer(Tokenizer):
 
     def decode(self, ids, skip_special_tokens=False):
         tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
-        known = (self._rust.token_to_id(token) for token in tokens)
+        known = (token_id(self._rust, token) for token in tokens)
         ids = [i for i in known if i is not None]
         return call_rust(self._rust.decode, ids, skip_special_tokens=False)
 

@@ -9,7 +9,7 @@ from ..errors import InputError
 from .text import call_rust
 from .vocab import check_tokens
 
-__all__ = ['FILE_NAME', 'ids_of', 'open_rust', 'word_pieces_of']
+__all__ = ['FILE_NAME', 'ids_of', 'open_rust', 'token_id', 'word_pieces_of']
 
 #: name of the file
 FILE_NAME = 'tokenizer.json'
@@ -54,6 +54,24 @@ def ids_of(rust):
     """
     ids = rust.get_vocab(with_added_tokens=True)
     return dict(sorted(ids.items(), key=lambda item: item[1]))
+
+
+def token_id(rust, token):
+    """A token's id, or None where it isn't in the vocabulary.
+
+    Parameters
+    ----------
+    rust : tokenizers.Tokenizer
+    token : str
+
+    Returns
+    -------
+    int or None
+    """
+    try:
+        return rust.token_to_id(token)
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
 
 
 def word_pieces_of(path):

@@ -13,7 +13,7 @@ from ..util.files import parse_json
 from .bpe_files import read_bpe_vocab
 from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
 from .sentence_pieces import FAIRSEQ_NAME, fairseq_ids, open_model
-from .vocab import check_tokens, load_vocab, make_vocab
+from .vocab import ROLES, check_tokens, load_vocab, make_vocab
 from .words import read_words
 
 __all__ = ['VocabFile', 'find_vocab_file']
@@ -118,6 +118,7 @@ class VocabFile:
             _check_places(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
             _check_places(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
+            _check_roles(vocab)
             return vocab
         except Exception as error:  # these libraries check little of what they read
             kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
@@ -149,6 +150,14 @@ def _check_places(tokens, ids=None):
         dict(ids) != wanted or any(type(each) is not int for each in ids.values())
     ):
         raise ValueError('its token_to_idx has other ids than idx_to_token')
+
+
+def _check_roles(vocab):
+    """Raise ValueError unless the special tokens are texts."""
+    for name in ROLES.values():
+        token = getattr(vocab, name, None)
+        if token is not None and not isinstance(token, str):
+            raise ValueError(f'its {name} is {token!r:.80}')
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None):

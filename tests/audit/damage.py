@@ -94,7 +94,7 @@ def damage_lines(data, rng):
             elif change == 1:
                 cells[rng.randrange(len(cells))] = text
             elif change == 2:
-                cells *= rng.choice([2, 300])
+                cells *= min(rng.choice([2, 300]), 1 + _MOST // (1 + len(line)))
             else:
                 number = rng.choice(NUMBERS)
                 cells[rng.randrange(len(cells))] = str(number).encode()

@@ -92,7 +92,9 @@ def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):
         BertTokenizer.from_pretrained(path)
     roles = {**content['identifiers_to_tokens'], 'bos_token': 1e308}
     ids = {token: float(place) for token, place in content['token_to_idx'].items()}
-    for fields in ({'identifiers_to_tokens': roles}, {'token_to_idx': ids}):
+    for fields in (
+        {'identifiers_to_tokens': roles}, {'token_to_idx': ids}, {'unknown_token': False}
+    ):  # fmt: skip
         path.write_text(json.dumps({**content, **fields}))
         with pytest.raises(InputError, match='cannot be read as a GluonNLP vocabulary'):
             BertTokenizer.from_pretrained(path)
@@ -126,6 +128,16 @@ def test_arrays_that_cannot_be(tmp_path, content):
         (tmp_path / f'params_{number}.npy').write_bytes(content)
     path = tmp_path / 'params_shapes.json'
     path.write_text('[[3, 4]]')
+    with pytest.raises(CheckpointError, match='is damaged'):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize('shape', [[*[1] * 40, 120], [0, 2**70]], ids=['axes', 'huge'])
+def test_shapes_that_cannot_be(tmp_path, shape):
+    for number in range(10):
+        np.save(tmp_path / f'params_{number}.npy', np.zeros(12 * bool(shape[0]), np.float32))
+    path = tmp_path / 'params_shapes.json'
+    path.write_text(json.dumps([shape]))
     with pytest.raises(CheckpointError, match='is damaged'):
         read_tensors(path)
 

@@ -253,6 +253,14 @@ def test_tokens_that_are_no_text(tmp_path):
     (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, '\ud800': 1}))
     with pytest.raises(InputError, match=r"vocab.json. has a token with the lone .* '\\ud800'"):
         read_bpe_vocab(tmp_path / 'vocab.json')
+    rust = tokenizers.Tokenizer(models.WordPiece({'a': 0, '[UNK]': 1}, unk_token='[UNK]'))
+    rust.save(str(tmp_path / 'tokenizer.json'))
+    (tmp_path / 'tokenizer_config.json').write_text(json.dumps({'sep_token': '\ud800'}))
+    tokenizer = FileTokenizer.from_pretrained(tmp_path)
+    assert tokenizer.sep_token is None
+    assert '\ud800' not in tokenizer.vocab
+    with pytest.raises(InputError, match='is not in the vocabulary'):
+        tokenizer.convert_tokens_to_ids(['\ud800'])
 
 
 def test_ids_without_bounds(tmp_path):
