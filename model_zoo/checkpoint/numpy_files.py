@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -105,6 +106,10 @@ def _array_of(content, objects_path):
         return read_object_array(file.read(), objects_path)
     if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
         raise ValueError(f'an array of shape {shape} has {len(content) - file.tell()} bytes')
+    if dtype.kind == 'U':  # NumPy makes a str of any numbers, with which Python then fails
+        codes = np.frombuffer(content, f'{dtype.str[0]}u4', offset=file.tell())
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError('a text has a character that Unicode has not')
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)
 

@@ -142,6 +142,18 @@ def test_shapes_that_cannot_be(tmp_path, shape):
         read_tensors(path)
 
 
+@pytest.mark.parametrize('order', '<>')
+def test_texts_of_numpy_with_characters_that_cannot_be(tmp_path, order):
+    path = tmp_path / 'a.npz'
+    np.savez(path, names=np.array(['ab', '\U0010ffff'], f'{order}U2'))
+    with ArrayArchive(str(path)) as archive:
+        assert archive.read('names').tolist() == ['ab', '\U0010ffff']
+    codes = np.array([[97, 0x110000]], f'{order}u4').view(f'{order}U2')[0]
+    np.savez(path, names=codes)
+    with ArrayArchive(str(path)) as archive, pytest.raises(CheckpointError, match='names: a text'):
+        archive.read('names')
+
+
 def test_samples_that_would_fill_the_memory(tmp_path):
     path = tmp_path / 'samples.npz'
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
