@@ -2,7 +2,7 @@
 
     python tests/ray_load.py CLASSIFIER WRITER
 
-It must run in a network namespace of its own: the port is fixed, and the replicas are found by it.
+See ray_alone.py for the network and the processes that it needs.
 """
 
 import collections
@@ -16,9 +16,9 @@ import sys
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from ray_alone import ROOT, processes, wait_for
+
 PORT, CLIENTS, STREAMS, SECONDS = 8000, 32, 6, 600
-NETWORK = os.stat('/proc/self/ns/net').st_ino
 
 
 def post(path, content):
@@ -28,31 +28,8 @@ def post(path, content):
     return connection.getresponse(), connection
 
 
-def processes(name=b'ray::'):
-    """Ids of this network's processes whose title begins with a name."""
-    found = set()
-    for each in pathlib.Path('/proc').glob('[0-9]*'):
-        try:
-            is_here = os.stat(each / 'ns/net').st_ino == NETWORK
-            if is_here and (each / 'cmdline').read_bytes().startswith(name):
-                found.add(int(each.name))
-        except OSError:  # it has ended
-            continue
-    return found
-
-
 def replicas():
     return processes(b'ray::ServeReplica')
-
-
-def wait_for(condition, what, server=None):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        if server is not None and server.poll() is not None:
-            raise SystemExit(f'the server has ended with status {server.returncode}')
-        if time.monotonic() > end:
-            raise SystemExit(f'no {what} within {SECONDS} seconds')
-        time.sleep(0.2)
 
 
 def is_up():
@@ -80,7 +57,7 @@ def main():
     command = [sys.executable, str(ROOT / 'scripts' / 'serve.py'), *models, '--port', str(PORT)]
     command += ['--ray', '--min_replicas', '1', '--max_replicas', '2', '--replica_cpus', '0.5']
     command += ['--max_new_tokens', '1000000', '--timeout', str(SECONDS)]
-    server = subprocess.Popen(command, env={**os.environ, 'PYTHONPATH': str(ROOT)})
+    server = subprocess.Popen(command, stdout=sys.stderr)
     statuses, ends, is_ending = collections.Counter(), [None] * STREAMS, threading.Event()
 
     def ask(client):

@@ -125,6 +125,7 @@ def run_over_files(job, args, settings):
         results = executor.map((each,) for each in missing)
         for number in progress(results, 'files', total=len(missing), leave=True):
             count += number
+    FinishedTasks.tidy(folder, [posixpath.basename(each.output) for each in tasks])
     return count
 
 

@@ -27,7 +27,7 @@ __all__ = [
     'written_together',
 ]
 
-_TEMPORARY = re.compile(r'\..+[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
+_TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
 
 
 def make_writable_dir(path):
@@ -190,10 +190,18 @@ def parse_json(text):
         raise ValueError('its lists or objects are nested too deeply') from None
 
 
-def remove_leftovers(folder):
-    """Remove the temporary files of `atomic_write` that a killed process has left in a folder."""
+def remove_leftovers(folder, of=None):
+    """Remove the temporary files of `atomic_write` that killed processes have left in a folder.
+
+    Parameters
+    ----------
+    folder : str
+    of : collection of str, optional
+        Names of the files that they were writing; by default all.
+    """
     for name in os.listdir(folder):
-        if _TEMPORARY.fullmatch(name):
+        found = _TEMPORARY.fullmatch(name)
+        if found and (of is None or found.group(1) in of):
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 
-from .files import read_json, write_json
+from .files import read_json, remove_leftovers, write_json
 from .remote import exists, file_size, is_folder, is_url, join, names_in, remove_file
 
 __all__ = ['FinishedTasks']
@@ -40,6 +40,15 @@ class FinishedTasks:
         notes = join(folder, _FOLDER)
         for name in names_in(notes) if is_folder(notes) else ():
             remove_file(join(notes, name))
+
+    @staticmethod
+    def tidy(folder, names):
+        """Remove what killed workers have left in a folder beside these files and their notes."""
+        if is_url(folder):  # they write to this machine first
+            return
+        remove_leftovers(folder, set(names))
+        if is_folder(join(folder, _FOLDER)):
+            remove_leftovers(join(folder, _FOLDER), {f'{name}.json' for name in names})
 
     def get(self, name):
         """What `put` has noted of a file; None if it isn't finished, or has another size since."""

@@ -1,4 +1,4 @@
-"""Embedding, labelling and encoding many files: the same results for any number of workers."""
+"""Work over many files: the same results for any number of workers, here or on a Ray cluster."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 import tiny
+from ray_alone import ROOT, run_alone
 from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
@@ -40,7 +41,8 @@ def embed(folder, output, *more):
 
 
 def contents(folder):
-    return {name: (folder / name).read_bytes() for name in os.listdir(folder) if name[0] != '.'}
+    paths = (path for path in folder.iterdir() if path.is_file())
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def test_spans_have_each_line_once(folder):
@@ -77,9 +79,13 @@ def test_finished_files_are_left_out(folder, tmp_path, capsys):
     before = contents(tmp_path)
     os.remove(tmp_path / 'b.txt.npz')
     times = {name: os.stat(tmp_path / name).st_mtime_ns for name in contents(tmp_path)}
+    leftovers = [tmp_path / f'.{name}0123abcd.part' for name in ('b.txt.npz', 'c.txt.npz')]
+    for path in [*leftovers, tmp_path / '.done' / '.b.txt.npz.json0123abcd.part']:
+        path.write_text('of a killed worker')
     assert embed(folder, tmp_path, *argv) == 0
     assert '2 of 3 files are there already' in capsys.readouterr().err
-    assert contents(tmp_path) == before
+    leftovers[1].unlink()  # another job may be at it
+    assert contents(tmp_path) == before and len(os.listdir(tmp_path / '.done')) == 3
     assert times == {name: os.stat(tmp_path / name).st_mtime_ns for name in times}
 
 
@@ -158,3 +164,56 @@ def test_ids(folder, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)['tokens'] == ['[CLS]', 'good', 'film', '[SEP]']
     assert run(script, folder / 'model', *files, '--output_dir', tmp_path / '1') == 0
     assert '3 of 3 files are there already' in capsys.readouterr().err
+
+
+@pytest.fixture(scope='module')
+def jobs(folder, fixtures):
+    """Name -> (folder of the parts below that of the results, command of zoo)."""
+    source, texts = fixtures / 'pretraining', folder / 'long.txt'
+    text = (source / 'sample_text.txt').read_text() * 60
+    texts.write_text(text)
+    parts, vocab = ['--part_mb', 0.01], source / 'vocab.txt'
+    learn = ['learn_vocab', '--input_file', texts, '--vocab_size', 300, *parts]
+    return {
+        'samples': ('', ['create_pretraining_data', '--input_file', texts, '--vocab', vocab,
+                         '--max_seq_length', 32, '--num_outputs', 12, '--resume']),
+        'word_pieces': ('parts', learn),
+        'sentence_pieces': ('parts', [*learn, '--kind', 'sentencepiece']),
+        'ids': ('', ['encode', folder / 'model', '--files', texts, *parts]),
+        'labels': ('', ['predict', folder / 'classifier', '--files', texts, *parts]),
+        'vectors': ('', ['embed', '--model', folder / 'model', '--files', texts, *parts]),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def on_ray(jobs, tmp_path_factory):
+    """What came of the jobs on a cluster that was started outside, and their folder."""
+    root = tmp_path_factory.mktemp('ray')
+    file = root / 'jobs.json'
+    commands = {
+        name: [root / name / parts, *command, '--output_dir', root / name]
+        for name, (parts, command) in jobs.items()
+    }
+    file.write_text(json.dumps(commands, default=str))
+    return run_alone(ROOT / 'tests' / 'ray_jobs.py', file), root
+
+
+NAMES = 'samples', 'word_pieces', 'sentence_pieces', 'ids', 'labels', 'vectors'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', NAMES)
+def test_on_a_ray_cluster_that_was_started_outside(name, on_ray, jobs, tmp_path):
+    """What its workers make is what one process makes; a lost one costs the task it was at."""
+    told, root = on_ray[0][name], on_ray[1]
+    parts, command = jobs[name]
+    alone = [*command, '--output_dir', tmp_path, '--num_workers', 1]
+    assert run(load_script('zoo'), *alone) == 0
+    for folder in {'', parts}:
+        one, ray = (contents(each / folder) for each in (tmp_path, root / name))
+        for found in (one, ray):
+            found.pop('learn_vocab.json', None)  # it has the seconds
+        assert one == ray
+    assert told['statuses'] == [0, 0] and told['parts'] == len(one) > 10
+    assert 0 < told['before_the_kill'] < told['parts'] and not told['made_again']
+    assert told['made_by_the_second_run'] == told['missing']

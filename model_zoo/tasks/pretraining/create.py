@@ -185,6 +185,7 @@ def create_shards(
             total += done[number] if number in done else next(results)
             if progress is not None:
                 progress(number + 1, parts, total)
+    FinishedTasks.tidy(output_dir, planned)
     if not total.samples:
         raise InputError(f'{", ".join(maker.corpus.files)}: the corpus has no text')
     return total

@@ -2,17 +2,11 @@
 
 import asyncio
 import contextlib
-import ctypes
-import fcntl
 import json
-import os
-import socket
-import struct
-import subprocess
-import sys
 
 import pytest
-from script_runs import ROOT, load_script, refusal
+from ray_alone import ROOT, run_alone
+from script_runs import load_script, refusal
 
 import model_zoo
 from bert import BertForSequenceClassification
@@ -202,27 +196,9 @@ def test_flags_of_replicas(capsys, folders, monkeypatch):
         serve_on_ray(None, None, Settings())
 
 
-def _enter_own_network():
-    """Leave the network for one that has the loopback interface alone."""
-    new_network, new_user, set_flags, is_up = 0x40000000, 0x10000000, 0x8914, 0x41
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(new_network) and libc.unshare(new_network | new_user):
-        raise OSError(ctypes.get_errno(), 'no network of its own')
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, set_flags, struct.pack('16sh14x', b'lo', is_up))
-
-
 @pytest.mark.slow
 def test_no_request_is_lost_when_a_replica_is_killed(folders):
-    command = [sys.executable, str(ROOT / 'tests' / 'ray_load.py'), *folders.values()]
-    try:
-        job = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, preexec_fn=_enter_own_network,
-            env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
-        )  # fmt: skip
-    except subprocess.SubprocessError:
-        pytest.skip('needs the right to have a network of its own')
-    told = json.loads(job.communicate(timeout=1200)[0].splitlines()[-1])
+    told = run_alone(ROOT / 'tests' / 'ray_load.py', *folders.values(), seconds=1200)
     assert list(told['statuses']) == ['200']  # of all requests, with the right labels
     assert told['statuses']['200'] > told['before_the_kill'] > 100
     # of the streams, those of the killed replica end with an error, the others go on
@@ -235,3 +211,12 @@ def test_no_request_is_lost_when_a_replica_is_killed(folders):
     anywhere = [told['listening'].pop(each, 0) for each in ('0' * 32, '0' * 8)]
     assert sum(anywhere) <= 2
     assert set(told['listening']) == {'0100007F', '0' * 16 + 'FFFF00000100007F'}
+
+
+@pytest.mark.slow
+def test_a_cluster_that_was_started_outside(folders):
+    """A replica is killed, then the server; another server takes its place, and leaves nothing."""
+    told = run_alone(ROOT / 'tests' / 'ray_serve.py', folders['sentiment'])
+    for status, answer in [told['first'], *told['after_the_kill'], told['second_server']]:
+        assert status == 200 and {each['label'] for each in answer[0]} == {'bad', 'good'}
+    assert told['exit_code'] == 0 and told['is_cluster_alive']

@@ -1,12 +1,11 @@
 """Samples that a Ray cluster makes; its workers and machines are killed meanwhile."""
 
-import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
+from ray_alone import ROOT, run_alone
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import MissingExtraError
@@ -17,7 +16,6 @@ from model_zoo.tasks.pretraining import (
     create_shards,
 )
 
-ROOT = pathlib.Path(__file__).parents[4]
 OPTIONS = SampleOptions(32, 5, 3)
 
 
@@ -45,6 +43,7 @@ def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):
     assert create_shards(maker, tmp_path, num_outputs=5, resume=True) == first and not made
     os.remove(tmp_path / 'part-001.npz')
     (tmp_path / 'part-003.npz').write_bytes(b'cut off')
+    (tmp_path / '.part-001.npz0123abcd.part').write_bytes(b'of a killed worker')
     os.remove(tmp_path / '.done' / 'part-004.npz.json')
     assert create_shards(maker, tmp_path, num_outputs=5, resume=True) == first
     assert made == [1, 3, 4] and contents(tmp_path) == before
@@ -132,27 +131,10 @@ cluster.shutdown()
 """
 
 
-def in_own_network(program, *argv):
-    """Run a program where there is no network but lo, to which Ray binds."""
-    if os.environ.get('CI') != 'true':
-        pytest.importorskip('ray')
-    command = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
-    if os.geteuid() or subprocess.run([*command, 'true'], capture_output=True).returncode:
-        pytest.skip('no network of its own for Ray: that needs root and unshare')
-    settings = {'RAY_USAGE_STATS_ENABLED': '0', 'RAY_raylet_start_wait_time_s': '240'}
-    environment = {**os.environ, **settings, 'PYTHONPATH': str(ROOT)}
-    done = subprocess.run(
-        [*command, sys.executable, '-c', program, *map(str, argv)],
-        capture_output=True, text=True, env=environment, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.slow
 def test_a_worker_and_a_machine_are_killed(tmp_path):
     """Two machines with a worker each: what they were at is done again, and nothing else."""
-    found = in_own_network(PROGRAM, tmp_path)
+    found = run_alone('-c', PROGRAM, tmp_path)
     assert found['results'] == [number * number for number in range(24)]
     assert found['alive'] == 1 and found['nodes'] == 2
     # each killed at most once in the middle of a task, and one call that fails by itself
@@ -182,7 +164,7 @@ def test_samples_are_those_of_one_process(fixtures, tmp_path):
     )  # fmt: skip
     assert here.returncode == 0, here.stderr
     more = ['--output_dir', tmp_path / 'ray', '--ray', 'local']
-    assert in_own_network(SAMPLES, ROOT / 'scripts', *argv, *more) == 0
+    assert run_alone('-c', SAMPLES, ROOT / 'scripts', *argv, *more) == 0
     assert contents(tmp_path / 'one') == contents(tmp_path / 'ray') and contents(tmp_path / 'one')
 
 
@@ -193,5 +175,5 @@ def test_no_cluster(tmp_path):
         'try:\n    RayTasks(print, "auto")\nexcept ValueError as error:\n'
         '    print(json.dumps(str(error)))\n'
     )
-    said = in_own_network(program)
+    said = run_alone('-c', program)
     assert said.startswith('`ray` auto: no Ray cluster can be reached (') and '\n' not in said
