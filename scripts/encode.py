@@ -9,18 +9,15 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 ``ids[offsets[i]:offsets[i + 1]]``.
 """
 
-import logging
 import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
 from model_zoo.app.encoder import FileEncoder
-from model_zoo.app.many_files import add_many_files_arguments, run_over_files
-from model_zoo.app.records import add_record_arguments, read_texts, write_records
+from model_zoo.app.many_files import add_many_files_arguments, write_results
+from model_zoo.app.records import add_record_arguments
 from model_zoo.errors import InputError
-
-logger = logging.getLogger('encode')
 
 
 def parse_arguments(argv=None):
@@ -52,15 +49,7 @@ def main(argv=None):
         },
         {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens},
     )  # fmt: skip
-    if args.files:
-        if args.texts or args.file:
-            raise InputError('--files has the texts: leave out other texts and --file')
-        count = run_over_files(encoder, args, [*encoder.settings, args.output_format])
-        logger.info('%d texts in %s', count, args.output_dir)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
-    write_records(encoder.records(read_texts(args.texts, args.file)), args.format, args.output)
+    write_results(encoder, args)
 
 
 if __name__ == '__main__':

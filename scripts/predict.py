@@ -10,7 +10,6 @@ Each line of the output is a text with its label and score; a regression's score
 ``--pairs``, a text is two texts with a tab between them.
 """
 
-import logging
 import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
@@ -18,11 +17,8 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.labeller import Labeller
-from model_zoo.app.many_files import add_many_files_arguments, run_over_files
-from model_zoo.app.records import add_record_arguments, read_texts, write_records
-from model_zoo.errors import InputError
-
-logger = logging.getLogger('predict')
+from model_zoo.app.many_files import add_many_files_arguments, write_results
+from model_zoo.app.records import add_record_arguments
 
 
 def parse_arguments(argv=None):
@@ -50,16 +46,7 @@ def main(argv=None):
         args.pairs,
         args.all_scores,
     )  # fmt: skip
-    if args.files:
-        if args.texts or args.file:
-            raise InputError('--files has the texts: leave out other texts and --file')
-        count = run_over_files(labeller, args, labeller.settings)
-        logger.info('%d texts in %s', count, args.output_dir)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
-    texts = read_texts(args.texts, args.file)
-    write_records(labeller.records(texts), args.format, args.output)
+    write_results(labeller, args)
 
 
 if __name__ == '__main__':

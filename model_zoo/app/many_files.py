@@ -16,6 +16,7 @@ from ..util.progress import progress
 from ..util.ray_tasks import RayTasks
 from ..util.remote import file_size, join
 from ..util.threads import available_processors
+from .records import read_texts, write_records
 
 __all__ = [
     'FileTask',
@@ -23,6 +24,7 @@ __all__ = [
     'add_workers_arguments',
     'plan_files',
     'run_over_files',
+    'write_results',
 ]
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,7 @@ class FileTask(NamedTuple):
     start: int
     stop: int
     output: str
+    size: int  # of the file
 
     def lines(self):
         """The lines without their ends."""
@@ -85,7 +88,30 @@ def add_workers_arguments(add, of=''):
     )  # fmt: skip
 
 
-def run_over_files(job, args, settings):
+def write_results(job, args):
+    """Write a record for each text of a command, or with ``--files`` a file of results for each.
+
+    Parameters
+    ----------
+    job : object
+        ``job.records(texts)`` yields the records; for ``--files``, see `run_over_files`, whose
+        settings are ``job.settings``.
+    args : argparse.Namespace
+        With ``texts``, ``file`` and the flags of `add_record_arguments` and
+        `add_many_files_arguments`.
+    """
+    if args.files:
+        if args.texts or args.file:
+            raise InputError('--files has the texts: leave out other texts and --file')
+        count = run_over_files(job, args, job.settings)
+        logger.info('%d texts in %s', count, args.output_dir)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('--output_dir and --ray go with --files')
+    write_records(job.records(read_texts(args.texts, args.file)), args.format, args.output)
+
+
+def run_over_files(job, args, settings, tasks=None):
     """Write a file of results for each of ``args.files``, or for each part of a large one.
 
     The results don't depend on the number of workers: each has one thread, and a task is whole.
@@ -99,6 +125,8 @@ def run_over_files(job, args, settings):
         With the flags of `add_many_files_arguments`.
     settings : list
         Plain JSON: what the results depend on, besides the files.
+    tasks : list of FileTask, optional
+        Of `plan_files`, if it has been called.
 
     Returns
     -------
@@ -110,10 +138,10 @@ def run_over_files(job, args, settings):
     InputError
         If no file matches, two have the same name, or the folder can't be written to.
     """
-    tasks = plan_files(args)
+    tasks = plan_files(args) if tasks is None else tasks
     folder = make_output_dir(args.output_dir)
     finished = {
-        each: FinishedTasks(folder, [settings, file_size(each.path), each.start, each.stop])
+        each: FinishedTasks(folder, [settings, each.size, each.start, each.stop])
         for each in tasks
     }
     done = {each: finished[each].get(posixpath.basename(each.output)) for each in tasks}
@@ -151,7 +179,7 @@ def plan_files(args):
             output = join(os.path.expanduser(args.output_dir).rstrip('/'),
                           f'{name}{which}.{args.output_format}')  # fmt: skip
             tasks.append(
-                FileTask(path, size * part // parts, size * (part + 1) // parts, output)
+                FileTask(path, size * part // parts, size * (part + 1) // parts, output, size)
             )
     return tasks
 

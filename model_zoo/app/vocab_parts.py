@@ -53,10 +53,11 @@ def prepare_text(args, counts, lower):
     over = {'files': args.input_file, 'output_format': 'tsv' if counts else 'txt'}
     over['output_dir'] = join(args.output_dir, FOLDER)
     over = argparse.Namespace(**{**vars(args), **over})
-    run_over_files(_Preparation(counts, lower), over, ['vocabulary', counts, lower])
+    tasks = plan_files(over)
+    run_over_files(_Preparation(counts, lower), over, ['vocabulary', counts, lower], tasks)
 
     def read():
-        for task in plan_files(over):
+        for task in tasks:
             for _, line in read_lines(task.output):
                 yield line.rstrip('\n')
 
