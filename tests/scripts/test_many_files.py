@@ -195,7 +195,7 @@ def on_ray(jobs, tmp_path_factory):
         for name, (parts, command) in jobs.items()
     }
     file.write_text(json.dumps(commands, default=str))
-    return run_alone(ROOT / 'tests' / 'ray_jobs.py', file), root
+    return run_alone(ROOT / 'tests' / 'ray_jobs.py', file, seconds=1800), root
 
 
 NAMES = 'samples', 'word_pieces', 'sentence_pieces', 'ids', 'labels', 'vectors'

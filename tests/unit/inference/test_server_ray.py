@@ -216,7 +216,7 @@ def test_no_request_is_lost_when_a_replica_is_killed(folders):
 @pytest.mark.slow
 def test_a_cluster_that_was_started_outside(folders):
     """A replica is killed, then the server; another server takes its place, and leaves nothing."""
-    told = run_alone(ROOT / 'tests' / 'ray_serve.py', folders['sentiment'])
+    told = run_alone(ROOT / 'tests' / 'ray_serve.py', folders['sentiment'], seconds=1800)
     for status, answer in [told['first'], *told['after_the_kill'], told['second_server']]:
         assert status == 200 and {each['label'] for each in answer[0]} == {'bad', 'good'}
     assert told['exit_code'] == 0 and told['is_cluster_alive']
