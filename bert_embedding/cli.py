@@ -15,6 +15,7 @@ from model_zoo.app.many_files import add_many_files_arguments, run_over_files
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
+from model_zoo.util.files import state_of
 from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
 
@@ -166,8 +167,9 @@ def _embed_files(args):
     if args.pooling:
         pooling = None if args.pooling == 'model' else args.pooling
         sentences = pooling, args.normalize, args.prompt, args.prompt_name
-    # what names a model may change; its weights are not looked at
+    places = filter(None, [args.model, args.params_path, args.sentencepiece])
     settings = [{**options, 'ctx': str(options['ctx'])}, sentences, args.oov_way]
+    settings += [sorted(state_of(place)) for place in places]
     job = FileEmbedder(options, sentences, args.oov_way)
     count = run_over_files(job, args, [*settings, args.output_format])
     logger.info('%d texts in %s', count, args.output_dir)

@@ -4,7 +4,8 @@
 
 FILE is JSON: ``{name: [folder of the parts, command of zoo, argument...]}``. Each command runs
 twice. First a worker is killed in the middle of a task, in the last command a machine. The second
-run lacks one of the parts. Prints what came of each command, as JSON.
+run lacks one of the parts. Prints what came of each command, and what is said where the
+environment sends no token, as JSON.
 """
 
 import json
@@ -12,6 +13,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 
 import warm
@@ -95,6 +97,18 @@ def run_twice(folder, command, address, kill):
     }  # fmt: skip
 
 
+def refusal_without_token():
+    """What is said of a cluster that wants a token, in an environment that sends none."""
+    program = (
+        'import sys\nfrom model_zoo.errors import InputError\n'
+        'from model_zoo.util.ray_cluster import join_cluster\n'
+        'try:\n    join_cluster(sys.argv[1])\nexcept InputError as error:\n    print(error)\n'
+    )
+    environment = {k: v for k, v in os.environ.items() if k != 'RAY_AUTH_MODE'}
+    with warm.Process(['-c', program, ADDRESS], env=environment, stdout=subprocess.PIPE) as job:
+        return job.stdout.read()
+
+
 def main():
     jobs, told = json.loads(pathlib.Path(sys.argv[1]).read_text()), {}
     addresses = [CLIENT_ADDRESS, *[ADDRESS] * (len(jobs) - 1)]
@@ -103,6 +117,7 @@ def main():
     for (name, (folder, *command)), *how in zip(jobs.items(), addresses, kills):
         told[name] = run_twice(folder, command, *how)
         print(name, told[name], file=sys.stderr)
+    told['refusal_without_token'] = refusal_without_token()
     print(json.dumps(told))
 
 

@@ -2,6 +2,7 @@
 
 from ..errors import InputError
 from ..inference import pipeline
+from ..util.files import state_of
 from .records import write_records
 
 __all__ = ['Labeller']
@@ -28,7 +29,8 @@ class Labeller:
     @property
     def settings(self):
         """What the records depend on, plain JSON."""
-        return [self._options, self._pairs, self._all_scores]
+        model = sorted(state_of(self._options['model']))
+        return [self._options, self._pairs, self._all_scores, model]
 
     def records(self, texts):
         """A dict for each text."""

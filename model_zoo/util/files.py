@@ -23,6 +23,7 @@ __all__ = [
     'read_json',
     'remove_leftovers',
     'sha256_of',
+    'state_of',
     'write_json',
     'written_together',
 ]
@@ -204,6 +205,30 @@ def remove_leftovers(folder, of=None):
         if found and (of is None or found.group(1) in of):
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
+
+
+def state_of(path):
+    """What tells that a folder or file of this machine has changed: its files' sizes and times.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    frozenset
+        Empty if nothing is there.
+    """
+    path, found = os.path.expanduser(os.fspath(path)), set()
+    folder, name = os.path.split(path)
+    for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
+        for name in names:
+            try:
+                status = os.stat(os.path.join(where, name))
+            except OSError:  # it has gone meanwhile
+                continue
+            found.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return frozenset(found)
 
 
 def read_json(path, what=''):

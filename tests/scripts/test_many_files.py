@@ -135,6 +135,25 @@ def test_labels(folder, tmp_path, capsys):
     assert "two are called 'b.txt'" in said
 
 
+@pytest.mark.parametrize('command', ['predict', 'embed --pooling mean --model'])
+def test_another_model_at_the_same_place(command, folder, tmp_path, capsys):
+    """What the old one made doesn't count."""
+    model, script = tmp_path / 'model', load_script('zoo')
+    argv = [*command.split(), model, '--files', folder / 'b.txt', '--num_workers', 1]
+    argv += ['--output_dir', tmp_path / 'out']
+    made = []
+    for is_other in (False, False, True):
+        if is_other or not made:
+            tiny.save_bert(
+                model, WORDS, BertForSequenceClassification, ['bad', 'good'],
+                num_hidden_layers=1, max_position_embeddings=32, scale=0.4, seed=len(made),
+            )  # fmt: skip
+        assert run(script, *argv) == 0
+        made.append(contents(tmp_path / 'out'))
+        assert ('1 of 1 files are there' in capsys.readouterr().err) == (len(made) == 2)
+    assert made[0] == made[1] != made[2]
+
+
 def test_ids(folder, tmp_path, capsys):
     """Those of the tokenizer, for any number of workers."""
     script = load_script('encode')
@@ -217,3 +236,10 @@ def test_on_a_ray_cluster_that_was_started_outside(name, on_ray, jobs, tmp_path)
     assert told['statuses'] == [0, 0] and told['parts'] == len(one) > 10
     assert 0 < told['before_the_kill'] < told['parts'] and not told['made_again']
     assert told['made_by_the_second_run'] == told['missing']
+
+
+@pytest.mark.slow
+def test_a_cluster_that_wants_a_token(on_ray):
+    said = on_ray[0]['refusal_without_token']
+    assert said.startswith('`ray` 127.0.0.1:6379: no Ray cluster can be reached (')
+    assert 'set RAY_AUTH_MODE=token if it asks' in said and said.count('\n') == 1

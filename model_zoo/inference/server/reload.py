@@ -1,34 +1,13 @@
 """Folders that change while they are served."""
 
 import logging
-import os
 import threading
 
-__all__ = ['Reloader', 'state_of']
+from ...util.files import state_of
+
+__all__ = ['Reloader']
 
 _log = logging.getLogger(__name__)
-
-
-def state_of(folder):
-    """What tells that a folder has changed: its files with their sizes and times.
-
-    Parameters
-    ----------
-    folder : str
-
-    Returns
-    -------
-    frozenset
-    """
-    found = set()
-    for path, _, names in os.walk(folder):
-        for name in names:
-            try:
-                status = os.stat(os.path.join(path, name))
-            except OSError:  # it has gone meanwhile
-                continue
-            found.add((path, name, status.st_ino, status.st_size, status.st_mtime_ns))
-    return frozenset(found)
 
 
 class Reloader:
