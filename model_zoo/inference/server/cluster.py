@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import signal
 import socket
 import threading
@@ -211,7 +212,7 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     Raises
     ------
     InputError
-        If there is no such cluster, or it has too few processors.
+        If there is no such cluster, it has too few processors, or no replica can be started.
     MissingExtraError
         If Ray Serve isn't installed.
     """
@@ -252,8 +253,8 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
             },
         )(Replica)  # fmt: skip
         name = f'zoo-{socket.gethostname()}-{bound.getsockname()[1]}'
-        handle = ray_serve.run(deployment.bind(open_app), name=name, route_prefix=None)
         try:
+            handle = _run(ray_serve, deployment.bind(open_app), name)
             _log.info('%d to %d replicas on Ray', fewest, most)
             metrics = Metrics()
             ingress = Ingress(handle, settings, metrics)
@@ -263,3 +264,15 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     finally:
         if is_own:
             ray.shutdown()
+
+
+def _run(ray_serve, application, name):
+    """The handle of an application, once its replicas have started."""
+    try:
+        return ray_serve.run(application, name=name, route_prefix=None)
+    except RuntimeError as error:
+        status = ray_serve.status().applications.get(name)
+        said = [each.message for each in status.deployments.values()] if status else []
+        lines = '\n'.join([str(error), *said]).strip().splitlines()  # the last is the cause
+        cause = re.sub(r'^model_zoo\.errors\.\w+: ', '', lines[-1])
+        raise InputError(f'no replica can be started: {cause}') from error

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
 from ray_alone import ROOT, run_alone
@@ -12,7 +13,7 @@ import model_zoo
 from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference.server import Settings, build_app, serve_on_ray
-from model_zoo.inference.server.cluster import ATTEMPTS, Ingress, Replica
+from model_zoo.inference.server.cluster import ATTEMPTS, Ingress, Replica, _run
 from model_zoo.inference.server.gate import Gate
 from model_zoo.inference.server.metrics import Metrics
 
@@ -194,6 +195,20 @@ def test_flags_of_replicas(capsys, folders, monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     with pytest.raises(MissingExtraError, match='ray'):
         serve_on_ray(None, None, Settings())
+
+
+def test_what_keeps_replicas_from_starting():
+    """One line: the last one of what Ray has noted of them."""
+    noted = 'failed 3 times. Error:\nTraceback\nmodel_zoo.errors.CheckpointError: no weights'
+    status = SimpleNamespace(deployments={'Replica': SimpleNamespace(message=noted + '\n')})
+
+    def run(application, name, route_prefix):
+        raise RuntimeError('Deploying failed')
+
+    for known, said in (({'zoo': status}, 'no weights'), ({}, 'Deploying failed')):
+        found = SimpleNamespace(applications=known)
+        with pytest.raises(InputError, match=f'^no replica can be started: {said}$'):
+            _run(SimpleNamespace(run=run, status=lambda found=found: found), None, 'zoo')
 
 
 @pytest.mark.slow
