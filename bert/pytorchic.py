@@ -4,7 +4,7 @@ import numpy as np
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_archive import write_archive
-from model_zoo.errors import CheckpointError
+from model_zoo.errors import CheckpointError, InputError
 
 from .config import BertConfig
 from .heads import BertForPreTraining
@@ -48,7 +48,14 @@ def make_config(fields, vocab_size):
     Returns
     -------
     BertConfig
+
+    Raises
+    ------
+    InputError
+        If `fields` are none, or a value can't be.
     """
+    if not isinstance(fields, dict):
+        raise InputError(f'the configuration must be a JSON object, not {fields!r:.80}')
     own = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
     values = {**dict(CONFIG_FIELDS.values()), **own}
     values['vocab_size'] = values['vocab_size'] or vocab_size

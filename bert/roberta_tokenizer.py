@@ -1,5 +1,6 @@
 """Text to the ids of RoBERTa and of XLM-R, and back."""
 
+import itertools
 import re
 
 from model_zoo.errors import InputError
@@ -90,8 +91,9 @@ class _Pieces(ChunkTokenizer):
 
     def _segment(self, chunk):
         tokens, spans = segment(self._sentencepiece, chunk)
-        starts = [place for place, token in enumerate(tokens) if not place or token[0] == PREFIX]
-        numbers = [sum(start <= place for start in starts) - 1 for place in range(len(tokens))]
+        begins = [not place or token[0] == PREFIX for place, token in enumerate(tokens)]
+        starts = [place for place, begin in enumerate(begins) if begin]
+        numbers = [count - 1 for count in itertools.accumulate(begins)]
         ends = [*starts[1:], len(tokens)]
         words = (chunk[spans[a][0] : spans[b - 1][1]].strip() for a, b in zip(starts, ends))
         ids = (self._ids.get(token, self._ids['<unk>']) for token in tokens)

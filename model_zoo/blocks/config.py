@@ -5,7 +5,6 @@ import dataclasses
 import difflib
 import json
 import logging
-import math
 import operator
 import os
 
@@ -16,6 +15,8 @@ __all__ = ['AttentionConfig', 'Config']
 
 _log = logging.getLogger(__name__)
 _LARGEST = 2**31 - 1  # an array's size
+# of float32's normal numbers, as which MXNet reads the operators' arguments
+_LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
 # unknown fields that are read somewhere -> their types
 _EXTRAS = {
     'architectures': list,
@@ -203,7 +204,7 @@ class Config(metaclass=_ConfigType):
         for name in names:
             value = getattr(self, name)
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < math.inf:
+            if not is_number or not (value == 0 or _LEAST_FLOAT <= value <= _LARGEST_FLOAT):
                 raise InputError(f'{name} must be a number of at least 0, but is {value!r}')
 
 

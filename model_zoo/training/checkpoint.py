@@ -80,8 +80,10 @@ class Checkpoint:
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
         path = os.path.join(self.path, _MODEL)
-        if type(block).load_parameters is mx.gluon.Block.load_parameters:
-            read_params(path)  # of a damaged file MXNet believes the sizes
+        is_plain = type(block).load_parameters is mx.gluon.Block.load_parameters
+        # of a damaged file MXNet believes the sizes, and fails for one without arrays
+        if is_plain and not read_params(path)[0]:
+            raise CheckpointError(f'{path!r} holds no parameters: is it damaged?')
         try:
             block.load_parameters(path, ctx=trainer._contexts)
         except (AssertionError, mx.MXNetError) as error:

@@ -293,11 +293,13 @@ def test_a_checkpoint_of_a_plain_block_with_damaged_parameters(tmp_path):
     names = ('model.params', 'optimizer.params', 'state.json')
     damage = bytearray(open(os.path.join(path, names[0]), 'rb').read())  # noqa: SIM115
     damage[36:44] = (2**40).to_bytes(8, 'little')  # a size
-    with open(os.path.join(path, names[0]), 'wb') as file:
-        file.write(damage)
-    write_sums(os.path.join(path, 'SHA256SUMS'), [os.path.join(path, name) for name in names])
-    with pytest.raises(CheckpointError, match='in the middle of an array'):
-        store.newest().restore(block, trainer)
+    nothing = bytes(damage[:16]) + bytes(16)
+    for content, message in (damage, 'in the middle of an array'), (nothing, 'no parameters'):
+        with open(os.path.join(path, names[0]), 'wb') as file:
+            file.write(content)
+        write_sums(os.path.join(path, 'SHA256SUMS'), [os.path.join(path, name) for name in names])
+        with pytest.raises(CheckpointError, match=message):
+            store.newest().restore(block, trainer)
     other = mx.gluon.nn.Dense(5, in_units=3)
     other.initialize()
     store.save(block, trainer, {'step': 0, 'epoch': 0, 'batch': 0}, {})

@@ -17,7 +17,7 @@ from bert.pytorchic import (
 )
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_archive import write_archive
-from model_zoo.errors import CheckpointError
+from model_zoo.errors import CheckpointError, InputError
 
 FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 FIELDS = json.loads((FOLDER / 'model.json').read_text())
@@ -85,6 +85,11 @@ def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name)
     assert ours.keys() == theirs.keys()
     for each in ours:
         np.testing.assert_array_equal(ours[each], theirs[each], err_msg=each)
+
+
+def test_a_configuration_that_is_no_object():
+    with pytest.raises(InputError, match='must be a JSON object, not 7'):
+        make_config(7, 30)
 
 
 def test_its_files_are_checkpoints_like_any_other(tmp_path):
