@@ -235,3 +235,7 @@ def test_a_cluster_that_was_started_outside(folders):
     for status, answer in [told['first'], *told['after_the_kill'], told['second_server']]:
         assert status == 200 and {each['label'] for each in answer[0]} == {'bad', 'good'}
     assert told['exit_code'] == 0 and told['is_cluster_alive']
+    status, lines = told['refusal']
+    errors = [line for line in lines if line.startswith('error: ')]
+    assert status == 1 and len(errors) == 1 and not any('cli.run' in line for line in lines)
+    assert errors[0].startswith('error: no replica can be started: ')
