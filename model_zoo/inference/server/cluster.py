@@ -207,12 +207,14 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     cpus : float
         Processors of a replica.
     address : str, optional
-        Of a Ray cluster that runs; by default there is one on this machine, as long as the server.
+        Of a Ray cluster that this machine belongs to; by default there is one on this machine, as
+        long as the server.
 
     Raises
     ------
     InputError
-        If there is no such cluster, it has too few processors, or no replica can be started.
+        If there is no such cluster, this is not one of its machines, it has too few processors, or
+        no replica can be started.
     MissingExtraError
         If Ray Serve isn't installed.
     """
@@ -221,6 +223,9 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     if not 1 <= fewest <= most:
         raise InputError(f'{fewest} to {most} replicas are wanted: at least 1, and not fewer at '
                          'most')  # fmt: skip
+    if address is not None and address.startswith('ray://'):  # its answers can't be streamed
+        raise InputError(f'`ray` {address}: a server runs on a machine of the cluster: start it '
+                         'there, with HOST:PORT or auto')  # fmt: skip
     ray, is_own = join_cluster(address or 'local', STORE_BYTES, shows_logs=True)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's would abort the process

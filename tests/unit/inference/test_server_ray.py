@@ -192,6 +192,8 @@ def test_flags_of_replicas(capsys, folders, monkeypatch):
     )
     with pytest.raises(InputError, match='3 to 2 replicas are wanted'):
         serve_on_ray(None, None, Settings(), (3, 2))
+    with pytest.raises(InputError, match='a server runs on a machine of the cluster'):
+        serve_on_ray(None, None, Settings(), address='ray://127.0.0.1:10001')
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     with pytest.raises(MissingExtraError, match='ray'):
         serve_on_ray(None, None, Settings())
