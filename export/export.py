@@ -177,7 +177,8 @@ def _trace(block, batch):
     variables = {
         name: map_arrays(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
     }
-    return mx.sym.Group(flatten(block(**variables))), names
+    with mx.autograd.pause():
+        return mx.sym.Group(flatten(block(**variables))), names
 
 
 def _compare(block, names, batch, symbol_path, params_path):

@@ -2,8 +2,11 @@
 
 import inspect
 
+import mxnet as mx
+
 from ..errors import InputError
 from ..layers.locked import LockedGraph
+from ..layers.normalization import trains
 
 __all__ = ['BlockGraphs']
 
@@ -20,10 +23,20 @@ def _pattern(inputs):
     )
 
 
+def _placeholders(pattern):
+    """Inputs of a pattern, to trace a graph with."""
+    return [
+        None if each is None else _placeholders(each) if each else mx.nd.zeros((1,))
+        for each in pattern
+    ]
+
+
 class BlockGraphs(LockedGraph):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
     Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
+    The graphs of recorded calls in training mode are kept apart: they have operators with fast
+    backward passes (`model_zoo.layers.normalization`).
     """
 
     #: names of the inputs that are the text; others are labels and the like
@@ -34,7 +47,7 @@ class BlockGraphs(LockedGraph):
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self._graphs = {}  # by key; the one in use is in Gluon's own attributes
-        self._graph_key = None  # pattern of the inputs, and values of the options
+        self._graph_key = None  # pattern of the inputs, whether it trains, options
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
@@ -47,7 +60,7 @@ class BlockGraphs(LockedGraph):
 
     def _use_graph(self, inputs):
         """Let Gluon use the graph for these inputs; it is built at the first call."""
-        key = _pattern(inputs), *self._chosen()
+        key = _pattern(inputs), trains(), *self._chosen()
         if key == self._graph_key:
             return
         if self._graph_key is not None:
@@ -62,6 +75,8 @@ class BlockGraphs(LockedGraph):
 
     def export(self, path, epoch=0, remove_amp_cast=False):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
+
+        If that call was one of a training, its inputs' graph for inference is exported.
 
         Parameters
         ----------
@@ -86,4 +101,11 @@ class BlockGraphs(LockedGraph):
                 "the last call's graph has more inputs than the text, such as labels: call the "
                 'block without them before, or use export.export_block'
             )
+        with mx.autograd.pause():
+            self._use_inference_graph(_placeholders(self._graph_key[0]))
         super().export(path, epoch, remove_amp_cast)
+
+    def _use_inference_graph(self, inputs):
+        self._use_graph(inputs)
+        if not self._cached_graph:
+            self._build_cache(*inputs)

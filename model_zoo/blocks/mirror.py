@@ -19,6 +19,7 @@ from mxnet.gluon.block import _flatten, _regroup
 
 from ..errors import InputError
 from ..layers.cells import MirroredCell
+from ..layers.normalization import trains
 from .graphs import BlockGraphs
 
 __all__ = ['BlockMirror', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
@@ -64,7 +65,7 @@ class BlockMirror(BlockGraphs):
         self._clear_cached_op()
 
     def _call_cached_op(self, *args):
-        if not (self._mirrors and mx.autograd.is_recording() and mx.autograd.is_training()):
+        if not (self._mirrors and trains()):
             return super()._call_cached_op(*args)
         self._use_graph(args)
         if self._cached_op is None:

@@ -33,7 +33,8 @@ class CastBlock:
     def __init__(self, block):
         names = block.export_inputs
         inputs = {name: mx.sym.var(name) for name in names}
-        traced = mx.sym.Group(_flatten(block(**inputs)))
+        with mx.autograd.pause():
+            traced = mx.sym.Group(_flatten(block(**inputs)))
         parameters = {name: each.data() for name, each in block.collect_params().items()}
         self.symbol, self.parameters = _cast_once(traced, parameters)
         self._names = names

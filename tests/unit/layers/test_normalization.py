@@ -1,0 +1,105 @@
+"""Layer normalization in training, beside MXNet's operator."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+from bert import BertConfig, BertModel
+from export import export_block
+from model_zoo.layers.precision import LayerNorm
+
+STATIC = {'static_alloc': True, 'static_shape': True}
+SIZES = {
+    'vocab_size': 20,
+    'hidden_size': 16,
+    'intermediate_size': 32,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'max_position_embeddings': 16,
+}
+
+
+def rows(kind, shape):
+    random = np.random.RandomState(1)
+    if kind == 'zeros':
+        return mx.nd.zeros(shape)
+    if kind == 'far from zero':
+        return mx.nd.array(random.standard_normal(shape) / 10 + 3)
+    return mx.nd.array(random.standard_normal(shape) * 4)
+
+
+def trained(compute, x, layer, gradient):
+    """Output, and gradients of the input, gamma and beta."""
+    x.attach_grad()
+    for _ in range(2):  # twice: static graphs take another way the second time
+        with mx.autograd.record():
+            result = compute(x)
+        result.backward(gradient)
+    return [each.asnumpy() for each in (result, x.grad, layer.gamma.grad(), layer.beta.grad())]
+
+
+@pytest.mark.parametrize('hybridized', [None, {}, STATIC])
+@pytest.mark.parametrize('kind', ['usual', 'far from zero', 'zeros'])
+@pytest.mark.parametrize('shape', [(7, 24), (1, 1, 8), (9, 4, 48), (2, 3, 4, 96)])
+def test_equals_the_operator(shape, kind, hybridized):
+    mx.random.seed(1)
+    layer = LayerNorm(epsilon=1e-12, in_channels=shape[-1])
+    layer.initialize()
+    layer.gamma.set_data(mx.nd.random.normal(1, 0.2, shape[-1:]))
+    layer.beta.set_data(mx.nd.random.normal(0, 0.2, shape[-1:]))
+    if hybridized is not None:
+        layer.hybridize(**hybridized)
+    x, gradient = rows(kind, shape), mx.nd.random.normal(shape=shape)
+
+    def operator(x):
+        return mx.nd.LayerNorm(x, layer.gamma.data(), layer.beta.data(), eps=1e-12)
+
+    expected = trained(operator, x, layer, gradient)
+    results = trained(layer, x, layer, gradient)
+    for one, two in zip(results, expected):
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-5 * max(np.abs(two).max(), 1e-6))
+
+
+def operators(symbol):
+    return [node['op'] for node in json.loads(symbol.tojson())['nodes']]
+
+
+def test_only_graphs_that_train_have_other_operators(tmp_path):
+    block = BertModel(BertConfig(**SIZES))
+    block.initialize()
+    block.hybridize(**STATIC)
+    inputs = mx.nd.ones((2, 5)), mx.nd.zeros((2, 5)), mx.nd.array([5, 3])
+
+    def graph():
+        return operators(block._cached_graph[1])
+
+    with mx.autograd.record():
+        block(*inputs)[0].sum().backward()
+        assert 'LayerNorm' not in graph()
+        export_block(block, str(tmp_path), 'while')
+    block.export(str(tmp_path / 'after'))  # the last call was one of a training
+    block(*inputs)
+    assert graph().count('LayerNorm') == 5
+    with mx.autograd.record(train_mode=False):
+        block(*inputs)
+    assert graph().count('LayerNorm') == 5
+    for name in ('while', 'after'):
+        assert operators(mx.sym.load(str(tmp_path / f'{name}-symbol.json'))).count('LayerNorm') == 5
+    names = ['data0', 'data1', 'data2']
+    loaded = mx.gluon.SymbolBlock.imports(
+        str(tmp_path / 'after-symbol.json'), names, str(tmp_path / 'after-0000.params')
+    )
+    for one, two in zip(loaded(*inputs), block(*inputs)):
+        np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=1e-6)
+
+
+def test_float16_has_the_operator():
+    block = BertModel(BertConfig(**SIZES))
+    block.initialize()
+    block.cast('float16')
+    block.hybridize(**STATIC)
+    with mx.autograd.record():
+        block(mx.nd.ones((2, 5)))[0].sum().backward()
+    assert operators(block._cached_graph[1]).count('LayerNorm') == 5
