@@ -167,19 +167,27 @@ class ZeroShotClassification(TextPairs):
                 f'hypothesis_template is {hypothesis_template!r}; it must have {{}} where the '
                 'label goes'
             )
-        entailed = [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
-        if not entailed:
-            raise InputError(
-                f'{self.task} needs a model for natural language inference, with a label '
-                f'"entailment"; this one has {", ".join(self.labels)}'
-            )
+        if self.problem:
+            raise InputError(self.problem)
         hypotheses = [hypothesis_template.format(name) for name in names]
         return {
             'labels': names,
             'hypotheses': hypotheses,
             'multi_label': multi_label or len(names) == 1,
-            'entailment': entailed[0],
+            'entailment': self._entailed()[0],
         }
+
+    @property
+    def problem(self):
+        if not self._entailed():
+            return (
+                f'{self.task} needs a model for natural language inference, with a label '
+                f'"entailment"; this one has {", ".join(self.labels)}'
+            )
+        return None
+
+    def _entailed(self):
+        return [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes))

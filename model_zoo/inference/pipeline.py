@@ -109,6 +109,11 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
 
     @property
+    def problem(self):
+        """Why the model can't do the task, or None."""
+        return None
+
+    @property
     def labels(self):
         names = self.block.config.extras.get('id2label') or {}
         count = getattr(self.block, 'num_labels', None) or len(names)

@@ -36,9 +36,11 @@ def pipelines_of(pipeline):
     opened = pipeline.block, pipeline.tokenizer, pipeline.files
     found = {pipeline.task: pipeline}
     for task in BESIDES.get(pipeline.task, ()):
-        found[task] = PIPELINES[task](
+        other = PIPELINES[task](
             opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
         )
+        if not other.problem:
+            found[task] = other
     return found
 
 

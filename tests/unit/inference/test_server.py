@@ -29,6 +29,7 @@ from model_zoo.inference.server import (
     name_models,
     read_key,
 )
+from model_zoo.inference.server.models import pipelines_of
 from model_zoo.inference.server.worker import BATCH_COST, choose_rows
 
 httpx = pytest.importorskip('httpx')
@@ -170,6 +171,15 @@ def test_what_a_model_does_besides(client, pipelines, saved):
     assert close_to(client.post(path, {'inputs': item}).json(), similarity(item))
     answer = client.post('/models/vectors/pipeline/fill-mask', {'inputs': 'a'})
     assert 'feature-extraction and sentence-similarity, not fill-mask' in error_of(answer, 400)
+
+
+def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_shot(pipelines, saved):
+    assert list(pipelines_of(pipelines['sentiment'])) == ['text-classification']
+    assert 'zero-shot-classification' in pipelines_of(pipelines['nli'])
+    folder = saved(BertForSequenceClassification, ['bad', 'good'])
+    pipeline = model_zoo.pipeline('zero-shot-classification', folder)
+    with pytest.raises(InputError, match='with a label .entailment.; this one has bad, good'):
+        pipeline('a', candidate_labels='b')
 
 
 def test_models_and_health(client, pipelines):
