@@ -39,7 +39,9 @@ class FileEncoder:
     @property
     def settings(self):
         """What the ids depend on, plain JSON."""
-        return [self._options, describe_vocab(self._tokenizer.vocab), self._encoding]
+        tokenizer = self._tokenizer
+        kind = type(tokenizer).__name__, tokenizer._settings()  # such as do_lower_case of a folder
+        return [self._options, *kind, describe_vocab(tokenizer.vocab), self._encoding]
 
     def _rows(self, texts):
         """(text, ids) of each."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -178,6 +179,16 @@ def test_ids(folder, tmp_path, capsys):
         'ids': tokenizer.convert_tokens_to_ids(['where', 'a', 'dog']),
         'tokens': ['where', 'a', 'dog'], 'text': LINES[3],
     }  # fmt: skip
+    # another tokenizer of the same vocabulary is another job
+    model = tmp_path / 'model'
+    shutil.copytree(folder / 'model', model)
+    argv = [model, '--files', folder / 'b.txt', '--output_dir', tmp_path / 'cased']
+    for is_lower in (True, True, False):
+        (model / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': is_lower}))
+        capsys.readouterr()
+        assert run(script, *argv) == 0
+        said = capsys.readouterr().err
+    assert 'are there already' not in said
     capsys.readouterr()
     assert run(script, folder / 'model', 'good film', '--format', 'jsonl') == 0
     assert json.loads(capsys.readouterr().out)['tokens'] == ['[CLS]', 'good', 'film', '[SEP]']
