@@ -18,6 +18,7 @@ PAGES = [
     if '/_' not in str(path.relative_to(ROOT))  # docs/_build and the like
 ]
 PEERS = r'^(?:import|from) (transformers|torch|pytorch_pretrained_bert|onnxruntime)\b'
+SERVER = re.compile('build_app|inference.server')
 _DATA = '|'.join(DATA)
 # `glue/MRPC`, `text/one.txt,text/two.txt`; and `--data_dir glue`
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
@@ -85,6 +86,8 @@ def test_no_code_escapes(path):
 def test_page(path, request, shared, tiny_models, registries, folder, monkeypatch):
     marks = {mark.name for mark in request.node.iter_markers()}
     short = None
+    if SERVER.search(code_of(path.read_text('utf-8'))):
+        pytest.importorskip('fastapi')
     if 'weights' in marks:
         request.getfixturevalue('minilm_dir')
     if 'data' in marks:

@@ -12,7 +12,7 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.app import cli
+from model_zoo.app import cli, encoder
 from model_zoo.opening import open_tokenizer
 from model_zoo.util.lines import read_span
 
@@ -155,7 +155,7 @@ def test_another_model_at_the_same_place(command, folder, tmp_path, capsys):
     assert made[0] == made[1] != made[2]
 
 
-def test_ids(folder, tmp_path, capsys):
+def test_ids(folder, tmp_path, capsys, monkeypatch):
     """Those of the tokenizer, for any number of workers."""
     script = load_script('encode')
     files = '--files', folder / '?.txt', '--part_mb', '0.0003'
@@ -185,6 +185,7 @@ def test_ids(folder, tmp_path, capsys):
     argv = [model, '--files', folder / 'b.txt', '--output_dir', tmp_path / 'cased']
     for is_lower in (True, True, False):
         (model / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': is_lower}))
+        monkeypatch.setattr(encoder, '_tokenizer', None)  # as in a new process
         capsys.readouterr()
         assert run(script, *argv) == 0
         said = capsys.readouterr().err

@@ -23,11 +23,11 @@ import mxnet
 SLOW, BEFORE, FOUND, IMPORT = {SLOW}, set(sys.modules), set(), builtins.__import__
 OURS = {tuple(f'{ROOT / package}/' for package in (*PACKAGES, 'scripts'))}
 
-def watch(name, globals=None, *args):
+def watch(name, globals=None, *args, **kwargs):
     file = globals and globals.get('__file__')
     if file and file.startswith(OURS) and name.split('.')[0] in SLOW:
         FOUND.add(f"{{globals['__name__']}} imports {{name}}")
-    return IMPORT(name, globals, *args)
+    return IMPORT(name, globals, *args, **kwargs)
 
 builtins.__import__ = watch
 """
