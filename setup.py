@@ -61,7 +61,7 @@ setup(
         'regex>=2021.8.3',
         'safetensors>=0.4',
         'huggingface-hub>=0.25',
-        'sentencepiece>=0.1.97',
+        'sentencepiece>=0.1.97,!=0.2.2',  # which learns other vocabularies than those around it
         'filelock>=3.4',
         'requests>=2.25',
         'urllib3>=1.26',

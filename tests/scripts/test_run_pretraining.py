@@ -137,7 +137,7 @@ def test_memorizes_its_training_data(script, data, tmp_path, arguments):
     results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     report = results['training']['epochs'][-1]['report']['eval']
     assert report['mlm_acc'] > 0.9, report
-    assert report['nsp_acc'] > 0.98, report
+    assert report['nsp_acc'] > 0.95, report  # one of 36 may be wrong
 
 
 def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_path):

@@ -12,6 +12,7 @@ Without next sentences it is two places: RoBERTa's full sentences, see `sentence
 """
 
 import bisect
+import concurrent.futures
 import dataclasses
 import itertools
 import logging
@@ -146,10 +147,7 @@ class SampleMaker:
         """
         # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
         seed = [len(seed), *(number % 2**32 for number in seed)]
-        if 'sentencepiece' in sys.modules:  # whose segmentation may be a random one
-            state = np.random.SeedSequence(seed).generate_state(1)[0]
-            sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
-        tokens, documents = self._tokenize(self.corpus.documents(start, stop))
+        tokens, documents = self._tokenize_from_seed(self.corpus.documents(start, stop), seed)
         if not documents:
             return Samples.none()
         rng = np.random.default_rng(seed)
@@ -171,6 +169,16 @@ class SampleMaker:
             lay_out(views, tokens, places[part], rng)
             self._mask_words(views, rng)
         return samples
+
+    def _tokenize_from_seed(self, documents, seed):
+        """`_tokenize`, with the seed of SentencePiece's segmentation, which may be a random one."""
+        if 'sentencepiece' not in sys.modules:
+            return self._tokenize(documents)
+        state = np.random.SeedSequence(seed).generate_state(1)[0]
+        sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
+        # before 0.2.3, a thread's generator takes the seed that it finds at its first use alone
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            return thread.submit(self._tokenize, documents).result()
 
     def _draw_pairs(self, tokens, documents, start, stop, rng):
         strangers = []
