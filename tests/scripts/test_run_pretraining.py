@@ -128,16 +128,16 @@ def test_a_run(script, arguments, data, tmp_path):
 
 
 def test_memorizes_its_training_data(script, data, tmp_path, arguments):
-    argv = arguments('--num_steps', 130, '--log_interval', 50, '--warmup_ratio', 0.1)
+    argv = arguments('--num_steps', 250, '--log_interval', 50, '--warmup_ratio', 0.1)
     argv[argv.index('--data_eval') + 1] = str(data / 'train-*.npz')
     argv[argv.index('--hparams') + 1] = 'num_layers=1,units=64,dropout=0.0'
-    argv[argv.index('--lr') + 1] = '3e-3'
+    argv[argv.index('--lr') + 1] = '1e-3'
     argv[argv.index('--batch_size') + 1] = '18'
     assert run(script, argv) == 0
     results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     report = results['training']['epochs'][-1]['report']['eval']
     assert report['mlm_acc'] > 0.9, report
-    assert report['nsp_acc'] > 0.95, report  # one of 36 may be wrong
+    assert report['nsp_acc'] > 0.98, report
 
 
 def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_path):
