@@ -48,7 +48,9 @@ def run_alone(*words, seconds=900):
             capture_output=True, text=True, timeout=seconds,
             env={**os.environ, **SETTINGS, 'RAY_TMPDIR': folder},
         )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+        logs = pathlib.Path(folder).glob('ray/session_latest/logs/ray_client_server*')
+        said = [f'{log.name}:\n{log.read_text()[-2000:]}' for log in logs]
+    assert done.returncode == 0, '\n'.join([done.stdout[-3000:], done.stderr[-6000:], *said])
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -78,9 +80,9 @@ def processes(title=b'ray::'):
     return {each for each in found if command_of(each).startswith(title)}
 
 
-def wait_for(condition, what, process=None, pause=0.1):
+def wait_for(condition, what, process=None, pause=0.1, seconds=SECONDS):
     """What a condition returns, once that is true; ends the program if the process ends before."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while True:
         found = condition()
         if found:
@@ -88,7 +90,7 @@ def wait_for(condition, what, process=None, pause=0.1):
         if process is not None and process.poll() is not None:
             raise SystemExit(f'no {what}: the process has ended with {process.returncode}')
         if time.monotonic() > end:
-            raise SystemExit(f'no {what} within {SECONDS} seconds')
+            raise SystemExit(f'no {what} within {seconds} seconds')
         time.sleep(pause)
 
 

@@ -78,9 +78,29 @@ def start(command, address):
     )
 
 
+def begin(folder, command, address):
+    """The command's process, once it has finished a part.
+
+    Ray's client server fails or hangs in one of 25 connections, with programs that only connect,
+    too. So a client has several attempts.
+    """
+    attempts, seconds = (4, 150) if address == CLIENT_ADDRESS else (1, SECONDS)
+    while True:
+        job = start(command, address)
+        attempts -= 1
+        try:
+            wait_for(lambda: finished(folder), 'finished part', job, pause=0.01, seconds=seconds)
+            return job
+        except SystemExit as error:
+            job.kill()
+            job.wait()
+            if not attempts:
+                raise
+            print('another attempt, since', error, file=sys.stderr)
+
+
 def run_twice(folder, command, address, kill):
-    job = start(command, address)
-    wait_for(lambda: finished(folder), 'finished part', job, pause=0.01)
+    job = begin(folder, command, address)
     before = finished(folder)
     wait_for(kill, 'process to kill', job, pause=0.01)
     statuses = [job.wait(SECONDS)]

@@ -56,9 +56,11 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
     try:
         ray.init(**options)
     except Exception as error:  # ConnectionError, ValueError, RuntimeError or gRPC's
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        # a traceback of the server's, of which the last line has the cause
+        cause = ' '.join(dict.fromkeys([lines[0], lines[-1]]))
         raise InputError(
-            f'`ray` {address}: no Ray cluster can be reached ({line}); start one, set '
+            f'`ray` {address}: no Ray cluster can be reached ({cause}); start one, set '
             "RAY_AUTH_MODE=token if it asks for Ray's token, or give 'local' for a cluster of this "
             'machine alone'
         ) from error
