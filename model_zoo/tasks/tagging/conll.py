@@ -70,7 +70,7 @@ def read_conll(path, word_column=0, label_column=-1):
         if not fields or fields[0] == DOCUMENT:
             end(line)
             continue
-        width = width or len(fields)
+        is_first, width = width is None, width or len(fields)
         if len(fields) != width:
             raise InputError(
                 f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
@@ -79,7 +79,7 @@ def read_conll(path, word_column=0, label_column=-1):
         words.append(_field(fields, word_column, 'word', path, line))
         if label_column is not None:
             labels.append(_field(fields, label_column, 'label', path, line))
-            if range(width)[word_column] == range(width)[label_column]:
+            if is_first and range(width)[word_column] == range(width)[label_column]:
                 raise InputError(
                     f'{path}, line {line}: column {range(width)[word_column]} would be both the '
                     'word and the label; for a test file without labels there is `no_test_labels`'

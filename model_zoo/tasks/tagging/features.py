@@ -1,5 +1,6 @@
 """Sentences of words with labels to token ids."""
 
+import itertools
 import logging
 
 import numpy as np
@@ -40,6 +41,7 @@ class TaggingFeatures:
                 f'a length of {max_len} is too small: two special tokens and one of a word make 3'
             )
         self._tokenizer, self._room = tokenizer, max_len - 2
+        self._known = {}  # word -> ids of its pieces
         self._numbers = {label: number for number, label in enumerate(labels)}
 
     def __call__(self, sentences, source='the data'):
@@ -61,11 +63,11 @@ class TaggingFeatures:
         InputError
             If a label isn't one of those known.
         """
-        pieces = self._pieces({word for sentence in sentences for word in sentence.words})
+        self._learn({word for sentence in sentences for word in sentence.words})
         features, long = [], 0
         for sentence in sentences:
             label = self._label(sentence, source)
-            windows = self._windows([pieces[word] for word in sentence.words], label)
+            windows = self._windows([self._known[word] for word in sentence.words], label)
             long += len(windows) > 1
             features += windows
         if long:
@@ -75,9 +77,9 @@ class TaggingFeatures:
             )  # fmt: skip
         return features
 
-    def _pieces(self, words):
-        """Word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
-        words, pieces = sorted(words), {}
+    def _learn(self, words):
+        """Look up the pieces of words; [UNK] where the tokenizer leaves nothing of one."""
+        words = sorted(words.difference(self._known))
         unknown = np.array([self._tokenizer.unk_token_id], np.int32)
         for start in range(0, len(words), CHUNK):
             chunk = words[start : start + CHUNK]
@@ -88,8 +90,7 @@ class TaggingFeatures:
                 add_special_tokens=False,
             )
             for word, ids in zip(chunk, encoded.input_ids):
-                pieces[word] = ids if len(ids) else unknown
-        return pieces
+                self._known[word] = ids if len(ids) else unknown
 
     def _label(self, sentence, source):
         """Numbers of the labels, or None."""
@@ -107,20 +108,22 @@ class TaggingFeatures:
     def _windows(self, pieces, label):
         """The samples of a sentence."""
         ids = np.concatenate(pieces)
-        firsts = np.cumsum([0, *map(len, pieces)])[:-1]  # of the words' pieces
-        cls, sep = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
+        firsts = np.array(firsts, np.int32)  # of the words' pieces
+        if length <= self._room:
+            return [self._sample(ids, firsts + 1, label)]
         features = []
-        for window in even_windows(len(ids), self._room):
+        for window in even_windows(length, self._room):
             start, stop = np.searchsorted(firsts, (window.first, window.last))
             if start == stop:
                 continue  # the middle of a word that is longer than the window
-            seen = np.array([cls, *ids[window.start : window.stop], sep], np.int32)
-            features.append(
-                Sample(
-                    seen,
-                    np.zeros_like(seen),
-                    None if label is None else label[start:stop],
-                    (firsts[start:stop] - window.start + 1).astype(np.int32),
-                )
-            )
+            own = None if label is None else label[start:stop]
+            seen = ids[window.start : window.stop]
+            features.append(self._sample(seen, firsts[start:stop] - window.start + 1, own))
         return features
+
+    def _sample(self, ids, positions, label):
+        seen = np.empty(len(ids) + 2, np.int32)
+        seen[0], seen[-1] = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        seen[1:-1] = ids
+        return Sample(seen, np.zeros_like(seen), label, positions.astype(np.int32, copy=False))
