@@ -8,13 +8,12 @@ import numpy as np
 from ...batches import Sample
 from ...batches.windows import even_windows
 from ...errors import InputError
+from ...tokenization.sentence_encoder import SentenceEncoder
 
 __all__ = ['TaggingFeatures']
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4096  # words encoded at once
-UNCUT = 2**31  # a length that no word has
 
 
 class TaggingFeatures:
@@ -41,6 +40,7 @@ class TaggingFeatures:
                 f'a length of {max_len} is too small: two special tokens and one of a word make 3'
             )
         self._tokenizer, self._room = tokenizer, max_len - 2
+        self._encoder = SentenceEncoder(tokenizer)
         self._known = {}  # word -> ids of its pieces
         self._numbers = {label: number for number, label in enumerate(labels)}
 
@@ -80,17 +80,12 @@ class TaggingFeatures:
     def _learn(self, words):
         """Look up the pieces of words; [UNK] where the tokenizer leaves nothing of one."""
         words = sorted(words.difference(self._known))
-        unknown = np.array([self._tokenizer.unk_token_id], np.int32)
-        for start in range(0, len(words), CHUNK):
-            chunk = words[start : start + CHUNK]
-            encoded = self._tokenizer.encode_batch(
-                [self._tokenizer.word_prefix + word for word in chunk],
-                max_length=UNCUT,
-                pad=False,
-                add_special_tokens=False,
-            )
-            for word, ids in zip(chunk, encoded.input_ids):
-                self._known[word] = ids if len(ids) else unknown
+        if not words:
+            return
+        prefix, unknown = self._tokenizer.word_prefix, self._tokenizer.unk_token_id
+        ids, counts = self._encoder.encode([prefix + word for word in words])
+        for word, own in zip(words, np.split(ids, np.cumsum(counts)[:-1])):
+            self._known[word] = own if len(own) else np.array([unknown], np.int32)
 
     def _label(self, sentence, source):
         """Numbers of the labels, or None."""

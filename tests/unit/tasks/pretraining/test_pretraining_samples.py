@@ -14,8 +14,8 @@ from pretraining_statistics import STUDY, probability, statistics, unmasked
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
-from model_zoo.tasks.pretraining.encoder import SentenceEncoder
 from model_zoo.tasks.pretraining.instances import cut_pairs
+from model_zoo.tokenization.sentence_encoder import SentenceEncoder
 
 
 @pytest.fixture(scope='module')
@@ -217,7 +217,7 @@ def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
 
 
 def test_sentence_encoder_forgets(tokenizer, monkeypatch):
-    monkeypatch.setattr('model_zoo.tasks.pretraining.encoder._CACHED_CHARS', 5)
+    monkeypatch.setattr('model_zoo.tokenization.sentence_encoder._CACHED_CHARS', 5)
     encoder = SentenceEncoder(tokenizer)
     for text in ('rain morning', 'little', 'man'):
         encoder.encode([text])

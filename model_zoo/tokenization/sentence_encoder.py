@@ -4,7 +4,7 @@ import array
 
 import numpy as np
 
-from ...tokenization.text import CHUNK
+from .text import CHUNK
 
 __all__ = ['SentenceEncoder']
 
