@@ -64,6 +64,15 @@ def history(folder):
     return {}
 
 
+def spell(value):
+    """A value in words."""
+    if isinstance(value, dict):
+        return ', '.join(f'{name} {spell(each)}' for name, each in value.items()) or 'none'
+    if isinstance(value, list):
+        return ', '.join(map(spell, value))
+    return f'{value:.4g}' if isinstance(value, float) else str(value)
+
+
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
@@ -72,11 +81,7 @@ def main(argv=None):
         print(json.dumps(told, indent=2, default=str))
         return
     for key, value in told.items():
-        if isinstance(value, dict):
-            value = ', '.join(f'{name} {each}' for name, each in value.items())
-        elif isinstance(value, list):
-            value = ', '.join(map(str, value))
-        print(f'{key + ":":<22}{value}')
+        print(f'{key + ":":<22}{spell(value)}')
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 
 from model_zoo.blocks.block import ZooBlock
+from model_zoo.blocks.config import LARGEST_SIZE
 from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.util.checks import check_range, check_shape
@@ -15,7 +16,6 @@ from .mapping import transfo_xl_mappings
 
 __all__ = ['TransfoXLBlock']
 
-_TOO_MANY = 2**31 - 1  # elements of an array
 
 
 class TransfoXLBlock(ZooBlock):
@@ -90,7 +90,7 @@ class TransfoXLBlock(ZooBlock):
         parameter = base.word_embed.tables[0]
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
-        if math.prod(shape) >= _TOO_MANY:
+        if math.prod(shape) >= LARGEST_SIZE:
             raise InputError(
                 f'mem_len is {base.mem_len}: a memory of {shape} (mem_len, batch, d_model) is more '
                 'than an array can hold; shorten it with reset_length'

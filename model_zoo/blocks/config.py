@@ -14,7 +14,8 @@ from ..util.files import read_json, write_json
 __all__ = ['AttentionConfig', 'Config']
 
 _log = logging.getLogger(__name__)
-_LARGEST = 2**31 - 1  # an array's size
+#: elements of an array
+LARGEST_SIZE = 2**31 - 1
 # of float32's normal numbers, as which MXNet reads the operators' arguments
 _LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
 # unknown fields that are read somewhere -> their types
@@ -182,16 +183,16 @@ class Config(metaclass=_ConfigType):
     def _check_positive(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
+            if not _is_count(value, 1):
                 raise InputError(
                     f'{name} must be a positive integer, but is {value!r}'
-                    + (f'; {_LARGEST} is the most' if type(value) is int and value > 0 else '')
+                    + (f'; {LARGEST_SIZE} is the most' if type(value) is int and value > 0 else '')
                 )
 
     def _check_count(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
+            if not _is_count(value, 0):
                 raise InputError(f'{name} must be an integer of at least 0, but is {value!r}')
 
     def _check_rate(self, *names):
@@ -282,3 +283,9 @@ def _as_numbers(heads_to_prune):
         raise InputError(
             f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
         ) from error
+
+
+def _is_count(value, least):
+    """Whether this is an integer, from `least` to the most elements that an array has."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and least <= value <= LARGEST_SIZE
