@@ -30,6 +30,7 @@ __all__ = [
     'bert_flops',
     'measure',
     'parse_shapes',
+    'present_ones',
     'report',
     'run',
     'threads',
@@ -161,13 +162,7 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     """
     from model_zoo.errors import InputError
 
-    present, measured = [], []
-    for contender in [*_with_checkouts(ours, options.checkout or []), *peers]:
-        missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
-        if missing:
-            print(f'{contender.name}: absent ({", ".join(missing)} not installed)', flush=True)
-        else:
-            present.append(contender)
+    present, measured = present_ones(ours, peers, options.checkout), []
     with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
         workers = {}
         for contender in present:
@@ -197,6 +192,18 @@ def measure(ours, peers, cases, options, warm=True, same=None):
 
 def _seconds_of(options):
     return 'cpu' if getattr(options, 'cpu_time', False) else 'clock'
+
+
+def present_ones(ours, peers, checkouts):
+    """The contenders whose libraries are installed, those of other checkouts included."""
+    present = []
+    for contender in [*_with_checkouts(ours, checkouts or []), *peers]:
+        missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
+        if missing:
+            print(f'{contender.name}: absent ({", ".join(missing)} not installed)', flush=True)
+        else:
+            present.append(contender)
+    return present
 
 
 def _with_checkouts(ours, folders):

@@ -1,0 +1,34 @@
+"""scripts/benchmark/finetuning.py: whole programs of the contenders on a few texts."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from script_runs import ROOT
+
+pytest.importorskip('torch')
+pytest.importorskip('transformers')
+pytestmark = pytest.mark.peers
+
+
+def test_each_contender_trains(minilm_dir, tmp_path):
+    data, path = tmp_path / 'data', tmp_path / 'figures.json'
+    data.mkdir()
+    for name, size in (('train', 8), ('dev', 4)):
+        rows = [f'a {"good" if n % 2 else "bad"} film\t{n % 2}' for n in range(size)]
+        (data / f'{name}.tsv').write_text('\n'.join(['sentence\tlabel', *rows, '']), 'utf-8')
+    flags = ['--data_dir', data, '--epochs', '1', '--batch_size', '4', '--rounds', '1']
+    done = subprocess.run(
+        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'finetuning.py', *flags, '--json', path],
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    rows = json.loads(path.read_text('utf-8'))['results']
+    found = {(row['case'], row['contender']): row for row in rows}
+    contenders = ('ours', 'gluonnlp', 'transformers')
+    assert set(found) == {(case, name) for case in ('program', 'updates') for name in contenders}
+    for name in contenders:
+        assert 0 < found['updates', name]['best_s'] < found['program', name]['best_s']
