@@ -8,6 +8,7 @@ the zoo reads. Each line of the output is an entity with its kind, its score, an
 text. ``--strategy none`` shows the label of each token.
 """
 
+import logging
 import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
@@ -16,6 +17,8 @@ from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.records import add_record_arguments, read_texts, write_records
 from model_zoo.inference import pipeline
+
+logger = logging.getLogger('tag')
 
 
 def parse_arguments(argv=None):
@@ -42,9 +45,13 @@ def main(argv=None):
     )  # fmt: skip
 
     def records():
+        is_empty = True
         for number, found in enumerate(tagger(texts, aggregation_strategy=args.strategy)):
             for each in found:
+                is_empty = False
                 yield {'text': number, **each}
+        if is_empty:
+            logger.info('no entities were found')
 
     write_records(records(), args.format, args.output)
 

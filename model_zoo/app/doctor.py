@@ -30,6 +30,9 @@ EXTRAS = {
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }
 
+#: library -> how it is installed, where pip alone doesn't do
+CURES = {'horovod': "make horovod, in the project's folder: it must be built for MXNet"}
+
 
 class Finding(NamedTuple):
     """One thing that was looked at.
@@ -132,7 +135,7 @@ def _extras():
     for library, (extra, use) in EXTRAS.items():
         version = _version(f'{library}-cpu') or _version(library)
         if importlib.util.find_spec(library) is None:
-            cure = f"pip install 'gluon-transformer-zoo[{extra}]'"
+            cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
             yield Finding(library, 'missing', f'for {use}', cure)
         else:
             yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')

@@ -2,8 +2,11 @@
 
 import logging
 import os
+import shlex
+import shutil
+import sys
 
-__all__ = ['log_summary']
+__all__ = ['log_summary', 'runnable']
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +35,19 @@ def log_summary(results, folder, command):
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
-    logger.info('next: %s', command)
+    logger.info('next: %s', runnable(command))
+
+
+def runnable(command):
+    """A command of ``zoo`` as it runs here: where the shell doesn't find it, with its path."""
+    place = os.path.join(os.path.dirname(sys.executable), 'zoo')
+    if shutil.which('zoo') is None and os.path.isfile(place):
+        return command.replace('zoo ', f'{shlex.quote(os.path.relpath(place))} ', 1)
+    return command
+
+
+def _quoted(text):
+    return f'"{text}"' if text else '(none)'
 
 
 def _examination(segment, metrics, found):
@@ -52,6 +67,6 @@ def _examination(segment, metrics, found):
         yield 'worst mistakes (report.html has more):'
     for each in found['mistakes'][:MOST_MISTAKES]:
         yield (
-            f'    loss {each["loss"]:.2f}, {each["label"] or "(none)"} taken for '
-            f'{each["prediction"] or "(none)"}: {each["text"][:100]}'
+            f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} taken for '
+            f'{_quoted(each["prediction"])}: {each["text"][:100]}'
         )

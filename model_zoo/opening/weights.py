@@ -98,8 +98,10 @@ def fit_block(classes, config, weights, options, ctx):
     missing, unused = block.compare(weights)
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
+        saved = weights.class_name or next(iter(config.extras.get('architectures') or ()), None)
+        of = '' if saved in (None, type(block).__name__) else f'; it is the file of a {saved}'
         raise CheckpointError(
-            f'{weights.path} lacks parameters of a {type(block).__name__}: {names}'
+            f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
         )
     if unused:
         names = ', '.join(name.lstrip('^') for name in unused)

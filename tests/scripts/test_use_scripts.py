@@ -99,6 +99,15 @@ def test_tag(model, capsys):
     assert {each['text'] for each in entities} == {0, 1}
 
 
+def test_tag_says_that_there_is_nothing(model, capsys):
+    folder = model(BertForTokenClassification, ['O', 'O2'])
+    assert run(load_script('tag'), folder, '--strategy', 'none', 'a dog') == 0
+    said = capsys.readouterr()
+    assert said.out and 'no entities' not in said.err
+    assert run(load_script('tag'), folder, '', '--format', 'tsv') == 0
+    assert 'no entities were found' in capsys.readouterr().err
+
+
 def test_fill(model, capsys):
     folder = model(BertForMaskedLM)
     assert run(load_script('fill'), folder, 'the [MASK] sleeps', '--top_k', '2') == 0
@@ -124,6 +133,7 @@ def test_doctor(capsys, monkeypatch):
     run(script)
     out = capsys.readouterr().out
     assert 'NumPy' in out and 'MXNet        1.' in out
+    assert 'gluon-transformer-zoo[horovod]' not in out  # which pip alone doesn't build for MXNet
     monkeypatch.setattr('numpy.__version__', '1.26.4')
     assert run(script) == 1
     assert "pip install 'numpy<1.24'" in capsys.readouterr().out

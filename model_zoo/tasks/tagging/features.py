@@ -97,7 +97,8 @@ class TaggingFeatures:
             line = sentence.line + sentence.labels.index(error.args[0])
             raise InputError(
                 f'{source}, line {line}: the label {error.args[0]!r} is none of those known: '
-                f'{", ".join(self._numbers)}; for a training, name all of them with `labels`'
+                f'{", ".join(self._numbers)} (of the training set, or the model); for a training, '
+                'name all of them with `labels`'
             ) from None
 
     def _windows(self, pieces, label):

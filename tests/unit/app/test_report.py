@@ -8,7 +8,7 @@ import pytest
 
 from model_zoo.app.model_card import About, next_command, write_card
 from model_zoo.app.report_page import dev_loss, write_report_page
-from model_zoo.app.summary import log_summary
+from model_zoo.app.summary import log_summary, runnable
 
 EVIL = '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é'
 RESULTS = {
@@ -117,6 +117,19 @@ def test_last_words(tmp_path, caplog):
         log_summary(RESULTS, str(tmp_path), 'zoo predict x')
     said = '\n'.join(record.getMessage() for record in caplog.records)
     assert re.search(r'accuracy +0.7500 +0.5000', said) and 'always "a"' in said
-    assert re.search(r'a +2 +0\n', said) and re.search('loss 2.00, .* taken for a: ', said)
+    assert re.search(r'a +2 +0\n', said) and re.search('loss 2.00, .* taken for "a": ', said)
     assert 'report.html' in said and 'test.tsv' not in said  # which isn't there
     assert said.endswith('next: zoo predict x')
+
+
+def test_the_next_command_runs_where_the_shell_knows_no_zoo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr('sys.executable', str(tmp_path / '.venv' / 'bin' / 'python'))
+    monkeypatch.setenv('PATH', str(tmp_path))
+    command = "printf 'A\\n' | zoo predict m --file -"
+    assert runnable(command) == command  # nor is it beside Python
+    (tmp_path / '.venv' / 'bin').mkdir(parents=True)
+    (tmp_path / '.venv' / 'bin' / 'zoo').touch()
+    assert runnable(command) == command.replace('zoo', '.venv/bin/zoo')
+    monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/zoo')
+    assert runnable(command) == command
