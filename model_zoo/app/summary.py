@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 
-__all__ = ['log_summary', 'runnable']
+__all__ = ['log_summary', 'path_of_zoo']
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +35,18 @@ def log_summary(results, folder, command):
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
-    logger.info('next: %s', runnable(command))
+    place = path_of_zoo()
+    if place is not None:
+        logger.info('zoo is %s, unless its environment is active', place)
+    logger.info('next: %s', command)
 
 
-def runnable(command):
-    """A command of ``zoo`` as it runs here: where the shell doesn't find it, with its path."""
-    place = os.path.join(os.path.dirname(sys.executable), 'zoo')
-    if shutil.which('zoo') is None and os.path.isfile(place):
-        return command.replace('zoo ', f'{shlex.quote(os.path.relpath(place))} ', 1)
-    return command
+def path_of_zoo():
+    """Path of the command ``zoo`` where the shell doesn't find it, or None."""
+    path = os.path.join(os.path.dirname(sys.executable), 'zoo')
+    if shutil.which('zoo') is not None or not os.path.isfile(path):
+        return None
+    return shlex.quote(os.path.relpath(path))
 
 
 def _quoted(text):

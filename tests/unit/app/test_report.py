@@ -8,7 +8,7 @@ import pytest
 
 from model_zoo.app.model_card import About, next_command, write_card
 from model_zoo.app.report_page import dev_loss, write_report_page
-from model_zoo.app.summary import log_summary, runnable
+from model_zoo.app.summary import log_summary, path_of_zoo
 
 EVIL = '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é'
 RESULTS = {
@@ -122,14 +122,19 @@ def test_last_words(tmp_path, caplog):
     assert said.endswith('next: zoo predict x')
 
 
-def test_the_next_command_runs_where_the_shell_knows_no_zoo(tmp_path, monkeypatch):
+def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr('sys.executable', str(tmp_path / '.venv' / 'bin' / 'python'))
     monkeypatch.setenv('PATH', str(tmp_path))
-    command = "printf 'A\\n' | zoo predict m --file -"
-    assert runnable(command) == command  # nor is it beside Python
+    assert path_of_zoo() is None  # nor is it beside Python
     (tmp_path / '.venv' / 'bin').mkdir(parents=True)
     (tmp_path / '.venv' / 'bin' / 'zoo').touch()
-    assert runnable(command) == command.replace('zoo', '.venv/bin/zoo')
+    assert path_of_zoo() == '.venv/bin/zoo'
+    caplog.set_level(logging.INFO)
+    log_summary({}, tmp_path, 'zoo predict x')
+    said = [record.getMessage() for record in caplog.records]
+    assert said[-2:] == [
+        'zoo is .venv/bin/zoo, unless its environment is active', 'next: zoo predict x'
+    ]  # fmt: skip
     monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/zoo')
-    assert runnable(command) == command
+    assert path_of_zoo() is None
