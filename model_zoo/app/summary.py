@@ -37,7 +37,7 @@ def log_summary(results, folder, command):
             logger.info('    %s', name)
     place = path_of_zoo()
     if place is not None:
-        logger.info('zoo is %s, unless its environment is active', place)
+        logger.info('zoo is not on the PATH; it is %s', place)
     logger.info('next: %s', command)
 
 
@@ -46,7 +46,7 @@ def path_of_zoo():
     path = os.path.join(os.path.dirname(sys.executable), 'zoo')
     if shutil.which('zoo') is not None or not os.path.isfile(path):
         return None
-    return shlex.quote(os.path.relpath(path))
+    return shlex.quote(path)
 
 
 def _quoted(text):

@@ -123,18 +123,16 @@ def test_last_words(tmp_path, caplog):
 
 
 def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monkeypatch, caplog):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr('sys.executable', str(tmp_path / '.venv' / 'bin' / 'python'))
     monkeypatch.setenv('PATH', str(tmp_path))
     assert path_of_zoo() is None  # nor is it beside Python
     (tmp_path / '.venv' / 'bin').mkdir(parents=True)
     (tmp_path / '.venv' / 'bin' / 'zoo').touch()
-    assert path_of_zoo() == '.venv/bin/zoo'
+    path = str(tmp_path / '.venv' / 'bin' / 'zoo')
+    assert path_of_zoo() == path
     caplog.set_level(logging.INFO)
     log_summary({}, tmp_path, 'zoo predict x')
     said = [record.getMessage() for record in caplog.records]
-    assert said[-2:] == [
-        'zoo is .venv/bin/zoo, unless its environment is active', 'next: zoo predict x'
-    ]  # fmt: skip
+    assert said[-2:] == [f'zoo is not on the PATH; it is {path}', 'next: zoo predict x']
     monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/zoo')
     assert path_of_zoo() is None
