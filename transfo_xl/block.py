@@ -17,7 +17,6 @@ from .mapping import transfo_xl_mappings
 __all__ = ['TransfoXLBlock']
 
 
-
 class TransfoXLBlock(ZooBlock):
     """Base of `TransfoXLModel` and `TransfoXLLMHeadModel`: lengths, memories, checks."""
 

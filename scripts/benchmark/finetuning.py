@@ -8,7 +8,6 @@ of similar length together, as ours does. ``updates`` are the seconds of the upd
 """
 
 import json
-import operator
 import os
 import pathlib
 import resource
@@ -243,7 +242,7 @@ def main(argv=None):
     add('--max_len', type=int, default=128, help='in tokens, special ones included')
     args = parser.parse_args(argv)
     present = present_ones([OURS], PEERS, args.checkout)
-    turns = {contender: [] for contender in map(operator.attrgetter('name'), present)}
+    turns = {contender.name: [] for contender in present}
     with tempfile.TemporaryDirectory() as folder:
         texts = prepare(args, pathlib.Path(folder))
         for done in range(args.rounds):

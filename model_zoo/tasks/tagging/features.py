@@ -15,7 +15,6 @@ __all__ = ['TaggingFeatures']
 logger = logging.getLogger(__name__)
 
 
-
 class TaggingFeatures:
     """Turns sentences into samples: each a sentence, or one of the windows over a long one.
 
@@ -40,8 +39,7 @@ class TaggingFeatures:
                 f'a length of {max_len} is too small: two special tokens and one of a word make 3'
             )
         self._tokenizer, self._room = tokenizer, max_len - 2
-        self._encoder = SentenceEncoder(tokenizer)
-        self._known = {}  # word -> ids of its pieces
+        self._encoder = SentenceEncoder(tokenizer)  # knows the words of earlier files
         self._numbers = {label: number for number, label in enumerate(labels)}
 
     def __call__(self, sentences, source='the data'):
@@ -63,11 +61,11 @@ class TaggingFeatures:
         InputError
             If a label isn't one of those known.
         """
-        self._learn({word for sentence in sentences for word in sentence.words})
+        pieces = self._pieces({word for sentence in sentences for word in sentence.words})
         features, long = [], 0
         for sentence in sentences:
             label = self._label(sentence, source)
-            windows = self._windows([self._known[word] for word in sentence.words], label)
+            windows = self._windows([pieces[word] for word in sentence.words], label)
             long += len(windows) > 1
             features += windows
         if long:
@@ -77,15 +75,13 @@ class TaggingFeatures:
             )  # fmt: skip
         return features
 
-    def _learn(self, words):
-        """Look up the pieces of words; [UNK] where the tokenizer leaves nothing of one."""
-        words = sorted(words.difference(self._known))
-        if not words:
-            return
-        prefix, unknown = self._tokenizer.word_prefix, self._tokenizer.unk_token_id
+    def _pieces(self, words):
+        """Word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
+        words, prefix = sorted(words), self._tokenizer.word_prefix
+        unknown = np.array([self._tokenizer.unk_token_id], np.int32)
         ids, counts = self._encoder.encode([prefix + word for word in words])
-        for word, own in zip(words, np.split(ids, np.cumsum(counts)[:-1])):
-            self._known[word] = own if len(own) else np.array([unknown], np.int32)
+        found = np.split(ids, np.cumsum(counts)[:-1])
+        return {word: own if len(own) else unknown for word, own in zip(words, found)}
 
     def _label(self, sentence, source):
         """Numbers of the labels, or None."""
