@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
+from . import host
 from .gradients import sum_of_squares
 
 __all__ = ['DecoupledAdam', 'register']
@@ -21,7 +22,8 @@ def register(optimizer):
 class DecoupledAdam(mx.optimizer.Optimizer):
     """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
 
-    Subclasses define the step's size in ``_rates``. Nothing here waits for the device.
+    Subclasses define the step's size in ``_rates``. On a GPU nothing here waits for the device; in
+    the host's memory NumPy computes.
 
     Parameters
     ----------
@@ -88,24 +90,45 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self._update_count(indices)
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(indices, grads)
-
-        # One call for each weight: on CPUs MXNet's multi-tensor variant of the operator is slower
-        # (it walks through large and small tensors side by side) and loses digits of the moments.
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        if not multi_precision and host.are_on_host([*weights, *grads]):
+            arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
+            self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
+            return
+
+        # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
+        # moments.
         for each in zip(indices, weights, grads, states, scales, lrs, wds):
             self._update_one(*each, multi_precision)
 
-    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
-        """Update a weight with its gradient times `scale`, of shape (1,)."""
+    def _step(self, index, weight, lr, wd):
+        """The `host.Step` of a weight with the operators' moments."""
         mean_factor, root_factor = self._moment_factors()
         step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
+        return host.Step(
+            step * root_factor / mean_factor, factor, self._epsilon(index) * root_factor, decay,
+            late_decay,
+        )  # fmt: skip
+
+    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+        """Update weights with their gradients times the scales, which are numbers."""
+        steps = [
+            self._step(index, each[0], lr, wd)
+            for index, each, lr, wd in zip(indices, arrays, lrs, wds)
+        ]
+        betas = self.beta1, self.beta2
+        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
+
+    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+        """Update a weight with its gradient times `scale`, of shape (1,)."""
+        step = self._step(index, weight, lr, wd)
         options = {
             'beta1': self.beta1,
             'beta2': self.beta2,
-            'epsilon': self._epsilon(index) * root_factor,
-            'lr': step * root_factor / mean_factor,
-            'eta': factor,
-            'wd': decay,
+            'epsilon': step.epsilon,
+            'lr': step.step,
+            'eta': step.factor,
+            'wd': step.decay,
         }
         if self.clip_gradient:
             options['clip_gradient'] = self.clip_gradient
@@ -117,8 +140,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         else:
             master = weight
             mx.nd.contrib.adamw_update(weight, grad, *state, scale, out=weight, **options)
-        if late_decay:  # not as a product with 1 - late_decay, which has too few digits
-            mx.nd.sgd_update(master, master, lr=late_decay, wd=0, out=master)
+        if step.late_decay:  # not as a product with 1 - late_decay, which has too few digits
+            mx.nd.sgd_update(master, master, lr=step.late_decay, wd=0, out=master)
             if multi_precision:
                 mx.nd.cast(master, dtype=weight.dtype, out=weight)
 
@@ -172,6 +195,13 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         factors = mx.nd.concat(*self._clip_factors(parts, scale), dim=0)
         factors = factors.reshape((1, -1, 1)).astype(grad.dtype)
         mx.nd.broadcast_mul(view, factors, out=view)
+
+
+def _numbers(scales):
+    """The scales, most of which are one array, as numbers."""
+    found = {id(scale): scale for scale in scales}
+    found = {key: scale.asscalar().item() for key, scale in found.items()}
+    return [found[id(scale)] for scale in scales]
 
 
 def _complement_error(beta):

@@ -1,9 +1,12 @@
 """Norms of gradients, and clipping by the norm of all of them together."""
 
+import math
+
 import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
+from . import host
 
 __all__ = ['clip_grad_global_norm', 'grad_global_norm', 'sum_of_squares']
 
@@ -44,14 +47,17 @@ def grad_global_norm(parameters):
     Returns
     -------
     mxnet.nd.NDArray
-        Shape (1,), float32. Computed without waiting for the device.
+        Shape (1,), float32. On a GPU nothing waits for it.
 
     Raises
     ------
     InputError
         If no parameter has a gradient.
     """
-    sums = [sum_of_squares(parameter.list_grad()[0]) for parameter in _with_gradients(parameters)]
+    grads = [parameter.list_grad()[0] for parameter in _with_gradients(parameters)]
+    if host.are_on_host(grads):
+        return mx.nd.array([math.sqrt(math.fsum(host.sums_of_squares(grads)))])
+    sums = [sum_of_squares(grad) for grad in grads]
     return mx.nd.add_n(*sums).sqrt()
 
 
@@ -77,10 +83,15 @@ def clip_grad_global_norm(parameters, max_norm):
         raise InputError(f'max_norm is {max_norm}; it must be positive')
     parameters = _with_gradients(parameters)
     norm = grad_global_norm(parameters)
+    grads = [grad for parameter in parameters for grad in parameter.list_grad()]
+    if host.are_on_host(grads):
+        found = norm.asscalar()
+        if not found <= max_norm:
+            host.multiply(grads, float(np.float32(max_norm) / found))
+        return norm
     factor = max_norm / mx.nd.maximum(norm, max_norm)
-    for parameter in parameters:
-        for grad in parameter.list_grad():
-            local = factor.as_in_context(grad.context).astype(grad.dtype)
-            # in place: memory for the results would have to be found and touched each time
-            mx.nd.broadcast_mul(grad, local.reshape((1,) * grad.ndim), out=grad)
+    for grad in grads:
+        local = factor.as_in_context(grad.context).astype(grad.dtype)
+        # in place: memory for the results would have to be found and touched each time
+        mx.nd.broadcast_mul(grad, local.reshape((1,) * grad.ndim), out=grad)
     return norm

@@ -4,6 +4,7 @@ import math
 
 import mxnet as mx
 
+from . import host
 from .adam import DecoupledAdam, register
 from .gradients import sum_of_squares
 
@@ -92,6 +93,24 @@ class LAMB(DecoupledAdam):
             return parameter.wd_mult != 0
         name = self.idx2name.get(index, index)
         return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
+
+    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+        with_ratio = [self._has_ratio(index) for index in indices]
+        everything = list(zip(indices, arrays, scales, lrs, wds))
+        plain = [each for each, has_ratio in zip(everything, with_ratio) if not has_ratio]
+        if plain:
+            super()._update_on_host(*zip(*plain))
+        chosen = [each for each, has_ratio in zip(everything, with_ratio) if has_ratio]
+        if chosen:
+            indices, arrays, scales, lrs, wds = zip(*chosen)
+            steps = [
+                self._step(index, each[0], lr, wd)
+                for index, each, lr, wd in zip(indices, arrays, lrs, wds)
+            ]
+            host.update_by_lamb(
+                arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
+                *map(self._bounds.get, ('lower_bound', 'upper_bound')),
+            )  # fmt: skip
 
     def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         if not self._has_ratio(index):

@@ -14,11 +14,9 @@ def make_labelled(shape):
     return (*make_batch(VOCAB_SIZE, shape), np.random.RandomState(1).randint(0, 2, shape[0]))
 
 
-def _gluon_step(loss_of, parameters, trainer, clip):
+def _gluon_step(loss_of, update):
     """``prepare`` for Gluon: `loss_of` takes the arrays of `make_labelled`."""
     import mxnet as mx
-
-    parameters = [p for p in parameters.values() if p.grad_req != 'null']
 
     def prepare(shape):
         batch = make_labelled(shape)
@@ -27,9 +25,7 @@ def _gluon_step(loss_of, parameters, trainer, clip):
             with mx.autograd.record():
                 loss = loss_of(*(mx.nd.array(array) for array in batch))
             loss.backward()
-            trainer.allreduce_grads()
-            clip(parameters, 1)
-            trainer.update(1)
+            update()
             mx.nd.waitall()
 
         return step
@@ -43,14 +39,16 @@ def ours(options):
 
     import model_zoo.optimizer  # noqa: F401  registers bertadam
     from bert import BertConfig, BertForSequenceClassification
-    from model_zoo.optimizer import clip_grad_global_norm
+    from model_zoo.training import Updater, Workers
 
     block = BertForSequenceClassification(BertConfig(num_hidden_layers=options.layers))
     block.initialize()
     block.hybridize(static_alloc=True)
-    parameters = block.collect_params()
-    trainer = mx.gluon.Trainer(parameters, 'bertadam', dict(OPTIONS), update_on_kvstore=False)
-    return _gluon_step(block, parameters, trainer, clip_grad_global_norm)
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), 'bertadam', dict(OPTIONS), update_on_kvstore=False
+    )
+    updater, workers = Updater(block, trainer), Workers()
+    return _gluon_step(block, lambda: updater.update(1, workers))
 
 
 def gluonnlp(options):
@@ -66,11 +64,17 @@ def gluonnlp(options):
     optimizer = gluonnlp.optimizer.BERTAdam(**OPTIONS)
     parameters = block.collect_params()
     trainer = mx.gluon.Trainer(parameters, optimizer, update_on_kvstore=False)
+    trained = [p for p in parameters.values() if p.grad_req != 'null']
 
     def loss_of(words, types, length, labels):
         return criterion(block(words, types, length), labels).mean()
 
-    return _gluon_step(loss_of, parameters, trainer, gluonnlp.utils.clip_grad_global_norm)
+    def update():
+        trainer.allreduce_grads()
+        gluonnlp.utils.clip_grad_global_norm(trained, 1)
+        trainer.update(1)
+
+    return _gluon_step(loss_of, update)
 
 
 def transformers(options):

@@ -36,14 +36,14 @@ def step(options, dtype):
     import mxnet as mx
 
     import model_zoo.optimizer  # noqa: F401  registers bertadam
-    from model_zoo.optimizer import clip_grad_global_norm
+    from model_zoo.training import Updater, Workers
 
     block = _make_block(options.layers, dtype)
     settings = {**OPTIONS, 'multi_precision': dtype == 'float16'}
     trainer = mx.gluon.Trainer(
         block.collect_params(), 'bertadam', settings, update_on_kvstore=False
     )
-    parameters = [p for p in block.collect_params().values() if p.grad_req != 'null']
+    updater, workers = Updater(block, trainer), Workers()
 
     def prepare(shape):
         batch = [mx.nd.array(array) for array in make_labelled(shape)]
@@ -52,9 +52,7 @@ def step(options, dtype):
             with mx.autograd.record():
                 loss = block(*batch)
             loss.backward()
-            trainer.allreduce_grads()
-            clip_grad_global_norm(parameters, 1)
-            trainer.update(1)
+            updater.update(1, workers)
             mx.nd.waitall()
 
         return call

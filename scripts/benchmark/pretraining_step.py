@@ -40,7 +40,7 @@ def ours(options):
 
     import model_zoo.optimizer  # noqa: F401  registers bertadam
     from bert import BertConfig, BertForPreTraining
-    from model_zoo.optimizer import clip_grad_global_norm
+    from model_zoo.training import Updater, Workers
 
     model = BertForPreTraining(BertConfig(num_hidden_layers=options.layers))
     model.initialize()
@@ -51,7 +51,7 @@ def ours(options):
         {'learning_rate': 1e-4, 'wd': 0.01},
         update_on_kvstore=False,
     )
-    parameters = [p for p in model.collect_params().values() if p.grad_req != 'null']
+    updater, workers = Updater(model, trainer), Workers()
 
     def prepare(shape):
         batch = make_batch(shape)
@@ -61,9 +61,7 @@ def ours(options):
             with mx.autograd.record():
                 loss = model(*arrays)
             loss.backward()
-            trainer.allreduce_grads()
-            clip_grad_global_norm(parameters, 1)
-            trainer.update(1)
+            updater.update(1, workers)
             mx.nd.waitall()
 
         return step
