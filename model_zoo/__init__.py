@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from .util import matrix_unit, startup, threads
+from .util import processor, startup, threads
 
 startup.end_quietly_until_run()
 startup.check_imports()
 threads.use_all_processors()  # before MXNet loads
 threads.bound_kernel_memory()
 threads.copy_on_one_thread()
-matrix_unit.use_matrix_unit()
+processor.use_all_instructions()
 
 from . import moved, optimizer  # noqa: E402, F401  Gluon's Trainer knows our optimizers by name
 from .opening import open_model  # noqa: E402

@@ -101,15 +101,17 @@ def _threads():
 
 
 def _cpu():
-    try:
-        with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
-            flags = next((line.split() for line in file if line.startswith('flags')), [])
-    except OSError:
+    from ..util.processor import flags, may_use_amx
+
+    known = flags()
+    if not known:
         return Finding('processor', 'ok', 'not known')
     kinds = {
         'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
     }  # fmt: skip
-    found = [name for flag, name in kinds.items() if flag in flags]
+    found = [name for flag, name in kinds.items() if flag in known]
+    if may_use_amx():
+        found.append('AMX')
     if not found:
         return Finding('processor', 'slow', 'no AVX2', 'take a newer machine')
     return Finding('processor', 'ok', ', '.join(found))

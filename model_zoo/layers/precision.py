@@ -18,7 +18,6 @@ A model has one of three precisions, which `set_precision` sets (as ``ZooBlock.c
 
 import logging
 import os
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -26,6 +25,7 @@ from mxnet.contrib import amp
 from mxnet.gluon import nn
 
 from ..errors import InputError, UnknownNameError
+from ..util.processor import flags
 from .normalization import layer_norm, trains
 
 __all__ = [
@@ -234,8 +234,5 @@ def _check_bfloat16(block):
 
 def _lacks_bfloat16_instructions():
     """Whether the CPU is known to have none."""
-    if not sys.platform.startswith('linux'):
-        return False
-    with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
-        flags = next((line.split() for line in file if line.startswith('flags')), None)
-    return flags is not None and not {'avx512_bf16', 'amx_bf16'} & set(flags)
+    known = flags()
+    return bool(known) and not {'avx512_bf16', 'amx_bf16'} & known

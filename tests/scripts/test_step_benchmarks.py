@@ -45,10 +45,10 @@ def test_a_profile_names_single_operators(tmp_path):
         env={**os.environ, 'PYTHONPATH': str(ROOT)}, check=True, timeout=200,
     )  # fmt: skip
     rows = {name: rest for name, *rest in json.loads(path.read_text('utf-8'))['operators']}
-    assert {'FullyConnected', '_backward_FullyConnected', '_adamw_update'} <= set(rows)
+    assert {'FullyConnected', '_backward_FullyConnected', operators.UPDATE} <= set(rows)
     seconds, work, traffic = rows['_backward_FullyConnected']
     assert seconds > 0 and work == 2 * rows['FullyConnected'][1] and traffic > 0
-    assert '``_adamw_update``' in page.read_text('utf-8')
+    assert operators.UPDATE in page.read_text('utf-8')
 
 
 def test_a_table_replaces_the_one_of_the_page(load, tmp_path):
