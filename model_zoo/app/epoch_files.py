@@ -42,6 +42,7 @@ class EpochFiles(Callback):
     def on_epoch(self, loop, record):
         state, epoch = loop.state, record['epoch']
         loop.block.save_parameters(self.path(epoch))
+        loop.weights = self.path(epoch)
         last = range(epoch + 1 - self._folder.args.keep_checkpoints, epoch + 1)
         kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
         for name in os.listdir(self._folder.path):

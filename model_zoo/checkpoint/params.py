@@ -162,6 +162,13 @@ def _append_checksum(path):
         file.write(_TRAILER + struct.pack('<I', checksum))
 
 
+def _as_ndarray(value):
+    """An array of NumPy as one of MXNet, with the same memory where that is possible."""
+    if value.size and value.flags.c_contiguous and value.dtype == np.float32:
+        return mx.nd.from_numpy(value[...])  # of the view, which becomes read-only
+    return mx.nd.array(value, dtype=value.dtype)
+
+
 def write_params(path, tensors, metadata=None):
     """Write a ``.params`` file, whole or not at all.
 
@@ -173,7 +180,7 @@ def write_params(path, tensors, metadata=None):
         Makes it one of our own files, with version and checksum. None writes a plain file for other
         programs.
     """
-    arrays = {name: mx.nd.array(value, dtype=value.dtype) for name, value in tensors.items()}
+    arrays = {name: _as_ndarray(value) for name, value in tensors.items()}
     if metadata is not None:
         text = json.dumps({**metadata, 'version': VERSION}).encode()
         arrays[METADATA] = mx.nd.array(np.frombuffer(text, np.uint8), dtype='uint8')

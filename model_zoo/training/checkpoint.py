@@ -119,7 +119,7 @@ class CheckpointStore:
         names.sort(key=_place, reverse=True)
         return [os.path.join(self.folder, name) for name in names]
 
-    def save(self, block, trainer, state, config):
+    def save(self, block, trainer, state, config, weights=None):
         """Write a checkpoint, whole or not at all, and remove the old ones.
 
         This includes checkpoints of an earlier training in the same directory, unless `newest` was
@@ -134,6 +134,8 @@ class CheckpointStore:
             Plain JSON; holds at least the ints 'step', 'epoch' and 'batch'.
         config : dict
             Plain JSON: what must be the same when the training is resumed.
+        weights : str, optional
+            A file of the same disk that has the block's parameters as they are: it is linked.
 
         Returns
         -------
@@ -147,10 +149,7 @@ class CheckpointStore:
         try:
             self._clean()
             os.makedirs(part)
-            try:
-                block.save_parameters(os.path.join(part, _MODEL))
-            except mx.MXNetError as error:
-                raise OSError(0, str(error).splitlines()[-1]) from error
+            _save_weights(block, os.path.join(part, _MODEL), weights)
             tensors, counts = optimizer_tensors(block, trainer)
             write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
             content = {
@@ -262,6 +261,20 @@ def check_same_config(saved, current, instead='leave `resume` out to start anew'
         raise InputError(
             f'cannot resume: {"; ".join(differing)}; give the same value, or {instead}'
         )
+
+
+def _save_weights(block, path, same):
+    if same is not None:
+        try:
+            os.link(same, path)
+        except OSError:  # a disk without links
+            pass
+        else:
+            return
+    try:
+        block.save_parameters(path)
+    except mx.MXNetError as error:
+        raise OSError(0, str(error).splitlines()[-1]) from error
 
 
 def _place(path):

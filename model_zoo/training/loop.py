@@ -57,6 +57,9 @@ class TrainingLoop:
     state : TrainingState
     data_seconds : float
         Time in which this loop has waited for batches, or made them.
+    weights : str or None
+        A file that `save_parameters` has just written, if ``on_epoch`` says so: the checkpoint
+        that follows links to it instead of writing the same once more.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class TrainingLoop:
         self._log = UpdateLog(objective, self._workers)
         self._in_flight = None
         self.data_seconds = 0.0
+        self.weights = None
 
     @property
     def block(self):
@@ -340,14 +344,16 @@ class TrainingLoop:
 
     def _save(self):
         store = self._checkpoints.store
+        weights, self.weights = self.weights, None
         if store is not None and hasattr(self.block, 'gather'):
             self.block.gather(self._workers)
+            weights = None  # written before
         if store is None or self._workers.rank > 0:
             return None
         if hasattr(self._loader, 'position'):
             self.state.position = self._loader.position()
         state = dataclasses.asdict(self.state)
-        return store.save(self.block, self.updater.trainer, state, self._config)
+        return store.save(self.block, self.updater.trainer, state, self._config, weights)
 
     def _interrupted(self):
         self._record()

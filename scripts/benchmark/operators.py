@@ -186,7 +186,8 @@ def table(rows, total, peaks, least=0.004):
     rest = sum(row[1] for row in rows if row[1] < least * total)
     lines = []
     for name, seconds, work, traffic in shown:
-        cells = [name if name == UPDATE else f'``{name}``', f'{1e3 * seconds:.1f}', f'{seconds / total:.1%}']
+        label = name if name == UPDATE else f'``{name}``'
+        cells = [label, f'{1e3 * seconds:.1f}', f'{seconds / total:.1%}']
         cells += [f'{work / 1e9:.2f}' if work else '', f'{traffic / 1e6:.0f}' if traffic else '']
         cells += [f'{work / seconds / peaks[0]:.0%}' if work else '']
         cells += [f'{traffic / seconds / peaks[1]:.0%}' if traffic else '']

@@ -24,7 +24,7 @@ def load():
 
 def test_arithmetic_is_that_of_the_model(load):
     operators = load('operators')
-    model, batch, step = operators.make_step(1, (2, 16))
+    model, batch, step = operators.make_step(1, (2, 16), 'float32')
     step()
     work = operators.arithmetic(model, batch)
     tokens, units = 2 * 16, 768
@@ -36,7 +36,8 @@ def test_arithmetic_is_that_of_the_model(load):
     assert work['Embedding'][1] < 4 * 30522 * units
 
 
-def test_a_profile_names_single_operators(tmp_path):
+def test_a_profile_names_single_operators(load, tmp_path):
+    operators = load('operators')
     path, page = tmp_path / 'figures.json', tmp_path / 'page.rst'
     page.write_text('.. operators: begin\n.. operators: end\n', encoding='utf-8')
     flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', path, '--docs', page]

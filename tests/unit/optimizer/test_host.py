@@ -1,0 +1,116 @@
+"""Updates by NumPy equal those of MXNet's operators."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+
+from model_zoo import optimizer as zoo
+from model_zoo.optimizer import host
+
+SHAPES = (700, 3, 130), (17,), (1,), (2, 5)  # the first one has more than two pieces
+OPTIONS = [
+    ('bertadam', {'wd': 0.1}),
+    ('bertadam', {'wd': 0.1, 'clip_gradient': 0.3, 'rescale_grad': 0.7}),
+    ('bertadam', {'max_grad_norm': 0.5}),
+    ('openaiadam', {'wd': 0.1, 'vector_l2': True}),
+    ('lamb', {'wd': 0.1}),
+    ('lamb', {'wd': 0.1, 'lower_bound': 0.5, 'upper_bound': 2.0, 'clip_gradient': 0.3}),
+]
+
+
+def trained(name, options, steps=3):
+    """Weights and moments after some steps."""
+    random = np.random.RandomState(0)
+    parameters = []
+    for number, shape in enumerate(SHAPES):
+        parameter = gluon.Parameter(f'w{number}_weight', shape=shape)
+        parameter.initialize()
+        parameter.set_data(mx.nd.array(random.normal(size=shape)))
+        parameters.append(parameter)
+    trainer = gluon.Trainer(parameters, name, {'learning_rate': 0.01, **options}, kvstore=None)
+    for _ in range(steps):
+        for parameter in parameters:
+            parameter.grad()[:] = mx.nd.array(random.normal(size=parameter.shape))
+            parameter.data()._fresh_grad = True
+        trainer.step(1)
+    states = trainer._updaters[0].states
+    return [
+        array.asnumpy() for number, parameter in enumerate(parameters)
+        for array in (parameter.data(), *states[number])
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize('threads', ['1', '3'])
+@pytest.mark.parametrize(('name', 'options'), OPTIONS)
+def test_equals_the_operators(monkeypatch, name, options, threads):
+    monkeypatch.setenv('OMP_NUM_THREADS', threads)
+    found = trained(name, options)
+    monkeypatch.setattr(host, 'are_on_host', lambda arrays: False)
+    for mine, theirs in zip(found, trained(name, options)):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize(('name', 'options'), OPTIONS[:1] + OPTIONS[4:5])
+def test_threads_change_nothing(monkeypatch, name, options):
+    found = []
+    for threads in ('1', '2', '5'):
+        monkeypatch.setenv('OMP_NUM_THREADS', threads)
+        found.append(trained(name, options))
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize('name', ['bertadam', 'lamb'])
+@pytest.mark.parametrize('scale', [0.0, np.inf, np.nan])
+def test_an_update_of_no_use_is_skipped(name, scale):
+    found = trained(name, {'rescale_grad': scale})
+    assert all(np.isfinite(array).all() for array in found)
+    moments = [array for number, array in enumerate(found) if number % 3]
+    assert not any(array.any() for array in moments)
+
+
+def test_sums_of_squares():
+    random = np.random.RandomState(0)
+    arrays = [mx.nd.array(random.normal(size=size)) for size in (1, 9, 300_000)]
+    expected = [(array.asnumpy().astype('float64') ** 2).sum() for array in arrays]
+    np.testing.assert_allclose(host.sums_of_squares(arrays), expected, rtol=1e-6)
+
+
+def test_only_dense_float32_is_computed_here():
+    dense = mx.nd.ones((2, 2))
+    assert host.are_on_host([dense])
+    assert not host.are_on_host([dense, dense.astype('float16')])
+    assert not host.are_on_host([dense.tostype('row_sparse')])
+
+
+def test_a_small_gradient_is_left_as_it_is():
+    parameter = gluon.Parameter('w', shape=(3,))
+    parameter.initialize()
+    parameter.grad()[:] = mx.nd.array([3, 0, 4])
+    assert zoo.clip_grad_global_norm([parameter], 5.0).asscalar() == 5
+    assert parameter.grad().asnumpy().tolist() == [3, 0, 4]
+    zoo.clip_grad_global_norm([parameter], 2.5)
+    assert parameter.grad().asnumpy().tolist() == [1.5, 0, 2]
+
+
+def test_weights_that_onednn_keeps_in_its_own_layout():
+    """An inference changes the layout of a layer's weight in memory."""
+    layer = gluon.nn.Dense(64, in_units=96)
+    layer.initialize(mx.init.Normal(0.1))
+    layer.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.random.normal(shape=(32, 96))
+    trainer = gluon.Trainer(layer.collect_params(), 'bertadam', {'learning_rate': 0.1})
+    for _ in range(2):
+        layer(x).wait_to_read()
+        with mx.autograd.record():
+            loss = layer(x).square().sum()
+        loss.backward()
+        before = layer.weight.data().copy().asnumpy()
+        trainer.step(1)
+        layer(x).wait_to_read()
+        after = layer.weight.data().asnumpy()
+        assert np.abs(after - before).mean() > 0.05
+        expected = x.asnumpy() @ after.T + layer.bias.data().asnumpy()
+        np.testing.assert_allclose(layer(x).asnumpy(), expected, atol=1e-4)
