@@ -15,19 +15,23 @@ import sys
 __all__ = ['flags', 'may_use_amx', 'use_all_instructions']
 
 _OPENBLAS, _AVX2_KERNELS = 'OPENBLAS_CORETYPE', 'Haswell'
+_OLD_KERNELS = {
+    'atom', 'banias', 'barcelona', 'bobcat', 'bulldozer', 'core2', 'dunnington', 'nehalem',
+    'opteron', 'opteron_sse3', 'penryn', 'piledriver', 'prescott', 'sandybridge', 'steamroller',
+}  # fmt: skip
 _ONEDNN, _UP_TO_AMX = 'DNNL_MAX_CPU_ISA', 'AVX512_CORE_AMX'
 # of Linux for x86-64: asm/unistd_64.h, asm/prctl.h, asm/fpu/types.h
 _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
 
 
 def use_all_instructions():
-    """Load MXNet so that it uses AVX2 and AMX, unless the user has set its variables for that.
+    """Let MXNet use AVX2 and AMX, unless the user has set the variables of its libraries for that.
 
-    Where MXNet has been loaded, or has computed something, before, it stays as it is.
+    AMX is not used where MXNet has computed something before.
     """
-    kernels = _AVX2_KERNELS if {'avx2', 'fma'} <= flags() else None
-    with _set_meanwhile(_OPENBLAS, kernels):
-        import mxnet as mx
+    import mxnet as mx
+
+    _take_newer_kernels(os.path.join(os.path.dirname(mx.__file__), 'libopenblas.so.0'))
     asked = _ONEDNN not in os.environ and _is_linux_on_x86() and _ask_for_amx()
     with _set_meanwhile(_ONEDNN, _UP_TO_AMX if asked else None):
         one = mx.nd.ones((1, 1))  # oneDNN reads the variable when it first computes
@@ -49,6 +53,29 @@ def may_use_amx():
     if not _is_linux_on_x86() or _call(_ARCH_PRCTL, _GET_PERMISSIONS, ctypes.byref(granted)):
         return False
     return bool(granted.value >> _TILES & 1)
+
+
+def _take_newer_kernels(path):
+    """Have OpenBLAS choose its kernels anew, if those that it has are of older processors."""
+    import mxnet as mx
+
+    if _OPENBLAS in os.environ or not {'avx2', 'fma'} <= flags() or not os.path.isfile(path):
+        return
+    try:
+        library = ctypes.CDLL(path)  # which MXNet has loaded
+        name, end, begin = (
+            getattr(library, each)
+            for each in ('openblas_get_corename', 'gotoblas_dynamic_quit', 'gotoblas_dynamic_init')
+        )
+    except (OSError, AttributeError):  # another build
+        return
+    name.restype = ctypes.c_char_p
+    if name().decode().lower() not in _OLD_KERNELS:
+        return
+    mx.nd.waitall()  # nothing computes meanwhile
+    with _set_meanwhile(_OPENBLAS, _AVX2_KERNELS):
+        end()
+        begin()
 
 
 def _ask_for_amx():

@@ -50,10 +50,40 @@ print(name().decode())
 
 
 @has_avx2
-def test_openblas_uses_avx2():
-    assert run(CORE.format(packages='model_zoo')).strip() == 'Haswell'
-    said = run(CORE.format(packages='model_zoo'), OPENBLAS_CORETYPE='Sandybridge')
+@pytest.mark.parametrize('packages', ['model_zoo', 'mxnet, model_zoo'])
+def test_openblas_uses_avx2(packages):
+    found = run(CORE.format(packages=packages)).strip().lower()
+    assert found not in processor._OLD_KERNELS
+    said = run(CORE.format(packages=packages), OPENBLAS_CORETYPE='Sandybridge')
     assert said.strip().lower() == 'sandybridge'
+
+
+@has_avx2
+def test_kernels_are_exchanged_between_computations():
+    """As on a processor that OpenBLAS doesn't know, whose kernels are the oldest."""
+    program = """
+import os
+os.environ['OPENBLAS_CORETYPE'] = 'Prescott'
+import mxnet as mx, numpy as np
+del os.environ['OPENBLAS_CORETYPE']
+random = np.random.RandomState(0)
+left, right = random.normal(size=(2, 200, 200)).astype('float32')
+def product():
+    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right))
+pending = product()
+import model_zoo
+for found in (pending, product()):
+    assert np.abs(found.asnumpy() - left @ right).max() < 1e-4
+"""
+    core = CORE.format(packages='mxnet')
+    assert run(program + core, OMP_NUM_THREADS='2').strip() == 'Haswell'
+
+
+def test_other_builds_are_left_alone(tmp_path):
+    other = tmp_path / 'libopenblas.so.0'
+    processor._take_newer_kernels(str(other))
+    other.write_text('not a library')
+    processor._take_newer_kernels(str(other))
 
 
 @has_amx
