@@ -25,6 +25,10 @@ COMMANDS, RUNS, KEYS, BLOCKS = (
 )
 
 
+# The bias of a multiple choice is added to all choices alike; 4 updates at a rate of 1e-4.
+OF_CHANCE = {'finetune_swag': {'classifier.bias': 4e-4}}
+
+
 @pytest.mark.parametrize('name', COMMANDS)
 def test_flags(name):
     """Each flag is there with the same destination, default and values; its help may differ."""
@@ -86,7 +90,8 @@ def test_command_goes_on_and_ends_as_recorded(folder, monkeypatch, name):
     recorded = RECORDED / 'runs' / name / 'end'
     for path in recorded.rglob('*'):
         if path.is_file() and name != 'export':  # whose arrays have names of the process
-            assert_same_file(end / path.relative_to(recorded), path)
+            ours = end / path.relative_to(recorded)
+            assert_same_file(ours, path, of_chance=OF_CHANCE.get(name))
 
 
 def test_exported_again_computes_the_same(folder):
