@@ -6,16 +6,17 @@
 
 A recipe is a JSON file: one of ``scripts/recipes/`` by its name, or a path. It names a script, its
 arguments, the files of ``--data_dir``, seeds, and scores with tolerances. Each seed is trained by a
-process, in the folder ``RECIPE/ours/seed-1``. A finished seed is skipped, and one that was stopped
-continues from its newest checkpoint. ``--peer`` trains the same recipe in another implementation,
-from the same weights, on the same batches. ``results.json`` has all scores with mean and spread;
-``--table`` prints them in reStructuredText.
+process, in the folder ``RECIPE/ours/seed-1``. A finished seed is skipped and has no checkpoints any
+more; one that was stopped continues from its newest checkpoint. ``--peer`` trains the same recipe
+in another implementation, from the same weights, on the same batches. ``results.json`` has all
+scores with mean and spread; ``--table`` prints them in reStructuredText.
 """
 
 import dataclasses
 import logging
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -28,7 +29,7 @@ logger = logging.getLogger('run')
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ('transformers',)
-RECORD, SUMMARY = 'run.json', 'results.json'
+RECORD, SUMMARY, CHECKPOINTS = 'run.json', 'results.json', 'checkpoints'
 
 
 def parse_arguments(argv=None):
@@ -80,6 +81,7 @@ def train(recipe, seed, args):
     results = read_json(os.path.join(folder, 'results.json'))
     record = {'recipe': dataclasses.asdict(recipe), 'seed': seed, 'who': who}
     write_json(path, {**record, **recipe.record(results)})
+    shutil.rmtree(os.path.join(folder, CHECKPOINTS), ignore_errors=True)  # of no use any more
 
 
 def command(recipe, args):
@@ -91,7 +93,7 @@ def command(recipe, args):
 
 def output_arguments(folder):
     """Go on with what is there, or replace it where it can't be gone on with."""
-    checkpoints = os.path.join(folder, 'checkpoints')
+    checkpoints = os.path.join(folder, CHECKPOINTS)
     begun = os.path.isdir(checkpoints) and any(
         name.startswith('step-') for name in os.listdir(checkpoints)
     )

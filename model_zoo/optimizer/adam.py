@@ -183,7 +183,10 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         """The factors, of shape (1,), that clip each array's norm."""
         if not arrays:
             return []
-        norms = mx.nd.concat(*[sum_of_squares(array) for array in arrays], dim=0).sqrt()
+        if host.are_on_host(arrays):
+            norms = mx.nd.array(host.sums_of_squares(arrays)).sqrt()
+        else:
+            norms = mx.nd.concat(*[sum_of_squares(array) for array in arrays], dim=0).sqrt()
         norms = mx.nd.broadcast_mul(norms, scale)
         factors = mx.nd.minimum(self.max_grad_norm / (norms + 1e-6), 1)  # as clip_grad_norm_
         return [factors[i : i + 1] for i in range(len(arrays))]

@@ -89,6 +89,7 @@ def test_a_killed_training_goes_on(script, inside, toy, tmp_path):
     assert not (cut / 'results.json').exists()
     assert run(script, *toy[1], '--seeds', '1', '--output_dir', cut) == 0
     assert '--resume' in inside[-1] and '--resume' not in inside[-2]
+    assert not list(tmp_path.rglob('checkpoints'))  # of no use any more
     assert_same_model(*(each / 'toy' / 'ours' / 'seed-1' for each in (whole, cut)))
     left, right = (json.loads((each / 'results.json').read_text()) for each in (whole, cut))
     assert left['toy']['scores'] == right['toy']['scores']

@@ -1,4 +1,4 @@
-"""scripts/benchmark/finetuning.py: whole programs of the contenders on a few texts."""
+"""scripts/benchmark/finetuning.py and lm_step.py: the contenders train on a few texts."""
 
 import json
 import os
@@ -32,3 +32,26 @@ def test_each_contender_trains(minilm_dir, tmp_path):
     assert set(found) == {(case, name) for case in ('program', 'updates') for name in contenders}
     for name in contenders:
         assert 0 < found['updates', name]['best_s'] < found['program', name]['best_s']
+
+
+@pytest.mark.parametrize(
+    ('family', 'contenders'),
+    [
+        ('gpt2', {'ours', 'transformers', 'pytorch-pretrained-bert'}),
+        ('transfo_xl', {'ours', 'pytorch-pretrained-bert'}),
+    ],
+)
+def test_a_step_of_a_language_model(tmp_path, family, contenders):
+    pytest.importorskip('pytorch_pretrained_bert')
+    path = tmp_path / 'figures.json'
+    flags = ['--family', family, '--layers', '1', '--shapes', '1x8', '--mem_len', '8']
+    done = subprocess.run(
+        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'lm_step.py', *flags, '--rounds', '1',
+         '--json', path],
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    rows = json.loads(path.read_text('utf-8'))['results']
+    assert {row['contender'] for row in rows} == contenders
+    assert all(row['best_s'] > 0 for row in rows)
