@@ -7,10 +7,11 @@ import concurrent.futures
 import ctypes
 import dataclasses
 import math
-import os
 
 import mxnet as mx
 import numpy as np
+
+from ..util.threads import used_processors
 
 __all__ = [
     'Step',
@@ -210,12 +211,13 @@ def _cut(groups, options):
 def _in_threads(function, pieces):
     """Call a function with each piece, and two arrays of its thread's own."""
     waiting = iter(pieces)  # of a list: each thread takes the next one
-    count = min(int(os.environ.get('OMP_NUM_THREADS') or 1), len(pieces))
+    count = min(used_processors(), len(pieces))
 
     def work(_):
         spare = np.empty((2, _PIECE), np.float32)
-        for piece in waiting:
-            function(piece, spare)
+        with np.errstate(all='ignore'):  # who reads the norm learns what is wrong
+            for piece in waiting:
+                function(piece, spare)
 
     if count <= 1:
         work(0)
@@ -226,6 +228,8 @@ def _in_threads(function, pieces):
 
 def _flat(array):
     """The memory of an array as one of NumPy, once MXNet doesn't use it any more."""
+    if not array.size:
+        return np.empty(0, np.float32)
     address = ctypes.c_void_p()
     mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(array.handle))
     mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(address)))

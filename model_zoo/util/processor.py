@@ -34,7 +34,7 @@ def use_all_instructions():
     _take_newer_kernels(os.path.join(os.path.dirname(mx.__file__), 'libopenblas.so.0'))
     asked = _ONEDNN not in os.environ and _is_linux_on_x86() and _ask_for_amx()
     with _set_meanwhile(_ONEDNN, _UP_TO_AMX if asked else None):
-        one = mx.nd.ones((1, 1))  # oneDNN reads the variable when it first computes
+        one = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
         mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
 
 

@@ -13,6 +13,7 @@ __all__ = [
     'bound_kernel_memory',
     'copy_on_one_thread',
     'use_all_processors',
+    'used_processors',
 ]
 
 _CGROUPS = '/sys/fs/cgroup'
@@ -45,6 +46,12 @@ def _cpu_quota(folder):
         if quota > 0 and period > 0:
             return quota / period
     return None
+
+
+def used_processors():
+    """Number of threads in which MXNet computes."""
+    first = os.environ.get('OMP_NUM_THREADS', '').split(',')[0].strip()
+    return max(1, int(first)) if first.isdigit() else 1
 
 
 def bound_kernel_memory():

@@ -85,6 +85,14 @@ def test_only_dense_float32_is_computed_here():
     assert not host.are_on_host([dense.tostype('row_sparse')])
 
 
+@pytest.mark.filterwarnings('error::RuntimeWarning')  # of NumPy
+def test_numbers_that_are_not_finite_are_told_by_the_norm():
+    parameter = gluon.Parameter('w', shape=(3,))
+    parameter.initialize()
+    parameter.grad()[:] = mx.nd.array([np.inf, np.nan, 1])
+    assert np.isnan(zoo.clip_grad_global_norm([parameter], 1.0).asscalar())
+
+
 def test_a_small_gradient_is_left_as_it_is():
     parameter = gluon.Parameter('w', shape=(3,))
     parameter.initialize()

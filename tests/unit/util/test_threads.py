@@ -39,6 +39,14 @@ def test_user_is_obeyed():
     assert run(f'import model_zoo\n{SHOW}', OMP_NUM_THREADS='7') == '7'
 
 
+@pytest.mark.parametrize(
+    ('said', 'used'), [('3', 3), ('4,2', 4), (' 2 ', 2), ('', 1), ('0', 1), ('many', 1)]
+)
+def test_threads_that_are_used(monkeypatch, said, used):
+    monkeypatch.setenv('OMP_NUM_THREADS', said)
+    assert threads.used_processors() == used
+
+
 def test_loaded_library_is_told(monkeypatch):
     import mxnet.base
 
