@@ -130,15 +130,19 @@ def _print_sentences(embedding, sentences, args):
 
 
 def _write(writer, embedding, sentences, args, total):
+    """Write the embeddings of the sentences; returns how many there were."""
     if args.pooling:
         results = _sentence_vectors(embedding, sentences, args)
     else:
         results = embedding.iter_embedding(sentences, args.oov_way)
+    count = 0
     for result in progress(results, 'sentences', total=total, leave=True):
+        count += 1
         if args.pooling:
             writer.sentence(result)
         else:
             writer.words(*result)
+    return count
 
 
 def _options(args):
@@ -192,7 +196,8 @@ def main(argv=None):
     sentences = args.sentences or _sentences(args.file)
     if args.output:
         with open_writer(args.output) as writer:  # first, to fail before the model is loaded
-            _write(writer, _embedding(args), sentences, args, total)
+            count = _write(writer, _embedding(args), sentences, args, total)
+        logger.info('sentences in %s: %d', args.output, count)
         return
     embedding = _embedding(args)
     with np.printoptions(threshold=5):

@@ -351,6 +351,53 @@ def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
         state.restore(other, trainer)
 
 
+class WritesWeights(Callback):
+    """Writes the weights after each epoch, as a training's EpochFiles do."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def on_epoch(self, loop, record):
+        loop.weights = str(self.folder / f'{record["epoch"]}.params')
+        loop.block.save_parameters(loop.weights)
+
+
+@pytest.mark.parametrize('has_links', [True, False])
+def test_a_checkpoint_links_to_the_weights_of_its_epoch(tmp_path, monkeypatch, has_links):
+    def fails(*args):
+        raise OSError(1, 'Operation not permitted')
+
+    if not has_links:
+        monkeypatch.setattr(os, 'link', fails)
+    store = tmp_path / 'store'
+    loop = make_loop(store, num_steps=6, callbacks=[WritesWeights(tmp_path)])
+    loop.run()
+    newest = pathlib.Path(loop._checkpoints.store.newest().path)
+    weights = tmp_path / f'{len(loop.state.epochs)}.params'
+    assert os.path.samefile(newest / 'model.params', weights) == has_links
+    assert (newest / 'model.params').read_bytes() == weights.read_bytes()
+    weights.unlink()
+    again = make_loop(store, num_steps=6)
+    assert again.resume() == str(newest)
+    assert_equal(loop, again)
+
+
+def test_weights_of_an_earlier_update_are_not_linked(tmp_path):
+    """An epoch's file is that of its own checkpoint, not of those between epochs."""
+    store = tmp_path / 'store'
+    loop = make_loop(
+        store, num_steps=9, checkpoint_interval=1, callbacks=[WritesWeights(tmp_path), StopAt(8)]
+    )
+    with pytest.raises(Interrupted):
+        loop.run()
+    newest = pathlib.Path(loop._checkpoints.store.newest().path)
+    assert newest.name.startswith('step-00000008')
+    assert not os.path.samefile(newest / 'model.params', tmp_path / '1.params')
+    again = make_loop(store, num_steps=9)
+    again.resume()
+    assert_equal(loop, again)
+
+
 def test_failed_write_leaves_the_old_checkpoints(tmp_path, monkeypatch):
     loop = make_loop(tmp_path, num_steps=6)
     loop.run()
