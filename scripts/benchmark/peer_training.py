@@ -187,11 +187,12 @@ class PeerStore(CheckpointStore):
         super().__init__(folder, keep)
         self._peer = peer
 
-    def save(self, block, trainer, state, config):
+    def save(self, block, trainer, state, config, weights=None):
         import torch
 
-        self._peer.give_back()
-        path = super().save(block, trainer, state, config)
+        if weights is None:  # else the block had the peer's parameters when that was written
+            self._peer.give_back()
+        path = super().save(block, trainer, state, config, weights)
         content = {
             'model': self._peer.model.state_dict(),
             'optimizer': self._peer.optimizer.state_dict(),
