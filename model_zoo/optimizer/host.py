@@ -24,6 +24,8 @@ __all__ = [
 
 #: numbers that are computed at a time: the arrays' pieces fit in the processor's cache
 _PIECE = 2**17
+#: numbers that are worth a thread
+_LEAST = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +65,7 @@ def sums_of_squares(arrays):
     -------
     list of float
     """
+    mx.nd.waitall()
     return _sums_of_squares([_flat(array) for array in arrays])
 
 
@@ -73,6 +76,7 @@ def multiply(arrays, factor):
         (array,), _ = piece
         np.multiply(array, factor, out=array)
 
+    mx.nd.waitall()
     _in_threads(work, _cut([[_flat(array)] for array in arrays], [None] * len(arrays)))
 
 
@@ -101,6 +105,7 @@ def update_by_adam(arrays, scales, steps, betas, bound=None):
             np.multiply(weight, step.late_decay, out=first)
             np.subtract(weight, first, out=weight)
 
+    mx.nd.waitall()
     _in_threads(update, _pieces(arrays, zip(scales, steps)))
 
 
@@ -126,6 +131,7 @@ def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, larges
         np.multiply(direction, factor, out=direction)
         np.subtract(weight, direction, out=weight)
 
+    mx.nd.waitall()
     used = [number for number, scale in enumerate(scales) if _is_usable(scale)]
     arrays, scales, steps = ([each[number] for number in used] for each in (arrays, scales, steps))
     _in_threads(direct, _pieces(arrays, zip(scales, steps)))
@@ -211,7 +217,8 @@ def _cut(groups, options):
 def _in_threads(function, pieces):
     """Call a function with each piece, and two arrays of its thread's own."""
     waiting = iter(pieces)  # of a list: each thread takes the next one
-    count = min(used_processors(), len(pieces))
+    numbers = sum(arrays[0].size for arrays, _ in pieces)
+    count = min(used_processors(), numbers // _LEAST)
 
     def work(_):
         spare = np.empty((2, _PIECE), np.float32)
@@ -227,11 +234,13 @@ def _in_threads(function, pieces):
 
 
 def _flat(array):
-    """The memory of an array as one of NumPy, once MXNet doesn't use it any more."""
+    """The memory of an array as one of NumPy.
+
+    MXNet must have finished: to wait for each array takes longer than a small model's step.
+    """
     if not array.size:
         return np.empty(0, np.float32)
     address = ctypes.c_void_p()
-    mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(array.handle))
     mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(address)))
     memory = (ctypes.c_float * array.size).from_address(address.value)
     return np.frombuffer(memory, np.float32)
