@@ -1,5 +1,6 @@
 """What our optimizers share: Adam with decoupled weight decay."""
 
+import itertools
 import math
 
 import gluonnlp.optimizer  # noqa: F401  registers its own 'bertadam' now, so that ours stays
@@ -91,10 +92,11 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(indices, grads)
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
-        if not multi_precision and host.are_on_host([*weights, *grads]):
+        if not multi_precision:
             arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
-            self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
-            return
+            if host.are_on_host(itertools.chain(*arrays)):
+                self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
+                return
 
         # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
         # moments.
