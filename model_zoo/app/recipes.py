@@ -15,7 +15,7 @@ __all__ = ['Recipe', 'check_scores', 'list_recipes', 'open_recipe', 'summarize',
 
 #: metric -> what the table calls it
 METRICS = {'matthews': 'Matthews', 'pearson': 'Pearson', 'spearman': 'Spearman', 'f1': 'F1',
-           'exact_match': 'EM'}  # fmt: skip
+           'exact_match': 'EM', 'exact': 'EM'}  # fmt: skip
 
 #: type of each field of a recipe's file
 KINDS = {'title': str, 'script': str, 'flags': dict, 'data': dict, 'seeds': list, 'scores': dict,
@@ -101,9 +101,22 @@ class Recipe:
         return path
 
     def record(self, results):
-        """What is kept of a finished training's ``results.json``."""
+        """What is kept of a finished training's ``results.json``.
+
+        Raises
+        ------
+        InputError
+            If it lacks a score of the recipe.
+        """
         training, best = results['training'], results['best']
         metrics = next(value for value in best.values() if isinstance(value, dict))
+        lacking = [name for name in self.scores if name not in metrics]
+        if lacking:
+            known = ', '.join(name for name, value in metrics.items() if isinstance(value, float))
+            raise InputError(
+                f'the recipe {self.name} has scores of {", ".join(lacking)}, and the training has '
+                f'{known}; its model is there: correct the recipe, and the same command goes on'
+            )
         return {
             'scores': {name: metrics[name] for name in self.scores},
             'epoch': best['epoch'],

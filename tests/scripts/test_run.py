@@ -107,6 +107,17 @@ def test_an_unexpected_score_is_an_error(script, inside, toy, tmp_path, capsys):
     assert 'was trained by another version of the recipe' in said
 
 
+def test_a_score_that_the_training_has_not(script, inside, toy, tmp_path, capsys):
+    content = json.loads(toy[0].read_text())
+    toy[0].write_text(json.dumps({**content, 'scores': {'exact_match': {}}}))
+    out = tmp_path / 'out'
+    said = refusal(capsys, script, *toy[1], '--seeds', '1', '--output_dir', out)
+    assert 'scores of exact_match, and the training has accuracy' in said
+    toy[0].write_text(json.dumps(content))
+    assert run(script, *toy[1], '--seeds', '1', '--output_dir', out) == 0
+    assert '--resume' in inside[-1]
+
+
 def test_a_training_that_fails(script, toy, tmp_path, capfd):
     """In a process of its own, as they are."""
     content = json.loads(toy[0].read_text())
@@ -136,5 +147,7 @@ def test_recipes_of_the_project(name, tmp_path):
     argv = recipe.arguments(1, data, tmp_path)
     args = load_script(recipe.script).parse_arguments([*argv, '--output_dir', str(tmp_path)])
     assert args.seed == 1
+    if recipe.script == 'finetune_squad':  # the two official evaluations' own names
+        assert set(recipe.scores) == {'exact' if args.version_2 else 'exact_match', 'f1'}
     text = json.dumps(recipe.data)
     assert str(ROOT) not in text and '"/' not in text  # no path of a machine
