@@ -103,6 +103,13 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         for each in zip(indices, weights, grads, states, scales, lrs, wds):
             self._update_one(*each, multi_precision)
 
+    def _steps(self, indices, arrays, lrs, wds):
+        """`_step` of each weight, the first of its arrays."""
+        return [
+            self._step(index, each[0], lr, wd)
+            for index, each, lr, wd in zip(indices, arrays, lrs, wds)
+        ]
+
     def _step(self, index, weight, lr, wd):
         """The `host.Step` of a weight with the operators' moments."""
         mean_factor, root_factor = self._moment_factors()
@@ -114,11 +121,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
     def _update_on_host(self, indices, arrays, scales, lrs, wds):
         """Update weights with their gradients times the scales, which are numbers."""
-        steps = [
-            self._step(index, each[0], lr, wd)
-            for index, each, lr, wd in zip(indices, arrays, lrs, wds)
-        ]
-        betas = self.beta1, self.beta2
+        steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
         host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
 
     def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):

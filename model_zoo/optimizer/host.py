@@ -174,20 +174,13 @@ def _direction(weight, moments, step, out, spare):
 
 def _sums_of_squares(views):
     # A sum of float32 over a large matrix loses digits: those of the pieces are added as float64.
-    sums = {}
+    def square(piece, spare):
+        (array,), _ = piece
+        return float(np.dot(array, array))
 
-    def add(piece, spare):
-        (array,), (number, start) = piece
-        sums[number, start] = float(np.dot(array, array))
-
-    places = [
-        ((view[start : start + _PIECE],), (number, start))
-        for number, view in enumerate(views)
-        for start in range(0, view.size, _PIECE)
-    ]
-    _in_threads(add, places)
+    pieces = _cut([[view] for view in views], range(len(views)))
     totals = [0.0] * len(views)
-    for (number, _), value in sorted(sums.items()):  # in the same order whatever the threads do
+    for (_, number), value in zip(pieces, _in_threads(square, pieces)):
         totals[number] += value
     return totals
 
@@ -215,22 +208,24 @@ def _cut(groups, options):
 
 
 def _in_threads(function, pieces):
-    """Call a function with each piece, and two arrays of its thread's own."""
-    waiting = iter(pieces)  # of a list: each thread takes the next one
+    """Call a function with each piece, and two arrays of its thread's own; returns the results."""
+    results = [None] * len(pieces)
+    waiting = iter([*enumerate(pieces)])  # of a list: each thread takes the next one
     numbers = sum(arrays[0].size for arrays, _ in pieces)
     count = min(used_processors(), numbers // _LEAST)
 
     def work(_):
         spare = np.empty((2, _PIECE), np.float32)
         with np.errstate(all='ignore'):  # who reads the norm learns what is wrong
-            for piece in waiting:
-                function(piece, spare)
+            for number, piece in waiting:
+                results[number] = function(piece, spare)
 
     if count <= 1:
         work(0)
-        return
-    with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        list(pool.map(work, range(count)))
+    else:
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            list(pool.map(work, range(count)))
+    return results
 
 
 def _flat(array):

@@ -95,18 +95,14 @@ class LAMB(DecoupledAdam):
         return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
 
     def _update_on_host(self, indices, arrays, scales, lrs, wds):
-        with_ratio = [self._has_ratio(index) for index in indices]
-        everything = list(zip(indices, arrays, scales, lrs, wds))
-        plain = [each for each, has_ratio in zip(everything, with_ratio) if not has_ratio]
-        if plain:
-            super()._update_on_host(*zip(*plain))
-        chosen = [each for each, has_ratio in zip(everything, with_ratio) if has_ratio]
-        if chosen:
-            indices, arrays, scales, lrs, wds = zip(*chosen)
-            steps = [
-                self._step(index, each[0], lr, wd)
-                for index, each, lr, wd in zip(indices, arrays, lrs, wds)
-            ]
+        groups = {True: [], False: []}  # with the ratio of norms, and without
+        for each in zip(indices, arrays, scales, lrs, wds):
+            groups[self._has_ratio(each[0])].append(each)
+        if groups[False]:
+            super()._update_on_host(*zip(*groups[False]))
+        if groups[True]:
+            indices, arrays, scales, lrs, wds = zip(*groups[True])
+            steps = self._steps(indices, arrays, lrs, wds)
             host.update_by_lamb(
                 arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
                 *map(self._bounds.get, ('lower_bound', 'upper_bound')),

@@ -265,11 +265,8 @@ def check_same_config(saved, current, instead='leave `resume` out to start anew'
 
 def _save_weights(block, path, same):
     if same is not None:
-        try:
+        with contextlib.suppress(OSError):  # a disk without links
             os.link(same, path)
-        except OSError:  # a disk without links
-            pass
-        else:
             return
     try:
         block.save_parameters(path)

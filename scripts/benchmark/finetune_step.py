@@ -3,6 +3,7 @@ weight decay): ours beside each installed peer's, in turn, as ratios."""
 
 from inference import VOCAB_SIZE, gluonnlp_block, make_batch, torch_model
 from side_by_side import Case, Contender, add_flags, bert_flops, measure, parse_shapes, report, run
+from steps import gluon_step, our_update, torch_step
 
 OPTIONS = {'learning_rate': 2e-5, 'wd': 0.01}
 
@@ -20,35 +21,19 @@ def _gluon_step(loss_of, update):
 
     def prepare(shape):
         batch = make_labelled(shape)
-
-        def step():
-            with mx.autograd.record():
-                loss = loss_of(*(mx.nd.array(array) for array in batch))
-            loss.backward()
-            update()
-            mx.nd.waitall()
-
-        return step
+        return gluon_step(lambda: loss_of(*(mx.nd.array(array) for array in batch)), update)
 
     return prepare
 
 
 def ours(options):
     """Our classifier, as scripts/finetune_classifier.py trains it."""
-    import mxnet as mx
-
-    import model_zoo.optimizer  # noqa: F401  registers bertadam
     from bert import BertConfig, BertForSequenceClassification
-    from model_zoo.training import Updater, Workers
 
     block = BertForSequenceClassification(BertConfig(num_hidden_layers=options.layers))
     block.initialize()
     block.hybridize(static_alloc=True)
-    trainer = mx.gluon.Trainer(
-        block.collect_params(), 'bertadam', dict(OPTIONS), update_on_kvstore=False
-    )
-    updater, workers = Updater(block, trainer), Workers()
-    return _gluon_step(block, lambda: updater.update(1, workers))
+    return _gluon_step(block, our_update(block, 'bertadam', OPTIONS))
 
 
 def gluonnlp(options):
@@ -99,15 +84,12 @@ def transformers(options):
     def prepare(shape):
         words, types, length, labels = make_labelled(shape)
 
-        def step():
+        def compute():
             mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
             scores = model(*(torch.from_numpy(x) for x in (words, mask, types)))
-            torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels)).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-            optimizer.step()
-            optimizer.zero_grad()
+            return torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels))
 
-        return step
+        return torch_step(model, optimizer, compute)
 
     return prepare
 

@@ -27,20 +27,30 @@ def draw_text(vocab_size, batch, length):
     ]
 
 
+def sizes(options):
+    """Of the model, by the names of its configuration's fields."""
+    return {
+        'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
+        'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
+    }  # fmt: skip
+
+
+def original_config(values):
+    """The configuration of pytorch-pretrained-bert: of the values those that it has."""
+    import pytorch_pretrained_bert as original
+
+    known = inspect.signature(original.TransfoXLConfig).parameters
+    fields = {name: value for name, value in values.items() if name in known}
+    return original.TransfoXLConfig(values['vocab_size'], **fields)
+
+
 def ours(options):
     import mxnet as mx
 
     from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
     if not os.path.isfile(os.path.join(options.folder, 'config.json')):  # the first contender
-        config = TransfoXLConfig(
-            vocab_size=options.vocab_size,
-            n_layer=options.layers,
-            tgt_len=options.tgt_len,
-            mem_len=options.mem_len,
-            clamp_len=options.mem_len + options.tgt_len,
-        )
-        block = TransfoXLLMHeadModel(config)
+        block = TransfoXLLMHeadModel(TransfoXLConfig(**sizes(options)))
         block.initialize()
         block.save_pretrained(options.folder, format='pytorch')
     block = TransfoXLLMHeadModel.from_pretrained(options.folder)
@@ -81,12 +91,7 @@ def pytorch_pretrained_bert(options):
 
     torch.set_num_threads(threads())
     with open(os.path.join(options.folder, 'config.json'), encoding='utf-8') as file:
-        values = json.load(file)
-    known = inspect.signature(original.TransfoXLConfig).parameters
-    fields = {name: value for name, value in values.items() if name in known}
-    model = original.TransfoXLLMHeadModel(
-        original.TransfoXLConfig(options.vocab_size, **fields)
-    ).eval()
+        model = original.TransfoXLLMHeadModel(original_config(json.load(file))).eval()
     weights = torch.load(os.path.join(options.folder, 'pytorch_model.bin'))
     model.load_state_dict(weights, False)
     model.tie_weights()

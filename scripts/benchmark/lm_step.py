@@ -6,41 +6,21 @@ Transformer-XL, beside the latter's, carries its memory from step to step; its w
 falling frequencies of a text's (Zipf), which decides how much the adaptive softmax has to do.
 """
 
-import inspect
 import itertools
 
-from lm import draw_text
+from lm import draw_text, original_config, sizes
 from side_by_side import Case, Contender, add_flags, measure, parse_shapes, report, run, threads
+from steps import gluon_step, our_update, torch_step
 
 RATE = 1e-4
 
 
-def _gluon_step(block, loss_of):
-    """`prepare` of ours; `loss_of` gets a function that gives the words and labels of each step."""
-    import mxnet as mx
-
-    from model_zoo.training import Updater, Workers
-
-    trainer = mx.gluon.Trainer(
-        block.collect_params(), 'openaiadam', {'learning_rate': RATE, 'wd': 0.01},
-        update_on_kvstore=False,
-    )  # fmt: skip
-    updater, workers = Updater(block, trainer), Workers()
-
-    def prepare(shape):
-        compute = loss_of(shape)
-        numbers = itertools.count(1)
-
-        def step():
-            with mx.autograd.record():
-                loss = compute()
-            loss.backward()
-            updater.update(next(numbers), workers)
-            mx.nd.waitall()
-
-        return step
-
-    return prepare
+def _our_step(block, loss_of):
+    """`prepare` of ours; `loss_of` gives of a shape the function that computes the loss."""
+    block.initialize()
+    block.hybridize(static_alloc=True, static_shape=True)
+    update = our_update(block, 'openaiadam', {'learning_rate': RATE, 'wd': 0.01})
+    return lambda shape: gluon_step(loss_of(shape), update)
 
 
 def _segments(options, shape):
@@ -54,8 +34,6 @@ def our_gpt2(options):
     from gpt2 import GPT2Config, GPT2LMHeadModel
 
     block = GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
-    block.initialize()
-    block.hybridize(static_alloc=True, static_shape=True)
 
     def loss_of(shape):
         words, _ = next(_segments(options, shape))
@@ -63,7 +41,7 @@ def our_gpt2(options):
             mx.nd.array(words, dtype='int32'), lm_labels=mx.nd.array(words, dtype='int32')
         )
 
-    return _gluon_step(block, loss_of)
+    return _our_step(block, loss_of)
 
 
 def our_transfo_xl(options):
@@ -71,9 +49,7 @@ def our_transfo_xl(options):
 
     from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
-    block = TransfoXLLMHeadModel(TransfoXLConfig(**_lengths(options)))
-    block.initialize()
-    block.hybridize(static_alloc=True, static_shape=True)
+    block = TransfoXLLMHeadModel(TransfoXLConfig(**sizes(options)))
 
     def loss_of(shape):
         segments, memory = _segments(options, shape), [None]
@@ -85,14 +61,7 @@ def our_transfo_xl(options):
 
         return compute
 
-    return _gluon_step(block, loss_of)
-
-
-def _lengths(options):
-    return {
-        'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
-        'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
-    }  # fmt: skip
+    return _our_step(block, loss_of)
 
 
 def _torch_step(model, loss_of):
@@ -101,19 +70,7 @@ def _torch_step(model, loss_of):
     torch.set_num_threads(threads())
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
-
-    def prepare(shape):
-        compute = loss_of(shape)
-
-        def step():
-            compute().backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-            optimizer.step()
-            optimizer.zero_grad()
-
-        return step
-
-    return prepare
+    return lambda shape: torch_step(model, optimizer, loss_of(shape))
 
 
 def transformers_gpt2(options):
@@ -151,12 +108,7 @@ def original_transfo_xl(options):
     import torch
 
     torch.Tensor.byte = torch.Tensor.bool  # the type of masks that today's torch wants
-    values = _lengths(options)
-    known = inspect.signature(original.TransfoXLConfig).parameters
-    config = original.TransfoXLConfig(
-        values.pop('vocab_size'), **{name: values[name] for name in values if name in known}
-    )
-    model = original.TransfoXLLMHeadModel(config)
+    model = original.TransfoXLLMHeadModel(original_config(sizes(options)))
 
     def loss_of(shape):
         segments, memory = _segments(options, shape), [None]
@@ -180,22 +132,21 @@ PEERS = {
     ],
     'transfo_xl': [Contender('pytorch-pretrained-bert', original_transfo_xl, ORIGINAL)],
 }
-#: of each family: layers, words, and the shapes of a step
-SIZES = {'gpt2': (12, 50257, '1x128,4x128'), 'transfo_xl': (6, 267735, '1x128,4x128')}
+#: layers and words of each family
+SIZES = {'gpt2': (12, 50257), 'transfo_xl': (6, 267735)}
 
 
 def main(argv=None):
     parser = add_flags(' '.join(__doc__.split('\n\n')[0].split()), rounds=5, seconds=90)
     add = parser.add_argument
     add('--family', choices=list(OURS), default='gpt2')
-    add('--shapes', help='batch x length; default: 1x128,4x128')
+    add('--shapes', default='1x128,4x128', help='batch x length')
     add('--layers', type=int, help='default: 12 of GPT-2, 6 of Transformer-XL')
     add('--vocab_size', type=int, help="default: GPT-2's, and wikitext-103's")
     add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
     args = parser.parse_args(argv)
-    defaults = dict(zip(('layers', 'vocab_size', 'shapes'), SIZES[args.family]))
-    for name, value in defaults.items():
-        setattr(args, name, getattr(args, name) or value)
+    layers, vocab_size = SIZES[args.family]
+    args.layers, args.vocab_size = args.layers or layers, args.vocab_size or vocab_size
     shapes = parse_shapes(args.shapes)
     args.tgt_len = max(length for _, length in shapes)
     cases = [Case(f'{batch}x{length}', (batch, length), batch * length) for batch, length in shapes]

@@ -5,6 +5,7 @@ float16 is for GPUs; on the CPU its products are computed in float32, with casts
 
 from finetune_step import OPTIONS, make_labelled
 from side_by_side import Case, Contender, add_flags, bert_flops, measure, parse_shapes, report, run
+from steps import gluon_step, our_update
 
 PRECISIONS = ('bfloat16', 'float32', 'float16')
 
@@ -35,27 +36,14 @@ def forward(options, dtype):
 def step(options, dtype):
     import mxnet as mx
 
-    import model_zoo.optimizer  # noqa: F401  registers bertadam
-    from model_zoo.training import Updater, Workers
-
     block = _make_block(options.layers, dtype)
     settings = {**OPTIONS, 'multi_precision': dtype == 'float16'}
-    trainer = mx.gluon.Trainer(
-        block.collect_params(), 'bertadam', settings, update_on_kvstore=False
-    )
-    updater, workers = Updater(block, trainer), Workers()
+    update = our_update(block, 'bertadam', settings)
 
     def prepare(shape):
         batch = [mx.nd.array(array) for array in make_labelled(shape)]
 
-        def call():
-            with mx.autograd.record():
-                loss = block(*batch)
-            loss.backward()
-            updater.update(1, workers)
-            mx.nd.waitall()
-
-        return call
+        return gluon_step(lambda: block(*batch), update)
 
     return prepare
 

@@ -10,6 +10,7 @@ import tempfile
 
 from inference import VOCAB_SIZE
 from side_by_side import Case, Contender, measure, report, threads
+from steps import gluon_step, our_update, torch_step
 
 SCRIPTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCRIPT = os.path.join(SCRIPTS, 'run_pretraining_hvd.py')
@@ -38,33 +39,20 @@ def make_batch(shape):
 def ours(options):
     import mxnet as mx
 
-    import model_zoo.optimizer  # noqa: F401  registers bertadam
     from bert import BertConfig, BertForPreTraining
-    from model_zoo.training import Updater, Workers
 
     model = BertForPreTraining(BertConfig(num_hidden_layers=options.layers))
     model.initialize()
     model.hybridize(static_alloc=True)
-    trainer = mx.gluon.Trainer(
-        model.collect_params(),
-        'bertadam',
-        {'learning_rate': 1e-4, 'wd': 0.01},
-        update_on_kvstore=False,
-    )
-    updater, workers = Updater(model, trainer), Workers()
+    update = our_update(model, 'bertadam', {'learning_rate': 1e-4, 'wd': 0.01})
 
     def prepare(shape):
         batch = make_batch(shape)
 
-        def step():
-            arrays = [mx.nd.array(array, dtype='float32') for array in batch]
-            with mx.autograd.record():
-                loss = model(*arrays)
-            loss.backward()
-            updater.update(1, workers)
-            mx.nd.waitall()
+        def compute():
+            return model(*(mx.nd.array(array, dtype='float32') for array in batch))
 
-        return step
+        return gluon_step(compute, update)
 
     return prepare
 
@@ -84,7 +72,7 @@ def transformers(options):
     def prepare(shape):
         batch = make_batch(shape)
 
-        def step():
+        def compute():
             mask = np.ones(shape, np.int64)
             words, types, _, positions, ids, labels = map(torch.from_numpy, batch)
             outputs = model.bert(
@@ -93,13 +81,9 @@ def transformers(options):
             masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
             scores, pairs = model.cls(masked, outputs.pooler_output)
             loss = cross_entropy(scores.flatten(0, 1), ids.flatten())
-            loss = loss + cross_entropy(pairs, labels)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-            optimizer.step()
-            optimizer.zero_grad()
+            return loss + cross_entropy(pairs, labels)
 
-        return step
+        return torch_step(model, optimizer, compute)
 
     return prepare
 
