@@ -186,7 +186,8 @@ class TrainingLoop:
             guard = stack.enter_context(InterruptGuard())
             try:
                 self._workers.broadcast(self.block)
-                self._workers.prepare(self.updater.parameters)
+                self.updater.prepare(self._workers)
+                stack.callback(self.updater.release)
                 self._call('on_start')
                 while not self._finished():
                     self._run_epoch(guard)

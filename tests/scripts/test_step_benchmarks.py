@@ -83,7 +83,8 @@ def test_two_processes_are_measured_beside_one(load, tmp_path, capsys):
     flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', str(path)]
     load('scaling').main(flags)
     figures = json.loads(path.read_text('utf-8'))
-    assert set(figures['steps']) == {'one process', '2 processes, buckets'}
+    names = {'one process', '2 processes, shared', '2 processes, buckets'}
+    assert set(figures['steps']) == names
     assert all(len(times) == 1 and times[0] > 0 for times in figures['steps'].values())
     said = capsys.readouterr().out
     assert 'predicted' in said and '\n  100 ' in said
