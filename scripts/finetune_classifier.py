@@ -57,6 +57,8 @@ from model_zoo.tasks.classification import (
     ClassifierEvaluator,
     ClassifierFeatures,
     TaskSets,
+    find_file,
+    has_segment,
     list_tasks,
     write_class_probabilities,
     write_predictions,
@@ -118,6 +120,18 @@ def check_arguments(args):
     check_distillation_arguments(args, trains=not args.only_inference)
     check_at_least_one(args, 'round_to')
     check_task_choice(args, trains=not args.only_inference)
+
+
+def check_data(args, task):
+    """Raise InputError before weights are loaded, where the sets are missing that are needed."""
+    if args.data_dir is None and not task.names_its_files:
+        return  # GluonNLP's, which are downloaded
+    needed = ('train', *task.dev_segments)
+    if args.only_inference:
+        usable = [name for name in task.segments if has_segment(task, args.data_dir, name)]
+        needed = () if usable else task.dev_segments
+    for segment in needed:
+        find_file(task, args.data_dir, segment)
 
 
 def make_deployed(args, task, ctx):
@@ -200,6 +214,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     choice = ModelChoice(args, family='bert')
     task = make_task(args, args.init_checkpoint or args.bert_model)
+    check_data(args, task)
     workers = make_workers(args.comm_backend, args.allreduce_dtype)
     run = Run(args, task.name, 'bert', workers, trains=not args.only_inference)
     teacher = None if args.teacher is None else Teacher(args, task, run.contexts)

@@ -53,6 +53,7 @@ from model_zoo.tasks.pretraining import (
     SyntheticLoader,
     TextFiles,
     describe_files,
+    matching_files,
 )
 from model_zoo.tasks.pretraining.objective import (
     PretrainingLogger,
@@ -439,6 +440,8 @@ def train(folder, model, tokenizer, objective, loaders, contexts, workers):
 
 def main(argv=None, comm_backend=None):
     args = parse_arguments(argv, comm_backend)
+    for patterns in filter(None, (None if args.synthetic_data else args.data, args.data_eval)):
+        matching_files(patterns)  # where none is there, say so before weights are loaded
     workers = make_workers(args.comm_backend, args.allreduce_dtype)
     contexts = find_contexts(own_gpus(args, workers), workers)
     set_batch_sizes(args, args.accumulate * len(contexts) * workers.size, workers)

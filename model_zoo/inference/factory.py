@@ -1,6 +1,6 @@
 """The pipeline of a task, or of what a model was trained for."""
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError, UnknownNameError, did_you_mean
 from ..opening import find_family, open_model
 from ..registry import family_of_class
 from .answers import QuestionAnswering
@@ -102,7 +102,11 @@ def pipeline(
     own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
     options['ctx'] = ctx
     if task is None:
-        opened = open_model(model, **options)
+        try:
+            opened = open_model(model, **options)
+        except UnknownNameError as error:  # a task's name, perhaps
+            hint = did_you_mean(model, [*PIPELINES, *ALIASES])
+            raise UnknownNameError(f'{error}{hint}') from None
         pipeline_class = _pipeline_of(opened.block)
     else:
         pipeline_class, family = PIPELINES[task], find_family(model)

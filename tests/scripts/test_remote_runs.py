@@ -1,6 +1,7 @@
 """Scripts whose inputs and outputs are at URLs of a real S3 server."""
 
 import json
+import multiprocessing.util
 import os
 import tempfile
 import uuid
@@ -42,6 +43,7 @@ def bucket(server, monkeypatch, tmp_path):
 def machine(monkeypatch, path):
     """Work on a machine of its own: another folder for temporary files, another cache."""
     path.mkdir()
+    multiprocessing.util.get_temp_dir()  # stays where it is: a socket's path must be short
     monkeypatch.setattr(tempfile, 'tempdir', str(path))
     monkeypatch.setenv('MXNET_HOME', str(path / 'cache'))
 

@@ -64,6 +64,7 @@ PRETRAIN = [
     (['--gpus', '0'], '--gpus 0: '),
     (['--gpus', 'a'], "--gpus 'a': give numbers"),
     (['--data', 'nothing*.npz'], "no file matches 'nothing"),
+    (['--pretrained', '--data', 'nothing'], "no file matches 'nothing"),
     (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
     (['--warmup_ratio', '1'], '--warmup_ratio 1.0: give a number from 0 to below 1'),
     (['--num_steps', '0'], '--num_steps 0: give 1 or more'),

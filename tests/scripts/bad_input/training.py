@@ -32,6 +32,11 @@ def classifier_arguments(data, folder, edit):
 CLASSIFIER = [
     (lambda a, t: change(a, '--task_name', 'NoTask'), 'text_columns|train_file'),
     (lambda a, t: ['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC"),
+    (lambda a, t: ['--task_name', 'MRPC', '--data_dir', f'{t}/no'], 'no train set.*is no dir'),
+    (
+        lambda a, t: ['--task_name', 'MRPC', '--data_dir', str(t), '--only_inference'],
+        'no dev set of MRPC: .* has no such file',
+    ),
     (lambda a, t: [*a, '--dev_split', '0.1'], '--dev_split goes with .* without a dev file'),
     (lambda a, t: [*a, '--text_column', 'text'], '--text_columns and --text_column both'),
     (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown pretrained model 'bert_1'; known: "),

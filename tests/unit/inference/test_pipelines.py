@@ -239,6 +239,8 @@ def test_bad_pipelines(saved, tmp_path):
         model_zoo.pipeline('text-classification')
     with pytest.raises(UnknownNameError, match='text-classification'):
         model_zoo.pipeline('text-clasification', saved(BertModel))
+    with pytest.raises(UnknownNameError, match='mean sentence-similarity'):
+        model_zoo.pipeline('sentence-similarty')
     with pytest.raises(CheckpointError, match='classifier'):
         model_zoo.pipeline('text-classification', saved(BertModel))
     with pytest.raises(InputError, match='max_length'):
