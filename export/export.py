@@ -37,6 +37,7 @@ from export.data import (  # noqa: E402
     check_int8_arguments,
     read_measures,
 )
+from export.onnx_file import require_extra  # noqa: E402
 from export.onnx_folder import export_onnx_folder  # noqa: E402
 from export.steps import export_steps  # noqa: E402
 from export.symbol_files import parameters_of, write_symbol  # noqa: E402
@@ -290,6 +291,8 @@ def main(argv=None):
     args = _parse(argv)
     cli.setup_logging()
     _check(args)
+    if args.format != 'symbol':
+        require_extra()
     make_writable_dir(args.output_dir)  # before the work, not after
     block = build_block(args)
     limit = block.context_length or math.inf

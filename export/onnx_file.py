@@ -16,7 +16,7 @@ from .comparison import ExportError, check_exportable
 from .int8 import quantize_measured
 from .onnx_graphs import graph_of
 
-__all__ = ['export_onnx', 'measures_path']
+__all__ = ['export_onnx', 'measures_path', 'require_extra']
 
 #: how much ONNX Runtime's results may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-4, 'float16': 1e-2}
@@ -95,7 +95,7 @@ def export_onnx(
     >>> model = BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
     >>> path = export_onnx(model, 'exported', 'classifier')  # doctest: +SKIP
     """
-    _require_extra()
+    require_extra()
     check_exportable(block)
     if precision not in PRECISIONS:
         raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
@@ -154,7 +154,8 @@ def measures_path(path):
     return f'{os.path.splitext(path)[0]}_int8.json'
 
 
-def _require_extra():
+def require_extra():
+    """Raise MissingExtraError unless an export can be written and checked."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401

@@ -26,7 +26,7 @@ def parse_arguments(argv=None):
     parser.add_argument(
         'questions', nargs='*', metavar='question', help='the questions, each in quotes'
     )
-    parser.add_argument('--file', help='one question per line; - is standard input')
+    parser.add_argument('--file', help='a question a line, empty ones left out; -: standard input')
     parser.add_argument('--context', metavar='FILE', help='the text')
     parser.add_argument('--text', help='the text itself')
     parser.add_argument('--top_k', type=int, default=1, help='answers to each question')

@@ -24,7 +24,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
     parser.add_argument('texts', nargs='*', metavar='text')
-    parser.add_argument('--file', help='one text per line; - is standard input')
+    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
     parser.add_argument('--dataset_name', help='of the weights whose vocabulary is meant')
     parser.add_argument('--vocab_file', help="another vocabulary than the model's")
     parser.add_argument('--max_len', type=int, help='cut texts to this many ids')

@@ -22,7 +22,7 @@ def parse_arguments(argv=None):
     parser.add_argument(
         'texts', nargs='*', metavar='text', help='the texts, each in quotes, with [MASK]'
     )
-    parser.add_argument('--file', help='one text per line; - is standard input')
+    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
     parser.add_argument('--top_k', type=int, default=5, help='words for each mask')
     add_use_arguments(parser)
     add_record_arguments(parser)

@@ -2,6 +2,7 @@
 
     python info.py best_model
     python info.py bert-base-uncased --format json
+    python info.py --list
 """
 
 import json
@@ -13,6 +14,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 from model_zoo.app import cli
 from model_zoo.errors import InputError
 from model_zoo.opening import open_model
+from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import family_of_class
 from model_zoo.util.files import read_json
 
@@ -22,9 +24,28 @@ HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
 
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', help='folder, file or name of a model')
+    parser.add_argument('model', nargs='?', help='folder, file or name of a model')
+    parser.add_argument('--list', action='store_true', help="print the known models' names")
     parser.add_argument('--format', choices=['text', 'json'], default='text')
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if (args.model is None) != args.list:
+        parser.error('give a model, or --list')
+    return args
+
+
+def print_models(format):
+    """Print the models that have a name: model, data set, and other names of both in one."""
+    rows = [
+        {'model': each.model, 'dataset': each.dataset, 'names': list(each.names)}
+        for each in list_pretrained()
+    ]
+    if format == 'json':
+        print(json.dumps(rows, indent=2))
+        return
+    widths = [max(len(row[key]) for row in rows) for key in ('model', 'dataset')]
+    for row in rows:
+        names = ', '.join(row['names'])
+        print(f'{row["model"]:{widths[0]}}  {row["dataset"]:{widths[1]}}  {names}'.rstrip())
 
 
 def describe(name):
@@ -76,6 +97,9 @@ def spell(value):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
+    if args.list:
+        print_models(args.format)
+        return
     told = describe(args.model)
     if args.format == 'json':
         print(json.dumps(told, indent=2, default=str))

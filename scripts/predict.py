@@ -25,7 +25,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
     parser.add_argument('texts', nargs='*', metavar='text', help='the texts, each in quotes')
-    parser.add_argument('--file', help='one text per line; - is standard input')
+    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
     parser.add_argument('--pairs', action='store_true', help='a tab separates the texts of a pair')
     parser.add_argument('--all_scores', action='store_true', help='the scores of all labels')
     parser.add_argument('--max_len', type=int, help='cut texts to this many tokens')

@@ -25,7 +25,7 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
     parser.add_argument('texts', nargs='*', metavar='text', help='the texts, each in quotes')
-    parser.add_argument('--file', help='one text per line; - is standard input')
+    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
     parser.add_argument(
         '--strategy', default='first', choices=['none', 'simple', 'first', 'average', 'max'],
         help='how labels of tokens become entities',

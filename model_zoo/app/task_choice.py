@@ -1,7 +1,7 @@
 """The classification task that a command's flags choose, one of the table or the user's own."""
 
-from ..errors import InputError
-from ..tasks.classification import custom_task, get_task, infer_labels
+from ..errors import InputError, UnknownNameError
+from ..tasks.classification import custom_task, get_task, infer_labels, list_tasks
 from ..tasks.tables import find_splits, is_table
 from .arguments import check_files
 from .labels import labels_of_folder
@@ -112,7 +112,11 @@ def make_task(args, model):
     model_zoo.tasks.classification.Task
     """
     if args.task_name != 'custom':
-        return get_task(args.task_name)
+        try:
+            return get_task(args.task_name)
+        except UnknownNameError:
+            known = [*list_tasks(), 'custom']
+            raise UnknownNameError.of('task', args.task_name, known) from None
     files = {segment: getattr(args, f'{segment}_file', None) for segment in _SEGMENTS}
     files = {segment: path for segment, path in files.items() if path}
     check_files(args, *(f'{segment}_file' for segment, path in files.items() if not is_table(path)))

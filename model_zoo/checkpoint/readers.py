@@ -57,9 +57,10 @@ def read_tensors(path):
         raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
     if not head.strip(b'\0'):
         raise CheckpointError(f'{path!r} is empty; copy or download the file again')
+    hint = '; ONNX files are for other programs' if path.endswith('.onnx') else ''
     raise CheckpointError(
         f'{path!r} is none of the files of weights known here (.params, safetensors, PyTorch, '
-        'TensorFlow, OpenAI NumPy), or its start or end is damaged'
+        f'TensorFlow, OpenAI NumPy), or its start or end is damaged{hint}'
     )
 
 

@@ -8,6 +8,7 @@ from .choice import MultipleChoice
 from .classification import NextSentence, TextClassification, ZeroShotClassification
 from .engines import make_engine
 from .masked import FillMask
+from .pipeline import refuse_arguments_of_transformers
 from .ranking import Reranking
 from .text import TextGeneration
 from .tokens import TokenClassification
@@ -98,6 +99,7 @@ def pipeline(
             f'the task {task} needs a model that was trained for it: pipeline({task!r}, FOLDER)'
             if task else f'name a task or a model; the tasks are {", ".join(known)}'
         )
+    _check_options(model, options)
     options.setdefault('exact', True)
     own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
     options['ctx'] = ctx
@@ -105,7 +107,8 @@ def pipeline(
         try:
             opened = open_model(model, **options)
         except UnknownNameError as error:  # a task's name, perhaps
-            hint = did_you_mean(model, [*PIPELINES, *ALIASES])
+            known = [*PIPELINES, *ALIASES]
+            hint = did_you_mean(model, known) or f'; the tasks are {", ".join(known)}'
             raise UnknownNameError(f'{error}{hint}') from None
         pipeline_class = _pipeline_of(opened.block)
     else:
@@ -114,6 +117,18 @@ def pipeline(
         _check_trained_for(pipeline_class, family, opened.block)
     made = make_engine(opened.block, engine, precision, ctx)
     return pipeline_class(opened, engine=made, **own)
+
+
+def _check_options(model, options):
+    """Take a tokenizer's name as transformers does, and refuse what only transformers has."""
+    refuse_arguments_of_transformers(options)
+    if isinstance(options.get('tokenizer'), str):
+        if options['tokenizer'] != model:
+            raise InputError(
+                f"`tokenizer` is {options['tokenizer']!r}: leave it out, a model has its own, "
+                'or give a tokenizer, such as open_model() returns'
+            )
+        del options['tokenizer']
 
 
 def _block_task(pipeline_class, family):

@@ -11,7 +11,7 @@ from ..errors import InputError, UnknownNameError
 from ..util.padding import pad_rows
 from .engine import MXNetEngine
 
-__all__ = ['BATCH_ROWS', 'Pipeline', 'Row', 'Work']
+__all__ = ['BATCH_ROWS', 'Pipeline', 'Row', 'Work', 'refuse_arguments_of_transformers']
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
 BATCH_TOKENS = 2048
@@ -19,6 +19,15 @@ BATCH_TOKENS = 2048
 BATCH_ROWS = 256
 # Rows are sorted by length among so many items; their outputs are what lies in memory.
 POOL_ITEMS = 256
+
+_OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
+    'batch_size': '`batch_tokens`, the tokens of a batch',
+    'device': '`ctx`, such as mx.gpu(0)',
+    'device_map': '`ctx`, such as mx.gpu(0)',
+    'framework': "`engine`, 'mxnet' or 'onnxruntime'",
+    'torch_dtype': "`precision`, such as 'bfloat16'",
+    'truncation': '`max_length`; longer texts are cut in any case',
+}
 
 
 class Row(NamedTuple):
@@ -61,6 +70,15 @@ class Work(NamedTuple):
     def all_rows(self):
         """The rows of all items, in order."""
         return [row for of_item in self.rows for row in of_item]
+
+
+def refuse_arguments_of_transformers(names):
+    """Raise InputError, which names ours, if there is an argument of transformers' pipelines."""
+    for name in names:
+        if name in _OURS:
+            raise InputError(
+                f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
+            )
 
 
 class Pipeline:
@@ -240,6 +258,7 @@ class Pipeline:
 
     def _checked(self, options):
         known = inspect.signature(self._options).parameters
+        refuse_arguments_of_transformers(options)
         for name in options:
             if name not in known:
                 raise UnknownNameError.of(f'option of {self.task}', name, known)

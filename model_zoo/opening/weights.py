@@ -99,7 +99,9 @@ def fit_block(classes, config, weights, options, ctx):
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
         saved = weights.class_name or next(iter(config.extras.get('architectures') or ()), None)
-        of = '' if saved in (None, type(block).__name__) else f'; it is the file of a {saved}'
+        of = ''
+        if saved not in (None, type(block).__name__):
+            of = f'; it is the file of a {saved}: fine-tune it for this, or give one that was'
         raise CheckpointError(
             f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
         )

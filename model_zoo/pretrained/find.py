@@ -136,6 +136,11 @@ def _where_else(path):
     best = os.path.join(path, 'best_model')  # the folder of a training is given by mistake
     if os.path.isdir(best):
         return f'is {best!r} meant?'
+    if any(name.endswith('.onnx') for name in os.listdir(path)):
+        return (
+            'its ONNX file is for other programs; give the folder that it was exported from, with '
+            "the engine 'onnxruntime'"
+        )
     return 'name the file itself if it is called otherwise'
 
 

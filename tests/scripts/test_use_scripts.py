@@ -13,6 +13,7 @@ from bert import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from model_zoo.pretrained import list_pretrained
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'bad', 'film', '.', '?',
          'where', 'a']  # fmt: skip
@@ -125,6 +126,13 @@ def test_info(classifier, capsys):
     assert told['configuration']['hidden_size'] == 16
     assert run(script, classifier) == 0
     assert 'bad, good' in capsys.readouterr().out
+    assert run(script, '--list') == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(list_pretrained())
+    wanted = ['gpt2_12_768_12', 'openai_webtext', 'gpt2,', 'gpt2_117m']
+    assert wanted in [line.split() for line in lines]
+    assert run(script, '--list', '--format', 'json') == 0
+    assert {'model', 'dataset', 'names'} == set(json.loads(capsys.readouterr().out)[0])
 
 
 def test_doctor(capsys, monkeypatch):

@@ -24,6 +24,8 @@ INPUTS = {
     'multiple-choice': ['text', 'choices'],
     'question-answering': ['question', 'context'],
 }
+#: tasks whose results have a label and its score, which are outputs, too
+LABELLED = ('text-classification', 'next-sentence', 'multiple-choice')
 #: what the model itself gives for token ids
 SCORES = {
     'text-classification': ['logits'],
@@ -170,8 +172,8 @@ async def _infer(service, name, options, arrays):
     if task == 'sentence-similarity':
         return {'score': np.array(results, np.float32)}
     outputs = {'result': _texts([json.dumps(each, ensure_ascii=False) for each in results])}
-    first = [each[0] if task == 'text-classification' else each for each in results]
-    if all(isinstance(each, dict) and {'label', 'score'} <= set(each) for each in first):
+    if task in LABELLED:
+        first = [each[0] if task == 'text-classification' else each for each in results]
         outputs['label'] = _texts([str(each['label']) for each in first])
         outputs['score'] = np.array([each['score'] for each in first], np.float32)
     return outputs
@@ -283,6 +285,8 @@ def _metadata(served):
         outputs = tensors(['embedding'], 'FP32', [-1, -1])
     else:
         outputs = tensors(['result'], 'BYTES', [-1])
+        if task in LABELLED:
+            outputs += tensors(['label'], 'BYTES', [-1]) + tensors(['score'], 'FP32', [-1])
     return {
         'name': served.name,
         'versions': ['1'],

@@ -101,6 +101,8 @@ def recognize(task, path, is_test):
     if task.names_its_files:
         flags = ' (`text_columns`, `label_column`)'
         hint = ''.join(did_you_mean(each, names) for each in wanted if each not in names)
+        if len(cells) == 1 and ',' in cells[0] and not str(path).endswith('.csv'):
+            hint = '; with commas between its columns, the file must be called .csv'
     raise InputError(
         f'{path}, {place}: not the columns of {task.name}; expected '
         f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown}{hint}'

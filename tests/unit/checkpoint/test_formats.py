@@ -313,6 +313,11 @@ def test_another_family(copy):
 def test_directories_without_weights_or_configuration(copy, tmp_path):
     with pytest.raises(InputError, match='has no weights: neither model.params'):
         BertModel.from_pretrained(str(tmp_path))
+    (tmp_path / 'model.onnx').write_bytes(b'ir')
+    with pytest.raises(InputError, match="no weights: .* give the folder .* engine 'onnxruntime'"):
+        BertModel.from_pretrained(str(tmp_path))
+    with pytest.raises(CheckpointError, match='ONNX files are for other programs'):
+        read_tensors(str(tmp_path / 'model.onnx'))
     folder = copy('bert_transformers')
     with pytest.raises(InputError, match='has no TensorFlow checkpoint'):
         BertModel.from_pretrained(folder, from_tf=True)

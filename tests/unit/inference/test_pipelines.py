@@ -227,6 +227,7 @@ def test_rerank(saved):
         (lambda c: c('a', top_k=0), 'top_k'),
         (lambda c: c('a', function_to_apply='tanh'), 'function_to_apply'),
         (lambda c: c('a', topk=2), 'top_k'),
+        (lambda c: c('a', batch_size=2), r'pipeline\(\) `batch_tokens`'),
     ],
 )
 def test_bad_input(classifier, call, message):
@@ -234,11 +235,25 @@ def test_bad_input(classifier, call, message):
         call(classifier)
 
 
+def test_arguments_of_transformers(saved):
+    folder = saved(BertForSequenceClassification, ['bad', 'good'])
+    found = model_zoo.pipeline('sentiment-analysis', model=folder, tokenizer=folder)
+    assert found('good')[0]['label'] in ('bad', 'good')
+    for arguments, ours in (
+        ({'device': -1}, 'ctx'), ({'torch_dtype': 'float32'}, 'precision'),
+        ({'truncation': True}, 'max_length'), ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=ours):
+            model_zoo.pipeline('text-classification', folder, **arguments)
+
+
 def test_bad_pipelines(saved, tmp_path):
     with pytest.raises(InputError, match='trained for it'):
         model_zoo.pipeline('text-classification')
     with pytest.raises(UnknownNameError, match='text-classification'):
         model_zoo.pipeline('text-clasification', saved(BertModel))
+    with pytest.raises(UnknownNameError, match='the tasks are text-classification, .*, rerank'):
+        model_zoo.pipeline('summarization')
     with pytest.raises(UnknownNameError, match='mean sentence-similarity'):
         model_zoo.pipeline('sentence-similarty')
     with pytest.raises(CheckpointError, match='classifier'):

@@ -252,6 +252,9 @@ def test_triton_server_and_models(triton):
     assert client.is_model_ready('nli', headers=headers())
     assert not client.is_model_ready('no', headers=headers())
     assert 'binary_tensor_data' in client.get_server_metadata(headers=headers())['extensions']
+    outputs = client.get_model_metadata('nli', headers=headers())['outputs']
+    wanted = [('result', 'BYTES'), ('label', 'BYTES'), ('score', 'FP32')]
+    assert [(each['name'], each['datatype']) for each in outputs] == wanted
     metadata = client.get_model_metadata('squad', headers=headers())
     assert [each['name'] for each in metadata['inputs']] == ['question', 'context']
     assert client.get_model_metadata('nli', '1', headers=headers())['versions'] == ['1']

@@ -84,6 +84,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3: the label in col'),
         ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4: the label in col'),
         ('a.csv', 'first,second,label\n"a,b,pos\n', 'a.csv, line 2: unexpected end'),
+        ('a.tsv', 'first,second,label\na,b,pos\n', 'commas .* the file must be called .csv'),
         ('a.csv', 'first,second\n', 'a.csv, line 1: not the columns of custom'),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1: the label in col'),
         ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2: not JSON'),
