@@ -204,7 +204,7 @@ def test_other_weights_and_none(folder, saved, tmp_path):
 def test_exact_weights(folder, tmp_path):
     with pytest.raises(
         CheckpointError,
-        match='parameters of a BertForQuestionAnswering: sp.*; it is the file of a Bert.*: fine-tune'
+        match='parameters of a BertForQuestionAnswering: sp.*; it is the file of a B.*: fine-tune'
     ):
         open_block(folder, 'question_answering', exact=True)
     block, _ = open_block(folder, 'BertModel', exact=True)
