@@ -1,5 +1,6 @@
 """Checksums of files, in a file beside them that ``sha256sum --check`` reads."""
 
+import concurrent.futures
 import contextlib
 import logging
 import os
@@ -36,7 +37,9 @@ def write_sums(path, files):
     files : list of str
         Paths of files that are, or will be, in the same directory as `path`.
     """
-    _write(path, {os.path.basename(each): _sum_of(each) for each in files})
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # a processor for each large file
+        sums = [*pool.map(_sum_of, files)]
+    _write(path, dict(zip(map(os.path.basename, files), sums)))
 
 
 def read_sums(path):
