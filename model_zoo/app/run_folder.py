@@ -7,8 +7,6 @@ import re
 import shutil
 import weakref
 
-import numpy as np
-
 from ..errors import InputError
 from ..training.checkpoint import CheckpointStore
 from ..training.seed import seed_all
@@ -75,7 +73,7 @@ class RunFolder:
             if self._remote is not None:
                 self._remote.pull()
         if self._remote is not None:
-            workers.sum(np.zeros(1))  # until the folders are there
+            workers.wait()  # until the folders are there
             end = self._remote.close if workers.rank == 0 else self._remote.discard
             if workers.local_rank == 0:
                 cli.at_end(end)

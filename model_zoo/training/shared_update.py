@@ -33,15 +33,13 @@ class SharedUpdate:
     def __init__(self, parameters, trainer, workers, memory):
         self._parameters, self._trainer, self._workers = parameters, trainer, workers
         sizes = [parameter.list_data()[0].size for parameter in parameters]
-        starts = np.cumsum([0, *(_padded(size) for size in sizes)]).tolist()
-
-        def cut(number):
-            start = number * starts[-1]
-            return [memory[start + at : start + at + n] for at, n in zip(starts, sizes)]
-
-        self._gradients = [cut(number) for number in range(workers.size)]
+        starts = np.cumsum([0, *map(_padded, sizes)]).tolist()
+        rows = [
+            [row[start : start + size] for start, size in zip(starts, sizes)]
+            for row in np.frombuffer(memory, np.float32).reshape(workers.size + _KINDS, -1)
+        ]
+        self._gradients, joint = rows[: workers.size], [*zip(*rows[workers.size :])]
         self._own = [*map(_array, self._gradients[workers.rank], parameters)]
-        joint = [*zip(*(cut(workers.size + kind) for kind in range(_KINDS)))]
         if workers.rank == 0:
             for views, values in zip(joint, self._values()):
                 for view, value in zip(views, values):
@@ -51,7 +49,7 @@ class SharedUpdate:
             parameter._grad = [grad]
             mx.autograd.mark_variables(parameter.list_data(), [grad], parameter.grad_req)
         trainer._optimizer.workers = workers
-        self._wait()
+        workers.wait()
 
     @classmethod
     def share(cls, parameters, trainer, workers):
@@ -76,7 +74,7 @@ class SharedUpdate:
         if memory is None:
             logger.info('no memory to share: each process updates all weights')
             return None
-        return cls(parameters, trainer, workers, np.frombuffer(memory, np.float32))
+        return cls(parameters, trainer, workers, memory)
 
     def _values(self):
         """Weight, mean and variance of each parameter."""
@@ -107,10 +105,6 @@ class SharedUpdate:
             parameter._init_grad()
         self._trainer._optimizer.workers = None
 
-    def _wait(self):
-        """Wait for the other processes."""
-        self._workers.sum(np.zeros(1))
-
     def sum_gradients(self):
         """Sum this process's part of the gradients.
 
@@ -122,18 +116,12 @@ class SharedUpdate:
         if any(p.list_grad()[0] is not own for p, own in zip(self._parameters, self._own)):
             raise RuntimeError('gradients have other arrays than at `Updater.prepare`')
         host.flatten(self._own)  # computed, and in MXNet's usual order
-        self._wait()
+        self._workers.wait()
         rank, size = self._workers.rank, self._workers.size
-        mine, *others = [*self._gradients[rank:], *self._gradients[:rank]]
-        groups = [
-            [host.part_of(view, rank, size) for view in views] for views in zip(mine, *others)
-        ]
+        own_first = [*self._gradients[rank:], *self._gradients[:rank]]
+        groups = [[host.part_of(view, rank, size) for view in each] for each in zip(*own_first)]
         squares = self._workers.sum([host.add_to_first(groups)])
         return mx.nd.array([math.sqrt(squares[0])])
-
-    def finish(self):
-        """Wait until all have updated their part."""
-        self._wait()
 
 
 def _can_be_shared(parameters, trainer):
@@ -186,7 +174,7 @@ def _map_together(num_bytes, workers):
         return None
     if workers.rank == 0:
         memory[:8] = bytes(8)
-    workers.sum(np.zeros(1))
+    workers.wait()
     return memory
 
 

@@ -113,7 +113,7 @@ class Updater:
                 return lr, norm, True
         self.trainer.update(scale)
         if self._shared is not None:
-            self._shared.finish()
+            workers.wait()  # until all have updated their part
         return lr, norm / scale, False
 
     def _sum_and_clip(self, workers):

@@ -46,6 +46,10 @@ class Workers:
         """
         return np.asarray(values, np.float64)
 
+    def wait(self):
+        """Wait until all workers have called this."""
+        self.sum(np.zeros(1))
+
     def prepare(self, parameters):
         """Arrange the gradients of parameters for summing; before the first backward pass."""
 
@@ -56,10 +60,10 @@ class Workers:
     def first_alone(self):
         """A context that worker 0 runs through first, and then the others."""
         if self.rank > 0:
-            self.sum(np.zeros(1))
+            self.wait()
         yield
         if self.rank == 0:
-            self.sum(np.zeros(1))
+            self.wait()
 
     def broadcast(self, block):
         """Copy worker 0's values of the parameters of `block` to all workers."""

@@ -89,7 +89,7 @@ class Worker:
         workers = self.workers if together else self._alone
         self._mx.nd.waitall()
         if together:
-            workers.sum([0.0])  # begin at the same time
+            workers.wait()  # begin at the same time
         started = time.perf_counter()
         counts = self._objective.count([self._batch])
         totals = workers.sum(counts.sum(axis=0))
@@ -105,7 +105,7 @@ class Worker:
 
         array = self._mx.nd.zeros((num_bytes // 4,))
         array.wait_to_read()
-        self.workers.sum([0.0])
+        self.workers.wait()
         started = time.perf_counter()
         self.workers._sum(array, f'{num_bytes} bytes', 0)
         array.wait_to_read()

@@ -209,7 +209,7 @@ class MappedShards(ShardFiles):
                 self.close()
                 raise
         if workers is not None:
-            workers.sum(np.zeros(1))  # the others wait for the first one
+            workers.wait()  # the others wait for the first one
 
     def _unpack(self):
         for number, path in enumerate(self.paths):
