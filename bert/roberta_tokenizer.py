@@ -4,9 +4,8 @@ import itertools
 import re
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization.byte_level import ByteLevelTokenizer
-from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
-from model_zoo.tokenization.marks import MarkTokenizer
+from model_zoo.tokenization.bpe import ByteLevelTokenizer
+from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer, MarkTokenizer
 from model_zoo.tokenization.sentence_pieces import (
     FAIRSEQ_NAME,
     PREFIX,

@@ -1,8 +1,29 @@
-"""``from bert import tokenization``, with the tokenizer that Google's README shows."""
+"""``from bert import tokenization``: the names of Google's ``tokenization.py``."""
+
+import collections
+import os
+import unicodedata
+
+from model_zoo.tokenization.basic import _is_punctuation
+from model_zoo.util.lines import read_lines
 
 from .tokenizer import BasicTokenizer, BertTokenizer, WordpieceTokenizer
 
-__all__ = ['BasicTokenizer', 'FullTokenizer', 'WordpieceTokenizer']
+__all__ = [
+    'BasicTokenizer',
+    'FullTokenizer',
+    'WordpieceTokenizer',
+    '_is_control',
+    '_is_punctuation',
+    '_is_whitespace',
+    'convert_by_vocab',
+    'convert_ids_to_tokens',
+    'convert_to_unicode',
+    'convert_tokens_to_ids',
+    'load_vocab',
+    'printable_text',
+    'whitespace_tokenize',
+]
 
 
 class FullTokenizer(BertTokenizer):
@@ -27,3 +48,58 @@ class FullTokenizer(BertTokenizer):
             vocab_file, do_lower_case, never_split=(), max_input_chars_per_word=200
         )
         self.inv_vocab = self.ids_to_tokens
+
+
+def convert_to_unicode(text):
+    """A text as a str: bytes are read as UTF-8, without those that can't be."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, bytes):
+        return text.decode('utf-8', 'ignore')
+    raise ValueError(f'a text is a str or bytes, not {type(text).__name__}')
+
+
+def printable_text(text):
+    """A text that can be printed: the same as `convert_to_unicode`."""
+    return convert_to_unicode(text)
+
+
+def load_vocab(vocab_file):
+    """The tokens of a vocabulary's file, and their ids.
+
+    Returns
+    -------
+    collections.OrderedDict
+    """
+    lines = enumerate(line for _, line in read_lines(os.fspath(vocab_file)))
+    return collections.OrderedDict((line.strip(), number) for number, line in lines)
+
+
+def convert_by_vocab(vocab, items):
+    """What a dict has for each of the items, a list."""
+    return [vocab[item] for item in items]
+
+
+def convert_tokens_to_ids(vocab, tokens):
+    """The ids of tokens, of a dict of all."""
+    return convert_by_vocab(vocab, tokens)
+
+
+def convert_ids_to_tokens(inv_vocab, ids):
+    """The tokens of ids, of a dict of all."""
+    return convert_by_vocab(inv_vocab, ids)
+
+
+def whitespace_tokenize(text):
+    """A text's parts between white space."""
+    return text.split()
+
+
+def _is_whitespace(char):
+    """Whether a character parts words."""
+    return char in ' \t\n\r' or unicodedata.category(char) == 'Zs'
+
+
+def _is_control(char):
+    """Whether a character is left out of a text."""
+    return char not in '\t\n\r' and unicodedata.category(char)[0] == 'C'

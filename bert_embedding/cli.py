@@ -67,9 +67,10 @@ def _parse(argv):
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
         '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
-        help='what the model computes in; int8 needs --engine onnxruntime',
+        help='what the model computes in; int8 needs --engine onnxruntime or openvino',
     )  # fmt: skip
-    add('--engine', default='mxnet', choices=ENGINES, help='what runs the model')
+    add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, and '
+        'what is faster here once there is enough to do')  # fmt: skip
     add('--verbose', action='store_true', help='log more')
     return arguments.parse_args(argv)
 
@@ -114,19 +115,20 @@ def _sentence_vectors(embedding, sentences, args):
     )
 
 
-def _print_words(embedding, sentences, args):
-    for tokens, vectors in embedding.iter_embedding(sentences, args.oov_way):
-        print(f'Text: {" ".join(tokens)}')
-        print(f'Tokens embedding: {vectors}')
-
-
-def _print_sentences(embedding, sentences, args):
+def _print(embedding, sentences, args):
+    """Print each sentence as it was given, and its vectors."""
     texts = collections.deque()
     sentences = _remembered(sentences, texts)
-    for vector in _sentence_vectors(embedding, sentences, args):
+    if args.pooling:
+        vectors = _sentence_vectors(embedding, sentences, args)
+        lines = (f'Sentence embedding: {vector!r}' for vector in vectors)
+    else:
+        found = embedding.iter_embedding(sentences, args.oov_way)
+        lines = (f'Tokens embedding: {vectors}' for _, vectors in found)
+    for line in lines:
         text = texts.popleft().encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
-        print(f'Sentence embedding: {vector!r}')
+        print(line)
 
 
 def _write(writer, embedding, sentences, args, total):
@@ -201,10 +203,7 @@ def main(argv=None):
         return
     embedding = _embedding(args)
     with np.printoptions(threshold=5):
-        if args.pooling:
-            _print_sentences(embedding, sentences, args)
-        else:
-            _print_words(embedding, sentences, args)
+        _print(embedding, sentences, args)
 
 
 def console():

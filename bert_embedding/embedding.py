@@ -16,9 +16,9 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
+from model_zoo.tasks.sentences.modules import SentenceModules, modules_of_model, normalized
 
 from .pieces import PieceVectors
-from .sentence_modules import SentenceModules, modules_of_model, normalized
 from .similarity import Similarity
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
@@ -83,8 +83,8 @@ class BertEmbedding(PieceVectors, Similarity):
     root : str, optional
         Cache of the weights, by default ``$MXNET_HOME/models``.
     engine : str
-        'mxnet', 'onnxruntime' (the extra ``onnx``) or 'auto'; see
-        `model_zoo.inference.make_engine`.
+        'mxnet', 'onnxruntime' (the extra ``onnx``), 'openvino' (the extra ``openvino``) or 'auto';
+        see `model_zoo.inference.make_engine`.
 
     Attributes
     ----------

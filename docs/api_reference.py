@@ -31,7 +31,8 @@ from model_zoo.families import FAMILIES
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
 # a class shows what it inherits, except from these classes of other libraries
 _FOREIGN_BASES = (
-    'HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,dict,Exception'
+    'BaseModel,HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,list,dict,'
+    'Exception'
 )
 _ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
 _SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')

@@ -10,7 +10,7 @@ import sys
 
 from model_zoo.app import cli
 from model_zoo.pretrained import list_pretrained
-from model_zoo.pretrained.sources import in_repository
+from model_zoo.pretrained.find import in_repository
 from model_zoo.util.files import atomic_write
 
 PAGE = pathlib.Path(__file__).resolve().parent / 'model_zoo.rst'

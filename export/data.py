@@ -1,31 +1,18 @@
 """``--calib_data`` and ``--dev_data``: texts that INT8 is calibrated and measured with."""
 
 import itertools
+from typing import NamedTuple
 
-from model_zoo.app import check_at_least_one, check_files, labels_of_folder
+from model_zoo.app import Evaluator, check_at_least_one, check_files
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.onnx import CALIBRATION_METHODS
-from model_zoo.tasks.classification import (
-    ClassifierEvaluator,
-    ClassifierFeatures,
-    TaskSets,
-    custom_task,
-    infer_labels,
-)
-from model_zoo.tasks.squad import (
-    SquadEvaluator,
-    SquadFeatures,
-    encode_squad,
-    read_squad,
-)
-from model_zoo.tasks.tagging import (
-    TaggingEvaluator,
-    TaggingFeatures,
-    TaggingSet,
-    labels_of_sentences,
-    read_conll,
-)
+from model_zoo.tasks.classification import custom_task
+from model_zoo.tasks.classify import ClassificationSettings, ClassificationTask
+from model_zoo.tasks.labels import adopt_labels
+from model_zoo.tasks.squad import SquadSettings, SquadTask
+from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
+from model_zoo.tasks.task import Data
 from model_zoo.util.lines import read_lines
 
 from .int8 import Measures
@@ -127,60 +114,46 @@ def _lines(args, tokenizer):
 
 
 def _classification(args, block, tokenizer):
-    files = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
-    task = infer_labels(custom_task(
-        args.text_columns, args.label_column, labels=labels_of_folder(args.model_name),
-        regression=args.task == 'regression',
-        files={segment: path for segment, path in files.items() if path},
-    ))  # fmt: skip
-    size = args.calib_batch_size
-    sets = TaskSets(
-        task, None, ClassifierFeatures(tokenizer, task, args.max_len), size, size,
-        pad_val=tokenizer.pad_token_id,
+    paths = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
+    record = adopt_labels(
+        custom_task(
+            args.text_columns, args.label_column, regression=args.task == 'regression',
+            files={segment: path for segment, path in paths.items() if path},
+        ),
+        args.model_name, dataset=args.dataset_name, parameters=args.model_parameters,
     )  # fmt: skip
-    evaluate = None
-    if args.dev_data:
-        def evaluate(forward):
-            return ClassifierEvaluator(task, sets, forward, ['dev']).evaluate()
-
-    metric = task.primary_metric if args.dev_data else 'cosine'
-    return sets.get('train')[2], evaluate, metric, None
+    settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
+    return _of_task(args, tokenizer, ClassificationTask(settings, record))
 
 
 def _tagging(args, block, tokenizer):
-    sentences = {
-        name: read_conll(path)
-        for name, path in (('calib', args.calib_data), ('dev', args.dev_data)) if path
-    }  # fmt: skip
-    first = next(iter(sentences.values()))
-    labels = labels_of_folder(args.model_name) or labels_of_sentences(first)
-    features = TaggingFeatures(tokenizer, labels, args.max_len)
-    calibration = features(first, args.calib_data or args.dev_data)
-    evaluator = None
-    if args.dev_data:
-        dev = _loader(args, tokenizer, features(sentences['dev'], args.dev_data))
-        sets = {'dev': TaggingSet(args.dev_data, sentences['dev'], dev, -1)}
-        evaluator = TaggingEvaluator(None, sets, labels)
-
-        def evaluate(forward):
-            return TaggingEvaluator(forward, sets, labels).evaluate()
-
-    return (
-        _loader(args, tokenizer, calibration, True), evaluator and evaluate,
-        evaluator.metric if evaluator else 'cosine', None,
-    )  # fmt: skip
+    return _of_task(args, tokenizer, TaggingTask(TaggingSettings(max_seq_length=args.max_len)))
 
 
 def _squad(args, block, tokenizer):
-    def read(path):
-        squad = read_squad(path, version_2=False)
-        query = min(_QUERY, args.max_len // 2)
-        return SquadFeatures(
-            squad, encode_squad(squad, tokenizer), tokenizer, args.max_len, _STRIDE, query
-        )
+    settings = SquadSettings(
+        max_seq_length=args.max_len, doc_stride=_STRIDE, output_dir=None,
+        max_query_length=min(_QUERY, args.max_len // 2),
+    )  # fmt: skip
+    return _of_task(args, tokenizer, SquadTask(settings), 0.5)
 
-    calibration = _loader(args, tokenizer, read(args.calib_data or args.dev_data), True)
-    if not args.dev_data:
+
+class Chosen(NamedTuple):
+    """The model that the command names."""
+
+    model: str
+
+
+def _of_task(args, tokenizer, task, most_lost=None):
+    paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
+    segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
+    rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
+    if task.head == 'tagging':
+        task.prepare({'train': rows['calib']}, Chosen(args.model_name))
+    calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
+    if 'dev' not in rows:
         return calibration, None, 'cosine', None
-    dev = _loader(args, tokenizer, read(args.dev_data))
-    return calibration, lambda forward: SquadEvaluator(forward, dev).evaluate(), 'F1', 0.5
+    samples = task.encode(rows['dev'], tokenizer)
+    sets = {'dev': Data(rows['dev'], samples, _loader(args, tokenizer, samples))}
+    metric = {'f1': 'F1'}.get(task.metric, task.metric) if most_lost else task.metric
+    return calibration, lambda forward: Evaluator(task, forward, sets).evaluate(), metric, most_lost

@@ -43,13 +43,16 @@ from export.steps import export_steps  # noqa: E402
 from export.symbol_files import parameters_of, write_symbol  # noqa: E402
 from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
-from model_zoo.blocks.torch_like import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.graph_file import sums_path  # noqa: E402
-from model_zoo.checkpoint.sums import write_sums  # noqa: E402
+from model_zoo.blocks.block import INPUT_NAMES  # noqa: E402
+from model_zoo.checkpoint.sums import (
+    sums_path,  # noqa: E402
+    write_sums,  # noqa: E402
+)
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
 from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
+from model_zoo.tasks.labels import label_names, write_labels  # noqa: E402
 from model_zoo.util.files import make_writable_dir, written_together  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
@@ -61,10 +64,11 @@ TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
 # -- the export of a block ----------------------------------------------------------------------
 
 
-def export_block(block, directory, name, example_inputs=None):
+def export_block(block, directory, name, example_inputs=None, one_output=False):
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
 
-    MXNet needs only these two files; ``<name>-SHA256SUMS`` has their checksums. The graph takes any
+    MXNet needs only these two files; ``<name>-SHA256SUMS`` has their checksums, and
+    ``<name>-labels.json`` the names of a classifier's outputs, if it has some. The graph takes any
     batch size and length, like the block, and returns the block's outputs without labels. Lists
     among the outputs are flattened: the question answering head has two, the scores of starts and
     of ends, each (batch, length). Before the files
@@ -90,6 +94,9 @@ def export_block(block, directory, name, example_inputs=None):
         BERT, words and valid length for decoders. BERT's valid length may be an attention mask, and
         then the graph takes masks. The outputs for these arrays are compared, too.
         Labels can't be inputs.
+    one_output : bool
+        Whether the outputs, of one shape, are joined in one with a last axis: of the question
+        answering head (batch, length, 2), as GluonNLP's ``BertForQA`` has it.
 
     Returns
     -------
@@ -119,14 +126,16 @@ def export_block(block, directory, name, example_inputs=None):
         raise InputError(f'name must be the start of a file name, but is {name!r}')
     batches = _batches(block, example_inputs)
     directory = make_writable_dir(directory)
-    symbol, names = _trace(block, batches[-1])
+    symbol, names = _trace(block, batches[-1], one_output)
     files = [f'{name}-symbol.json', f'{name}-0000.params']
     with written_together(directory, f'{name}-') as temporary:
         new = [os.path.join(temporary, file) for file in files]
         write_symbol(symbol, parameters_of(block), *new)
         for batch in batches:
-            _compare(block, names, batch, *new)
+            _compare(block, names, batch, *new, one_output)
         write_sums(sums_path(new[0]), new)
+        if block.config.extras.get('id2label'):
+            write_labels(os.path.join(temporary, name), label_names(block))
     return tuple(os.path.join(directory, file) for file in files)
 
 
@@ -171,7 +180,7 @@ def _mask_for_length(examples):
     return True
 
 
-def _trace(block, batch):
+def _trace(block, batch, one_output=False):
     """The graph of `block` for such inputs, and their names; the block isn't touched."""
     names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
     left = iter(names)
@@ -179,10 +188,15 @@ def _trace(block, batch):
         name: map_arrays(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
     }
     with mx.autograd.pause():
-        return mx.sym.Group(flatten(block(**variables))), names
+        return mx.sym.Group(_outputs(mx.sym, block, variables, one_output)), names
 
 
-def _compare(block, names, batch, symbol_path, params_path):
+def _outputs(F, block, inputs, one_output):
+    outputs = flatten(block(**inputs))
+    return [F.stack(*outputs, axis=-1)] if one_output else outputs
+
+
+def _compare(block, names, batch, symbol_path, params_path, one_output):
     """Raise ExportError unless the files compute what `block` does."""
     ctx = next(iter(block.collect_params().values())).list_ctx()[0]
     batch = {
@@ -192,7 +206,7 @@ def _compare(block, names, batch, symbol_path, params_path):
     with plain_calls(block), warnings.catch_warnings():
         # not as a `Mask`: the block would skip the check of its values
         arrays = {name: each[0] if isinstance(each, Mask) else each for name, each in batch.items()}
-        expected = flatten(block(**arrays))
+        expected = _outputs(mx.nd, block, arrays, one_output)
         if 'head_mask' in batch:
             batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])
         try:
@@ -253,6 +267,8 @@ def _parse(argv):
         'computes in; int8 is for its matrix products')  # fmt: skip
     add('--optimize', action='store_true', help="join the operators of model.onnx as ONNX "
         "Runtime's optimizer does; it then needs ONNX Runtime")  # fmt: skip
+    add('--one_output', action='store_true', help='with --task question_answering: one output '
+        "(batch, length, 2), as GluonNLP's, and not one of starts and one of ends")  # fmt: skip
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
         'layers')  # fmt: skip
     add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
@@ -268,6 +284,8 @@ def _check(args):
     if args.format == 'symbol' and (args.optimize or args.precision != 'float32'):
         flag = '--optimize' if args.optimize else f'--precision {args.precision}'
         raise InputError(f'{flag} is for ONNX: add --format onnx or --format both')
+    if args.one_output and args.format != 'symbol':
+        raise InputError('--one_output is for --format symbol')
     if args.format != 'symbol' and args.dtype != 'float32':
         raise InputError(
             f'--dtype {args.dtype} is for --format symbol: ONNX has --precision '
@@ -278,6 +296,7 @@ def _check(args):
     for task, flag, value in (
         ('language_model', '--capacity', args.capacity is not None),
         ('model', '--all_layers', args.all_layers),
+        ('question_answering', '--one_output', args.one_output),
         ('sentence_embedding', '--normalize', args.normalize),
         ('sentence_embedding', f'--pooling {args.pooling}', args.pooling != 'mean'),
     ):
@@ -305,7 +324,7 @@ def main(argv=None):
         random = np.random.RandomState(0)
         batch = make_batch(block, block.export_inputs, 1, args.seq_length, 'float32', random)
         examples = [batch.get(name) for name in _input_names(block)]
-        paths += export_block(block, args.output_dir, args.task, examples)
+        paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
     if args.format != 'symbol':
         tokenizer = find_tokenizer(args, block)
         paths += export_onnx_folder(

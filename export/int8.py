@@ -9,8 +9,8 @@ import numpy as np
 
 from model_zoo.app import engine_forward
 from model_zoo.errors import InputError
-from model_zoo.inference.layer_choice import leave_out
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+from model_zoo.inference.quantization import leave_out
 from model_zoo.onnx import Quantizer, save
 
 __all__ = ['Measures', 'quantize_measured']

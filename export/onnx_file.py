@@ -6,8 +6,7 @@ import os
 
 import numpy as np
 
-from model_zoo.checkpoint.graph_file import sums_path
-from model_zoo.checkpoint.sums import write_sums
+from model_zoo.checkpoint.sums import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
 from model_zoo.util.files import make_writable_dir, write_json, written_together

@@ -5,6 +5,7 @@ import os
 
 from model_zoo.errors import InputError
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from model_zoo.tasks.labels import label_names
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.text import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
@@ -65,8 +66,9 @@ def _config(block, tokenizer):
     _, fields = block.config.to_format('huggingface', architecture)
     count = getattr(block, 'num_labels', None)
     if count is not None:
-        labels = fields.get('id2label') or {str(n): f'LABEL_{n}' for n in range(count)}
-        fields.update(id2label=labels, label2id={name: int(n) for n, name in labels.items()})
+        names = label_names(block)
+        fields['id2label'] = {str(number): name for number, name in enumerate(names)}
+        fields['label2id'] = {name: number for number, name in enumerate(names)}
         if count == 1:
             fields['problem_type'] = 'regression'
     for role in ('pad', 'bos', 'eos'):

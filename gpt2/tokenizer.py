@@ -3,7 +3,7 @@
 Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.2.
 """
 
-from model_zoo.tokenization.byte_level import ByteLevelTokenizer, bytes_to_unicode
+from model_zoo.tokenization.bpe import ByteLevelTokenizer, bytes_to_unicode
 
 __all__ = ['GPT2Tokenizer', 'bytes_to_unicode']
 

@@ -1,5 +1,6 @@
 """The one place where the ground floor looks up, by name: to the families, and to the exporter."""
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -19,15 +20,16 @@ PACKAGES = (*FAMILIES, EXPORTER, 'bert_embedding')
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+@functools.lru_cache(maxsize=None)
 def load_families():
-    """Import each family's ``zoo`` module, which registers its models and pretrained weights."""
+    """Import, once, each family's ``zoo`` module, which registers its models and weights."""
     for family in FAMILIES:
         _load(family, f'{family}.zoo')
 
 
 def load_exporter():
-    """`export.export_onnx`, for engines that run ONNX."""
-    return _load(EXPORTER, EXPORTER).export_onnx
+    """The package `export`, for engines that run ONNX."""
+    return _load(EXPORTER, EXPORTER)
 
 
 def _load(package, module):

@@ -11,6 +11,7 @@ from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
 from .pretrained import is_place, list_pretrained
 from .tokenization import FileTokenizer
+from .tokenization.bpe_files import has_word_ends
 
 __all__ = [
     'Family',
@@ -28,7 +29,7 @@ __all__ = [
 
 _FAMILIES = {}  # name -> Family
 _BUILDERS = {}
-_BUILDER_OF_PLACES = []  # opening/'s, which imports this module
+_BUILDER_OF_PLACES = []  # opening's, which imports this module
 #: GluonNLP's own, before `join_gluonnlp`
 gluonnlp_get_model = gluonnlp.model.get_model
 
@@ -62,6 +63,8 @@ class Family:
         ``adapt(fields) -> fields``: what the vocabulary's size changes in a new model.
     variant_of : str, optional
         The family whose scripts and embedding take these models, too.
+    word_end : str
+        What the last symbol of a word ends in, in its merges of byte pairs.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Family:
     release_names: Tuple[str, ...] = ()
     adapt: Callable = None
     variant_of: str = None
+    word_end: str = ''
 
     @property
     def config_class(self):
@@ -108,6 +112,12 @@ class Family:
         if file.kind == 'tokenizers' and file.kind not in self.vocab_kinds:
             return FileTokenizer.from_vocab_file(file)
         return self.open_tokenizer(file)
+
+    def takes_vocab(self, file):
+        """Whether a vocabulary's file may be one of the family's."""
+        if file.kind != 'bpe' or 'bpe' not in self.vocab_kinds:
+            return file.kind in self.vocab_kinds
+        return has_word_ends(file.merges_path) == bool(self.word_end)
 
     def task_named(self, architectures):
         """The task, or None, of the head that a configuration's ``architectures`` name."""

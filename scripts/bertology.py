@@ -50,15 +50,12 @@ from model_zoo.app import (
     add_originals,
     check_at_least_one,
     check_files,
-    check_labels,
-    check_task_choice,
     cli,
     convert_originals,
     describe,
     describe_model,
     family_of,
     job_of,
-    make_task,
     make_task_model,
     write_results,
 )
@@ -70,6 +67,8 @@ from model_zoo.tasks.classification import (
     list_tasks,
     read_examples,
 )
+from model_zoo.tasks.classify import check_task_choice, make_task
+from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.training.interrupt import InterruptGuard
 from model_zoo.util.lines import read_text
@@ -83,7 +82,7 @@ FREE = (
     'vocab_file', 'hparams', 'text_columns', 'label_column', 'labels', 'header', 'regression',
 )  # fmt: skip
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
-OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length'
+OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length', 'labels'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
 
 
@@ -181,11 +180,13 @@ def find_family(args):
 
 def build_classifier(args, ctx):
     """BERT on the dev set of a task, and the data's description for the job."""
-    task = make_task(args, args.model)
+    task = adopt_labels(
+        make_task(args), args.model, args.labels, dataset=args.dataset,
+        parameters=args.model_parameters,
+    )  # fmt: skip
     if not task.dev_segments:
         raise InputError('--task_name custom needs --dev_file')
     choice = ModelChoice(args)
-    check_labels(task, args.model)
     model, tokenizer = make_task_model(
         args, choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,

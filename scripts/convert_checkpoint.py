@@ -6,8 +6,8 @@ Formats:
 
 - native: this project's, config.json and model.params;
 - huggingface: config.json and model.safetensors, in one or several files;
-- pytorch: config.json and pytorch_model.bin, in one or several files; needs torch
-  to write;
+- pytorch: config.json and pytorch_model.bin, in one or several files;
+- pytorch_pretrained_bert: the same by that program's names, buffers included, only written;
 - tensorflow: a checkpoint (.index and .data-* files) with bert_config.json, hparams.json (GPT-2) or
   config.json (Transformer-XL); needs TensorFlow to write;
 - numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
@@ -32,17 +32,18 @@ import tempfile
 import numpy as np
 
 from model_zoo.app import cli
-from model_zoo.checkpoint.layouts import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
+from model_zoo.checkpoint.readers import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import open_block, read_weights
 from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
-from model_zoo.util.files import make_writable_dir
+from model_zoo.util.files import make_writable_dir, put_in_place
 from transfo_xl import TransfoXLCorpus
 
 log = logging.getLogger('convert_checkpoint')
 
 #: end of a file's name -> its format
+_CORPUS = {'native': 'native', 'pytorch': 'pytorch', 'pytorch_pretrained_bert': 'pytorch'}
 EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'native'}
 
 
@@ -53,7 +54,7 @@ def parse(argv):
     parser.add_argument('output', metavar='OUT', help='directory, or file of weights, to write')
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
                         help='format of IN; by default recognised from its files')  # fmt: skip
-    parser.add_argument('--to', dest='target', choices=formats,
+    parser.add_argument('--to', dest='target', choices=[*formats, 'pytorch_pretrained_bert'],
                         help='format of OUT; by default from the name of a file')  # fmt: skip
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, required=True)
@@ -67,15 +68,16 @@ def parse(argv):
     if args.input is None and args.corpus is None:
         raise InputError('give IN, the weights, or --corpus, a data set')
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
-    if named and args.target not in (None, named):
+    is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
+    if named and args.target not in (None, named) and not is_like:
         raise InputError(f'--to {args.target}: {args.output!r} is a file of the format {named}')
-    if not (named or args.target):
-        raise InputError('give --to, the format of OUT')
     args.target = args.target or named
+    if args.target is None:
+        raise InputError('give --to, the format of OUT')
     if args.corpus is not None:
         if args.family != 'transfo_xl' or named:
             raise InputError('--corpus is of --family transfo_xl, and OUT is a directory then')
-        if args.target not in ('native', 'pytorch'):
+        if args.target not in _CORPUS:
             raise InputError(f'--to {args.target}: --corpus is written as native or pytorch')
     return args
 
@@ -124,9 +126,10 @@ def write_file(block, path, target):
     """Write the block's weights to a file, and a configuration if there is none beside it."""
     folder = make_writable_dir(os.path.dirname(path) or '.')
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        os.replace(write(block, temporary, target), path)
+        moves = {write(block, temporary, target): path}
         if not any(os.path.isfile(os.path.join(folder, name)) for name in CONFIG_NAMES):
-            os.replace(os.path.join(temporary, 'config.json'), os.path.join(folder, 'config.json'))
+            moves[os.path.join(temporary, 'config.json')] = os.path.join(folder, 'config.json')
+        put_in_place(moves)
     return path
 
 
@@ -160,7 +163,7 @@ def main(argv=None):
     args = parse(argv)
     cli.setup_logging()
     if args.corpus is not None:
-        convert_corpus(args.corpus, args.output, args.target)
+        convert_corpus(args.corpus, args.output, _CORPUS[args.target])
     if args.input is None:
         return
     block = read(args)

@@ -6,10 +6,10 @@ The first argument is the export's prefix, the second the folder with the tokeni
 labels' names, as finetune_classifier.py writes it.
 """
 
-import json
 import os
 import sys
 import warnings
+from typing import Dict
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
@@ -17,6 +17,7 @@ import mxnet as mx
 from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.errors import InputError
+from model_zoo.util.files import read_json
 
 
 def main(argv=None):
@@ -35,8 +36,7 @@ def main(argv=None):
         warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
         net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
-    with open(config, encoding='utf-8') as file:
-        labels = json.load(file)['id2label']
+    labels = read_json(config, shape={'id2label': Dict[str, str]})['id2label']
     batch = tokenizer.encode_batch(args.sentences, max_length=64)
     arrays = (batch.input_ids, batch.token_types, batch.valid_length)
     logits = net(*(mx.nd.array(array) for array in arrays))

@@ -22,6 +22,7 @@ import mxnet as mx
 from gpt import OpenAIGPTDoubleHeadsModel
 from model_zoo.app import (
     About,
+    Evaluator,
     ModelChoice,
     Outcome,
     Run,
@@ -30,7 +31,6 @@ from model_zoo.app import (
     add_comm_backend_argument,
     add_originals,
     add_training_arguments,
-    check_at_least_one,
     check_files,
     check_training_arguments,
     cli,
@@ -42,12 +42,13 @@ from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.optimizer import SCHEDULES, get_schedule
 from model_zoo.tasks.choice import (
-    ChoiceEvaluator,
+    MultipleChoice,
     StoryClozeFeatures,
     hold_out,
     read_story_cloze,
     write_story_cloze_predictions,
 )
+from model_zoo.tasks.task import Data
 from model_zoo.training.objective import Objective, mean_over_examples
 from model_zoo.training.workers import make_workers
 
@@ -63,7 +64,7 @@ def parse_arguments(argv=None):
     add('--do_eval', action='store_true', help='write the predictions of --eval_dataset')
     add('--train_dataset', help='CSV file of the Story Cloze Test')
     add('--eval_dataset', help='default: stories held out of --train_dataset')
-    add('--n_valid', type=int, default=374, help='number of held-out stories')
+    add('--n_valid', type=int, default=374, help='number of held-out stories; 0: no dev set')
     add('--lm_coef', type=float, default=0.9, help="weight of the language model's loss")
     add('--max_grad_norm', type=float, default=1.0, help='clip the norm of all gradients to this')
     add('--lr_schedule', default='warmup_linear', choices=list(SCHEDULES))
@@ -83,13 +84,16 @@ def parse_arguments(argv=None):
 
 def check_arguments(args):
     check_training_arguments(args)
-    check_at_least_one(args, 'n_valid')
+    if args.n_valid < 0:
+        raise InputError(f'--n_valid {args.n_valid}: give a number from 0 up')
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give --do_train, --do_eval or both')
     if args.do_train and not args.train_dataset:
         raise InputError('--do_train needs --train_dataset')
     if not (args.train_dataset or args.eval_dataset):
         raise InputError('--do_eval needs --eval_dataset')
+    if args.do_eval and not (args.eval_dataset or args.n_valid):
+        raise InputError('--do_eval: there is no dev set; give --eval_dataset, or --n_valid')
     if args.resume and not args.do_train:
         raise InputError('--resume continues a training: it needs --do_train')
     if not 0 <= args.lm_coef < float('inf'):
@@ -104,6 +108,8 @@ def read_stories(args):
     train = read_story_cloze(args.train_dataset) if args.train_dataset else []
     if args.eval_dataset:
         dev = read_story_cloze(args.eval_dataset)
+    elif not args.n_valid:
+        dev = []
     elif args.n_valid < len(train):
         train, dev = hold_out(train, args.n_valid)
     else:
@@ -115,6 +121,15 @@ def read_stories(args):
         if args.do_train and any(story.label is None for story in stories):
             raise InputError(f'{path!r} has no answers: training needs the column')
     return train, dev
+
+
+class StoryTask(MultipleChoice):
+    """Scores and predictions of stories' endings."""
+
+    predicted, write_file = ('dev',), staticmethod(write_story_cloze_predictions)
+
+    def file_of(self, segment):
+        return 'predictions.tsv'
 
 
 def make_model(choice, contexts):
@@ -175,13 +190,8 @@ def main(argv=None):
             features, batch_size, seed=args.seed, pad_val=0, ctx=run.contexts, **options
         )
 
-    _, dev_loader = make_loader(dev, args.dev_batch_size)
-    evaluator = ChoiceEvaluator(
-        lambda batch: choose(model, batch),
-        {'dev': (dev, dev_loader)},
-        write_story_cloze_predictions,
-        {'dev': 'predictions.tsv'},
-    )
+    sets = {'dev': Data(dev, *make_loader(dev, args.dev_batch_size))} if dev else {}
+    evaluator = Evaluator(StoryTask(args), lambda batch: choose(model, batch), sets)
     if not args.do_train:
         run.infer(evaluator.evaluate, evaluator.predict)
         return
@@ -204,9 +214,9 @@ def main(argv=None):
             args.max_grad_norm,
             schedule,
         ),
-        Score('accuracy', evaluator.evaluate),
+        Score('accuracy', evaluator.evaluate if dev else None),
         Outcome(
-            lambda folder: model.save_pretrained(folder, tokenizer),
+            lambda folder, **options: model.save_pretrained(folder, tokenizer, **options),
             evaluator.predict if args.do_eval else None,
             {'stories': sizes},
             evaluator.examine,

@@ -226,7 +226,7 @@ def train(run, model, tokenizer, loader, dev):
         Training(title, model, loader, objective, numbers=UPDATE_NUMBERS),
         Score('negative loss', None if dev is None else evaluate),
         Outcome(
-            lambda folder: model.save_pretrained(folder, tokenizer),
+            lambda folder, **options: model.save_pretrained(folder, tokenizer, **options),
             about=About('fill-mask', os.path.basename(os.path.normpath(args.bert_model)), {}),
         ),
         job,

@@ -64,6 +64,7 @@ def parse_arguments(argv=None):
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_engine_arguments(parser)
+    parser.set_defaults(engine='auto')
     args = parser.parse_args(argv)
     check_arguments(args)
     return args
@@ -106,8 +107,8 @@ def check_arguments(args):
     if args.temperature == 0:
         raise InputError('--temperature must be above 0; for the likeliest tokens use --greedy')
     check_engine_arguments(args, only_inference=True)
-    if args.gpu is not None and args.engine == 'onnxruntime':
-        raise InputError('--engine onnxruntime runs on the CPU: leave --gpu out')
+    if args.gpu is not None and args.engine in ('onnxruntime', 'openvino'):
+        raise InputError(f'--engine {args.engine} runs on the CPU: leave --gpu out')
     if args.output:
         make_writable_dir(os.path.dirname(args.output) or '.')
 

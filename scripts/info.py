@@ -6,6 +6,7 @@
 """
 
 import json
+import logging
 import os
 import sys
 
@@ -17,6 +18,8 @@ from model_zoo.opening import open_model
 from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import family_of_class
 from model_zoo.util.files import read_json
+
+logger = logging.getLogger('info')
 
 #: the fields of a run's results.json that are printed
 HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
@@ -77,11 +80,14 @@ def describe(name):
 def history(folder):
     """What the results.json beside a trained model says."""
     for place in (folder, os.path.dirname(os.path.abspath(folder))):
-        try:
-            results = read_json(os.path.join(place, 'results.json'))
-        except InputError:
-            continue
-        return {key: results[key] for key in HISTORY if key in results}
+        path = os.path.join(place, 'results.json')
+        if os.path.isfile(path):
+            try:
+                results = read_json(path, shape=dict)
+            except InputError as error:
+                logger.warning('no history: %s', error)
+                return {}
+            return {key: results[key] for key in HISTORY if key in results}
     return {}
 
 

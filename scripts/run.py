@@ -19,9 +19,19 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Dict
 
 from model_zoo.app import cli
-from model_zoo.app.recipes import Recipe, check_scores, list_recipes, open_recipe, summarize, table
+from model_zoo.app.recipes import (
+    RECORD,
+    Recipe,
+    Summary,
+    check_scores,
+    list_recipes,
+    open_recipe,
+    summarize,
+    table,
+)
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.files import make_writable_dir, read_json, write_json
 
@@ -29,7 +39,7 @@ logger = logging.getLogger('run')
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ('transformers',)
-RECORD, SUMMARY, CHECKPOINTS = 'run.json', 'results.json', 'checkpoints'
+FINISHED, SUMMARY, CHECKPOINTS = 'run.json', 'results.json', 'checkpoints'
 
 
 def parse_arguments(argv=None):
@@ -66,9 +76,10 @@ def train(recipe, seed, args):
     """Train one seed to its end, unless that has been done."""
     who = args.peer or 'ours'
     folder = os.path.join(args.output_dir, recipe.name, who, f'seed-{seed}')
-    path = os.path.join(folder, RECORD)
+    path = os.path.join(folder, FINISHED)
     if os.path.exists(path):
-        if Recipe(**read_json(path)['recipe']).training != recipe.training:
+        trained = Recipe(**read_json(path, shape={'recipe': Recipe})['recipe'])
+        if trained.training != recipe.training:
             raise InputError(
                 f'{folder!r} was trained by another version of the recipe: name another '
                 '--output_dir, or remove it'
@@ -122,14 +133,14 @@ def read_summary(place):
     path = os.path.join(place, SUMMARY) if os.path.isdir(place) else place
     if not os.path.isfile(path):
         raise InputError(f'--table {place!r}: there are no results; zoo run RECIPE makes them')
-    return read_json(path)
+    return read_json(path, shape=Dict[str, Summary])
 
 
 def collect(output_dir):
     """The recipe and the record of each seed that has finished, for `summarize`."""
     records = []
-    for path in sorted(pathlib.Path(output_dir).glob(f'*/*/seed-*/{RECORD}')):
-        record = read_json(path)
+    for path in sorted(pathlib.Path(output_dir).glob(f'*/*/seed-*/{FINISHED}')):
+        record = read_json(path, shape={'recipe': Recipe, **RECORD})
         records.append((Recipe(**record['recipe']), record))
     return records
 

@@ -19,6 +19,7 @@ import mxnet as mx
 
 from model_zoo.app import (
     BATCH_SIZES,
+    TOTALS,
     UPDATE_NUMBERS,
     Curves,
     ModelChoice,
@@ -61,6 +62,7 @@ from model_zoo.tasks.pretraining.objective import (
     plot_pretraining,
     pretraining_objective,
 )
+from model_zoo.tasks.pretraining.tfrecords import is_tfrecord
 from model_zoo.training.callbacks import Callback, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
@@ -316,9 +318,24 @@ def make_loaders(args, model, tokenizer, contexts, workers):
 def make_source(args, files, is_text, model, tokenizer, workers):
     has_pairs = 'nsp' in model.pretraining_terms
     if not is_text:
-        return ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs, workers)
+        source = ShardFiles(files, tokenizer.vocab, model.context_length, has_pairs, workers)
+        check_sizes(args, source)
+        return source
     options = sample_options(args, has_pairs)
     return TextFiles(files, tokenizer, options, num_workers=args.num_dataset_workers)
+
+
+def check_sizes(args, source):
+    """Raise InputError if flags contradict the samples; TFRecords have one size, as Google's."""
+    path = source.paths[0]
+    for name in filter(
+        lambda name: cli.is_given(args, name), ('max_seq_length', 'max_predictions_per_seq')
+    ):
+        samples = source.read(path)
+        array = samples.input_ids if name == 'max_seq_length' else samples.masked_lm_positions
+        value, width = getattr(args, name), array.shape[1]
+        if width > value or width < value and is_tfrecord(path):
+            raise InputError(f'--{name} {value}: the samples in {path!r} were made with {width}')
 
 
 class Results(Callback):
@@ -378,7 +395,8 @@ def make_loop(folder, model, tokenizer, objective, loaders, contexts, workers):
         Plan(args.num_steps, args.accumulate * len(contexts), args.seed, args.log_interval),
         Evaluation(evaluate, args.eval_interval),
         Checkpoints(
-            open_store(folder, args.phase2), args.ckpt_interval, job, BATCH_SIZES, UPDATE_NUMBERS
+            open_store(folder, args.phase2), args.ckpt_interval, job, BATCH_SIZES, UPDATE_NUMBERS,
+            totals=TOTALS,
         ),
         callbacks,
         workers,

@@ -18,7 +18,6 @@ import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
-from bert_embedding.sentence_modules import read_sentence_modules
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError
@@ -34,10 +33,12 @@ from model_zoo.inference.server import (
     serve_on_ray,
 )
 from model_zoo.inference.server.errors import check_extra
+from model_zoo.tasks.sentences.modules import read_sentence_modules
 
 logger = logging.getLogger(__name__)
 
-DEFAULTS = Settings()
+#: the settings that are flags
+LIMITS = [field for field in dataclasses.fields(Settings) if 'help' in field.metadata]
 REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
 
 
@@ -48,10 +49,12 @@ def parse_arguments(argv=None):
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
     add('--port', type=int, default=8000, help='0 takes any that is free')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
+    add('--allowed_hosts', nargs='+', metavar='NAME', help="names that a proxy passes on in the "
+        'header Host; default: any, but on loopback only those of loopback')  # fmt: skip
     add('--max_len', type=int, help='cut texts to this many tokens')
     add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
     add('--reload', action='store_true', help='serve a folder anew when its files change')
-    add_use_arguments(parser, engine='auto')
+    add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
     ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on Ray: '
         'on the cluster at this address, or without one on this machine')  # fmt: skip
@@ -59,22 +62,16 @@ def parse_arguments(argv=None):
     ray('--max_replicas', type=int, help='as many as this when there is much to do; default: 4')
     ray('--replica_cpus', type=float, help='processors of a replica; default: 1')
     limits = parser.add_argument_group('limits').add_argument
-    limits('--queue_size', type=int, default=DEFAULTS.queue_size, help='requests a model')
-    limits('--timeout', type=float, default=DEFAULTS.timeout, help='seconds for a request')
-    limits('--max_text', type=int, default=DEFAULTS.max_text, help='characters of a text')
-    limits('--max_texts', type=int, default=DEFAULTS.max_texts, help='texts of a request')
-    limits('--max_body', type=int, default=DEFAULTS.max_body, help='bytes of a request')
-    limits('--max_new_tokens', type=int, default=DEFAULTS.max_new_tokens, help='of a text')
-    limits('--max_sequences', type=int, default=DEFAULTS.max_sequences,
-           help='texts that a language model writes at once')  # fmt: skip
+    for field in LIMITS:
+        limits(f'--{field.name}', type=field.type, default=field.default,
+               help=field.metadata['help'])  # fmt: skip
     args = parser.parse_args(argv)
     for name, default in REPLICAS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
         elif args.ray is None:
             raise InputError(f'--{name} is about replicas: it needs --ray')
-    for name in ('batch_tokens', 'queue_size', 'timeout', 'max_text', 'max_texts', 'max_body',
-                 'max_new_tokens', 'max_sequences', *REPLICAS):
+    for name in ('batch_tokens', *(field.name for field in LIMITS), *REPLICAS):
         if getattr(args, name) <= 0:
             raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')
     return args
@@ -83,6 +80,7 @@ def parse_arguments(argv=None):
 def open_pipeline(model, options):
     """The pipeline of a model; of a folder of sentence-transformers, with its own vectors."""
     opened = pipeline(model, **options)
+    opened.engine.settle()  # before requests wait
     if hasattr(opened, 'sentence_vector') and os.path.isdir(model):
         modules = read_sentence_modules(model)
         if modules is not None:
@@ -115,10 +113,10 @@ def main(argv=None):
         check_extra('ray', extra='ray')
     check_extra('fastapi', 'prometheus_client', 'uvicorn')  # before a model is opened
     cli.setup_logging()
-    fields = {field.name for field in dataclasses.fields(Settings)} - {'api_key'}
     settings = Settings(
         api_key=None if args.api_key is None else read_key(args.api_key),
-        **{name: getattr(args, name) for name in fields},
+        allowed_hosts=args.allowed_hosts and tuple(host.lower() for host in args.allowed_hosts),
+        **{field.name: getattr(args, field.name) for field in LIMITS},
     )
     named, bound = name_models(args.models), bind(args.host, args.port)
     options = {

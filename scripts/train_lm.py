@@ -285,7 +285,7 @@ def train(run, task, tokenizer, evaluate):
         Training(title, task.block, loader, objective, args.max_grad_norm, schedule),
         Score('log-likelihood of a token', evaluate),
         Outcome(
-            lambda folder: model.save_pretrained(folder, tokenizer),
+            lambda folder, **options: model.save_pretrained(folder, tokenizer, **options),
             results={'tokens': len(tokens), 'vocab_size': model.config.vocab_size},
             about=About('text-generation', args.family, {'train': len(tokens)}, 'tokens'),
         ),

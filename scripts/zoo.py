@@ -10,6 +10,7 @@ In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 
 import ast
 import pathlib
+import re
 import sys
 
 import bert_embedding.cli
@@ -104,6 +105,8 @@ def main(argv=None):
         return print_completion(argv[1:], commands)
     if '/'.join(argv[:2]) in commands:
         argv[:2] = ['/'.join(argv[:2])]
+    elif argv[0] == 'pytorch_pretrained_bert' and argv[1:] and argv[1].startswith('convert_'):
+        del argv[0]  # the converters are known by one word
     name = find(argv[0], commands)
     command = commands[name]
     sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
@@ -125,7 +128,10 @@ def print_completion(shells, commands):
 
 def find(name, commands):
     """The command that is meant: names may have dashes or underscores."""
-    for spelling in (name, name.replace('_', '-'), name.replace('-', '_')):
+    spellings = [name, name.replace('_', '-'), name.replace('-', '_')]
+    if name.startswith('convert'):  # the modules' names
+        spellings.append(re.sub('_to_pytorch$', '', spellings[-1]))
+    for spelling in spellings:
         if spelling in commands:
             return spelling
     hint = did_you_mean(name, commands) or ';'

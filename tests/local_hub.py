@@ -21,10 +21,15 @@ def connect(server, folder, monkeypatch):
     """Let this process take the server for the hub; the cache is in `folder`."""
     server.headers_of_404.update({'X-Error-Code': 'EntryNotFound', 'X-Repo-Commit': '1' * 40})
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
-    monkeypatch.setattr(constants, 'ENDPOINT', server.url.rstrip('/'))
-    template = server.url + '{repo_id}/resolve/{revision}/{filename}'
-    monkeypatch.setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+    point_at(server.url, monkeypatch.setattr)
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folder / 'hub'))
     monkeypatch.setenv('no_proxy', '127.0.0.1')
     monkeypatch.setenv('MXNET_HOME', str(folder / 'mxnet'))
     reset_sessions()
+
+
+def point_at(url, setattr=setattr):
+    """Set the hub's address in its library."""
+    setattr(constants, 'ENDPOINT', url.rstrip('/'))
+    template = url + '{repo_id}/resolve/{revision}/{filename}'
+    setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)

@@ -33,7 +33,7 @@ def s3_server():
             yield int(process.stdout.readline())
         finally:
             process.stdin.close()
-            process.wait(10)
+            process.wait(120)
 
 
 class Proxy:

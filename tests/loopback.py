@@ -29,6 +29,8 @@ class Resource:
     delay: float = 0.0  # seconds before each answer
     wrong_range: bool = False  # answers 206 with another range than asked for
     headers: dict = dataclasses.field(default_factory=dict)  # sent besides
+    status: int = 200  # of a whole answer
+    mixes: bool = False  # answers 206 also for a part of another version
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -54,7 +56,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header('Content-Length', '0')
             self.end_headers()
             return
-        self.send_response(200 if start is None else 206)
+        self.send_response(resource.status if start is None else 206)
         if start is not None:
             shown = start + 1 if resource.wrong_range else start
             self.send_header('Content-Range', f'bytes {shown}-{len(body) - 1}/{len(body)}')
@@ -76,7 +78,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _start(self, resource):
         """The first byte wanted, where a part is wanted of the version that there is."""
         wanted = self.headers.get('Range')
-        if not wanted or not resource.ranges or self.headers.get('If-Range') != resource.etag:
+        if not wanted or not resource.ranges:
+            return None
+        if self.headers.get('If-Range') != resource.etag and not resource.mixes:
             return None
         return int(wanted[len('bytes=') : -1])
 

@@ -121,7 +121,7 @@ def refusal_without_token():
     """What is said of a cluster that wants a token, in an environment that sends none."""
     program = (
         'import sys\nfrom model_zoo.errors import InputError\n'
-        'from model_zoo.util.ray_cluster import join_cluster\n'
+        'from model_zoo.util.executor import join_cluster\n'
         'try:\n    join_cluster(sys.argv[1])\nexcept InputError as error:\n    print(error)\n'
     )
     environment = {k: v for k, v in os.environ.items() if k != 'RAY_AUTH_MODE'}

@@ -48,7 +48,7 @@ def start(program, *argv, **options):
     return warm.Process([program, *argv], env=environment, **options)
 
 
-def run_workers(count, program, *argv, timeout=300):
+def run_workers(count, program, *argv, timeout=900):
     """Run a program in several processes that find each other as horovodrun has them do.
 
     Skips the test where Horovod isn't installed. A process that fails ends the others.

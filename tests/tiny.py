@@ -8,7 +8,7 @@ import bert
 import gpt
 import gpt2
 import transfo_xl
-from model_zoo.tokenization.byte_level import bytes_to_unicode
+from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = [
     'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'save_bert', 'save_gpt', 'save_gpt2',

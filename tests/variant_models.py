@@ -4,7 +4,7 @@ import json
 import string
 
 import bert
-from model_zoo.tokenization.byte_level import bytes_to_unicode
+from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = ['MAKERS']
 

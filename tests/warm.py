@@ -34,6 +34,8 @@ STREAMS = (('stdin', 'r', 'strict'), ('stdout', 'w', 'strict'), ('stderr', 'w', 
 
 def _serve(channel):
     """Begin processes until the channel is closed; tell their numbers and how they have ended."""
+    importlib.import_module('numpy')  # whose own OpenBLAS is to choose by itself, as elsewhere
+    os.environ['OPENBLAS_CORETYPE'] = sys.argv[2]
     for name in LIBRARIES:
         importlib.import_module(name)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -124,11 +126,15 @@ class _Server:
     """The server of this process."""
 
     def __init__(self):
+        import model_zoo
+
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+        # as model_zoo has set it for this process, while it loaded MXNet
+        kernels = environment.get('OPENBLAS_CORETYPE') or model_zoo.environment._kernels() or ''
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, '-W', 'ignore', __file__, str(theirs.fileno())],
+                [sys.executable, '-W', 'ignore', __file__, str(theirs.fileno()), kernels],
                 env=environment, pass_fds=[theirs.fileno()],
             )  # fmt: skip
         self._codes = {}
@@ -227,7 +233,7 @@ class Process:
         self.wait()
 
 
-def run(command, cwd=None, env=None, input='', timeout=300):
+def run(command, cwd=None, env=None, input='', timeout=900):
     """As `subprocess.run` of ``python *command``, with its output captured."""
     with contextlib.ExitStack() as stack:
         given, *written = (

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import List, Optional
 
-from model_zoo.blocks.config import Config
+from model_zoo.blocks.config import PYTORCH_FORMATS, Config
 from model_zoo.errors import InputError
 
 __all__ = ['TransfoXLConfig']
@@ -186,9 +186,14 @@ class TransfoXLConfig(Config):
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
-        if format in ('huggingface', 'pytorch'):
+        if format in PYTORCH_FORMATS:
             fields.update(n_token=self.vocab_size, tie_word_embeddings=self.tie_weight)
         return name, fields
+
+    @property
+    def n_token(self):
+        """The same as `vocab_size`, by pytorch-pretrained-bert's name."""
+        return self.vocab_size
 
     @property
     def ends(self):

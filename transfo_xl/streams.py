@@ -176,7 +176,7 @@ class StreamLoader(Loader):
     ctx : mxnet.Context
         Where the batches are put.
     workers : object, optional
-        See `Loader`: each worker has `batch_size` streams of its own.
+        See `Loader`: each worker reads its own `batch_size` streams.
 
     Attributes
     ----------

@@ -2,10 +2,14 @@
 
 import json
 import logging
+import numbers
 import time
+from typing import Dict, List, Tuple
 
 import numpy as np
 
+from ..errors import CheckpointError
+from ..util.files import parse_json
 from ..util.progress import progress
 from .heads import measure_heads, normalize_importance
 from .masking import heads_left, heads_to_prune, mask_heads
@@ -32,6 +36,19 @@ def rank_heads(importance):
     return np.where(np.isnan(importance), np.nan, result.reshape(importance.shape))
 
 
+_HEADS = List[List[numbers.Real]]
+
+
+def _measured(record, number):
+    try:
+        return parse_json(record, Tuple[Dict[str, numbers.Real], _HEADS, _HEADS])
+    except ValueError as error:
+        raise CheckpointError(
+            f'measurement {number} of the run to resume is damaged: {error}; remove its folder to '
+            'start anew'
+        ) from error
+
+
 class HeadStudy:
     """A series of measurements of a model's heads.
 
@@ -51,7 +68,7 @@ class HeadStudy:
 
     def __init__(self, subject, records, guard, **normal):
         self._subject, self._records, self._guard = subject, records, guard
-        self._earlier = [json.loads(record) for record in records]
+        self._earlier = [_measured(record, number) for number, record in enumerate(records, 1)]
         self._normal = normal
 
     def measure(self, mask=None, title='heads'):

@@ -3,12 +3,11 @@
 from .arguments import (
     add_batch_tokens_argument,
     add_comm_backend_argument,
-    add_inference_arguments,
+    add_settings,
     add_training_arguments,
     check_at_least_one,
     check_batch_tokens,
     check_files,
-    check_inference_arguments,
     check_length,
     check_rates,
     check_training_arguments,
@@ -16,20 +15,17 @@ from .arguments import (
     segment_files,
 )
 from .calibration import (
-    add_calibration_arguments,
     calibrate,
-    check_calibration_arguments,
 )
 from .devices import add_device_arguments, check_device_arguments, find_contexts
 from .distillation import (
     Teacher,
-    add_distillation_arguments,
-    check_distillation_arguments,
 )
 from .engines import add_engine_arguments, check_engine_arguments, engine_forward, forward_of
 from .exported import load_exported
 from .job import (
     BATCH_SIZES,
+    TOTALS,
     UPDATE_NUMBERS,
     data_checksum,
     describe,
@@ -37,7 +33,6 @@ from .job import (
     describe_vocab,
     job_of,
 )
-from .labels import check_labels, labels_of_folder, name_labels
 from .model_card import About
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .originals import (
@@ -53,14 +48,18 @@ from .remote_folder import upload_files, working_file
 from .report import library_versions, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder
-from .task_choice import add_custom_task_arguments, check_task_choice, make_task
+from .settings import parse_settings
+from .task_choice import add_custom_task_arguments
 from .task_model import make_task_model
+from .task_run import Evaluator, TaskRun, run_task
 
 __all__ = [
     'BATCH_SIZES',
+    'TOTALS',
     'UPDATE_NUMBERS',
     'About',
     'Curves',
+    'Evaluator',
     'ModelChoice',
     'Outcome',
     'PartialOutput',
@@ -70,29 +69,21 @@ __all__ = [
     'Teacher',
     'Training',
     'add_batch_tokens_argument',
-    'add_calibration_arguments',
     'add_comm_backend_argument',
     'add_custom_task_arguments',
     'add_device_arguments',
-    'add_distillation_arguments',
     'add_engine_arguments',
-    'add_inference_arguments',
     'add_objective_argument',
     'add_originals',
     'add_training_arguments',
     'calibrate',
     'check_at_least_one',
     'check_batch_tokens',
-    'check_calibration_arguments',
     'check_device_arguments',
-    'check_distillation_arguments',
     'check_engine_arguments',
     'check_files',
-    'check_inference_arguments',
-    'check_labels',
     'check_length',
     'check_rates',
-    'check_task_choice',
     'check_training_arguments',
     'convert_originals',
     'data_checksum',
@@ -106,18 +97,19 @@ __all__ = [
     'from_flags',
     'is_model_folder',
     'job_of',
-    'labels_of_folder',
     'library_versions',
     'load_exported',
     'load_script',
-    'make_task',
+    'TaskRun',
     'make_task_model',
     'make_updater',
-    'name_labels',
     'original_main',
     'parse_hparams',
     'plot_curves',
     'pretraining_class',
+    'run_task',
+    'add_settings',
+    'parse_settings',
     'sample_options',
     'segment_files',
     'upload_files',

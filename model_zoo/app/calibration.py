@@ -4,49 +4,12 @@ import itertools
 import logging
 import os
 
-from ..errors import InputError
-from ..inference.layer_choice import leave_out
-from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES, Quantizer
+from ..inference.quantization import Quantizer, leave_out
 from ..util.files import written_together
-from .arguments import check_at_least_one
 
-__all__ = ['add_calibration_arguments', 'calibrate', 'check_calibration_arguments']
+__all__ = ['calibrate']
 
 logger = logging.getLogger(__name__)
-
-
-def add_calibration_arguments(parser, num_batches):
-    """Add the flags, which are GluonNLP's.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    num_batches : int
-        Default of ``--num_calib_batches``.
-    """
-    add = parser.add_argument_group('INT8').add_argument
-    add(
-        '--only_calibration', action='store_true',
-        help='write a trained model in INT8; --deploy --model_prefix runs it',
-    )  # fmt: skip
-    add('--num_calib_batches', type=int, default=num_batches, help='of the dev set')
-    add('--quantized_dtype', default='auto', choices=QUANTIZED_DTYPES, help='of activations')
-    add(
-        '--calib_mode', default='customize', choices=CALIBRATION_MODES,
-        help='how the ranges of activations are found',
-    )  # fmt: skip
-
-
-def check_calibration_arguments(args):
-    """Raise InputError, naming the flag, if the flags don't agree."""
-    check_at_least_one(args, 'num_calib_batches')
-    if not args.only_calibration:
-        return
-    for other in ('deploy', 'resume', 'gpu'):
-        if getattr(args, other, None):
-            raise InputError(f'--only_calibration and --{other} exclude each other')
-    if args.dtype != 'float32':
-        raise InputError(f'--only_calibration needs --dtype float32, not {args.dtype}')
 
 
 def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005):

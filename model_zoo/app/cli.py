@@ -6,8 +6,8 @@ import logging
 import re
 import sys
 
+from .. import environment
 from ..errors import ZooError, did_you_mean
-from ..util import startup
 
 __all__ = [
     'Parser',
@@ -39,11 +39,22 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _LogFormatter(logging.Formatter):
-    """Time and message; what is worse than a message says so, and a detail where it comes from."""
+    """Time and message; what is worse than a message says so, and a detail where it comes from.
+
+    Names in a message may hold anything: its further lines are indented, so that they pass for no
+    message of their own, and no character controls the terminal.
+    """
+
+    def format(self, record):
+        lines = super().format(record).rstrip('\n').split('\n')
+        return '\n    '.join(
+            ''.join(c if c.isprintable() or c == '\t' else ascii(c)[1:-1] for c in line)
+            for line in lines
+        )
 
     def formatMessage(self, record):
         if record.levelno >= logging.WARNING:
-            record.message = f'{record.levelname.lower()}: {record.message}'
+            record.message = f'{record.levelname.lower()}: {message_of(record.message)}'
         elif record.levelno < logging.INFO:
             record.message = f'{record.name}: {record.message}'
         return super().formatMessage(record)
@@ -61,9 +72,12 @@ class Parser(argparse.ArgumentParser):
         Field that isn't a flag of its own -> what messages call it.
     notes : list of str
         What `setup_logging` is to log about the flags.
+    preset : sequence of str
+        Words that the next parser to be used takes before those of the command line: the defaults
+        of an original's script.
     """
 
-    used, names = None, {}
+    used, names, preset = None, {}, ()
 
     def __init__(self, *args, **kwargs):
         self.notes, self._others = [], set()
@@ -71,8 +85,14 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         Parser.used = self
+        preset, Parser.preset = [self._spelled(word) for word in Parser.preset], ()
         args = sys.argv[1:] if args is None else args
-        return super().parse_known_args([self._spelled(word) for word in args], namespace)
+        for word in preset if {'-h', '--help'}.intersection(args) else ():
+            flag, equals, value = word.partition('=')
+            self._option_string_actions[flag].default = value if equals else True
+        return super().parse_known_args(
+            [*preset, *(self._spelled(word) for word in args)], namespace
+        )
 
     def add_alias(self, flag, ours):
         """Let `flag` be another name of an existing flag; both without dashes."""
@@ -136,6 +156,8 @@ def note(message):
 
 def is_given(args, name):
     """Whether a flag, without dashes, differs from its default."""
+    if hasattr(args, 'is_given'):
+        return args.is_given(name)
     return getattr(args, name) != Parser.used.get_default(name)
 
 
@@ -166,11 +188,11 @@ def whole_number(text):
 
 
 def message_of(error):
-    """An error's message, with flags instead of the fields that it names in backquotes.
+    """A message, with flags instead of the fields that it names in backquotes.
 
     Parameters
     ----------
-    error : Exception
+    error : Exception or str
 
     Returns
     -------
@@ -203,7 +225,7 @@ def run(main, argv=None):
         0, or what `main` returned; 1 after an error that the user can mend, of the operating
         system or of MXNet; 130 after Ctrl-C.
     """
-    startup.has_begun()
+    environment.has_begun()
     Parser.used = None
     status = 0
     try:

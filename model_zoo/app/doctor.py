@@ -13,6 +13,7 @@ __all__ = ['Finding', 'examine']
 EXTRAS = {
     'onnxruntime': ('onnx', 'ONNX export and ONNX Runtime'),
     'onnx': ('onnx', 'ONNX export'),
+    'openvino': ('openvino', 'OpenVINO, the fastest engine on many processors'),
     'torch': ('torch', 'writing .bin files'),
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
@@ -91,7 +92,7 @@ def _mxnet():
 
 
 def _threads():
-    from ..util.threads import available_processors
+    from ..environment import available_processors
 
     count, used = available_processors(), os.environ.get('OMP_NUM_THREADS', '')
     text = f'{used} of {count} processors are used'
@@ -101,9 +102,9 @@ def _threads():
 
 
 def _cpu():
-    from ..util.processor import flags, may_use_amx
+    from ..environment import cpu_flags, may_use_amx
 
-    known = flags()
+    known = cpu_flags()
     if not known:
         return Finding('processor', 'ok', 'not known')
     kinds = {
@@ -115,6 +116,17 @@ def _cpu():
     if not found:
         return Finding('processor', 'slow', 'no AVX2', 'take a newer machine')
     return Finding('processor', 'ok', ', '.join(found))
+
+
+def _blas():
+    from ..environment import blas, is_intel
+
+    text = f"{blas()}, for MXNet's dot, batch_dot and attention"
+    if blas() == 'MKL' or not is_intel() or 'ZOO_BLAS' in os.environ:
+        return Finding('BLAS', 'ok', text)
+    return Finding(
+        'BLAS', 'missing', f'{text}; MKL is faster', "pip install 'gluon-transformer-zoo[mkl]'"
+    )
 
 
 def _cache():
@@ -131,6 +143,24 @@ def _cache():
     free = shutil.disk_usage(place).free / 1e9
     count = len(os.listdir(root)) if os.path.isdir(root) else 0
     return Finding('cache', 'ok', f'{root}: {count} files, {free:.1f} GB free')
+
+
+def _engines():
+    """What 'auto' chooses from, by precision, and what would be faster."""
+    from ..inference.engines import choices
+
+    for work in ('forward', 'generation'):
+        for precision in ('float32', 'bfloat16', 'int8'):
+            found = choices(precision, work)
+            text = ', '.join(
+                f'{each.engine} {each.speed:.2f}{"" if each.is_installed else " (not installed)"}'
+                for each in found
+            )
+            name = f'{precision} {work}'
+            if not found or found[0].is_installed:
+                yield Finding(name, 'ok', text or 'not measured on this kind of processor')
+            else:
+                yield Finding(name, 'missing', text, found[0].cure)
 
 
 def _extras():
@@ -150,5 +180,5 @@ def examine():
     -------
     list of Finding
     """
-    checks = (_python, _numpy, _mxnet, _threads, _cpu, _cache)
-    return [*(check() for check in checks), *_extras()]
+    checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
+    return [*(check() for check in checks), *_engines(), *_extras()]

@@ -15,17 +15,18 @@ __all__ = [
 
 
 def add_engine_arguments(parser):
-    """Add ``--engine`` and ``--precision``."""
+    """Add ``--engine`` and ``--precision`` to a command that trains, too."""
     add = parser.add_argument_group('engine').add_argument
     add('--engine', default='mxnet', choices=ENGINES, help='what runs a model without training it')
-    add('--precision', choices=['float32', 'int8'], help="of the engine; default: that of --dtype")
+    add('--precision', choices=['float32', 'bfloat16', 'int8'],
+        help="of the engine; default: that of --dtype")  # fmt: skip
 
 
-def add_use_arguments(parser, engine='mxnet'):
+def add_use_arguments(parser):
     """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
     add = parser.add_argument_group('engine').add_argument
-    text = 'what runs the model; auto: ONNX Runtime if it is installed and can, else MXNet'
-    add('--engine', default=engine, choices=ENGINES, help=text)
+    text = 'what runs the model; auto: MXNet, and what is faster here once there is enough to do'
+    add('--engine', default='auto', choices=ENGINES, help=text)
     add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
 
 
@@ -35,9 +36,12 @@ def check_engine_arguments(args, only_inference):
         raise InputError(f'--engine {args.engine} runs a model without training it: MXNet trains')
     if args.engine != 'mxnet' and getattr(args, 'deploy', False):
         raise InputError('--deploy runs an exported model with MXNet: leave --engine out')
-    if args.precision == 'int8' and args.engine == 'mxnet':
+    if args.precision is not None and args.engine == 'mxnet':
         other = ', or see --only_calibration' if hasattr(args, 'only_calibration') else ''
-        raise InputError(f'--precision int8 needs --engine onnxruntime{other}')
+        if args.precision == 'int8':
+            raise InputError(f'--precision int8 needs --engine onnxruntime or openvino{other}')
+        if args.precision == 'bfloat16':
+            raise InputError('--precision bfloat16 needs --engine openvino; MXNet has --dtype')
 
 
 def forward_of(args, model):

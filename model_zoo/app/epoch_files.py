@@ -58,7 +58,8 @@ class EpochFiles(Callback):
         results = self._folder.write(
             'results.json', state, **{**self._results, 'best': best, **more}
         )
-        self._folder.write_eval_results(state.best['report'], state.best)
+        record = state.epochs[-1] if self._folder.args.save_last else state.best
+        self._folder.write_eval_results(record['report'], record)
         path = self._folder.file('report.html')
         write_report_page(path, self._title, results, self._metric, command)
         return results
@@ -75,11 +76,11 @@ class EpochFiles(Callback):
             Further entries of results.json.
         """
         model = self._folder.file('best_model')
-        command = next_command(about, model)
+        command = next_command(about, self._folder.place('best_model'))
         if examination is not None:
             more['examination'] = {examination.segment: examination.to_dict()}
         self._curves.finish(state)
         results = self._write(state, command, **more)
         curves = self._folder.file('curves.png')
         write_card(model, self._title, about, results, self._metric, curves)
-        log_summary(results, self._folder.path, command)
+        log_summary(results, self._folder.path, command, self._folder.place())

@@ -5,8 +5,8 @@ import os
 import mxnet as mx
 
 from ..checkpoint import read_tensors
-from ..checkpoint.graph_file import check_graph, sums_path
-from ..checkpoint.sums import check_sums
+from ..checkpoint.params import check_graph
+from ..checkpoint.sums import check_sums, sums_path
 from ..errors import CheckpointError, InputError
 
 __all__ = ['load_exported']

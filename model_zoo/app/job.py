@@ -8,6 +8,7 @@ import numpy as np
 __all__ = [
     'BATCH_SIZES',
     'FREE',
+    'TOTALS',
     'UPDATE_NUMBERS',
     'data_checksum',
     'describe',
@@ -21,7 +22,9 @@ BATCH_SIZES = ('batch_size', 'batch_tokens')
 #: flags by which an update has several batches
 UPDATE_NUMBERS = ('accumulate', 'gpus')
 #: what jobs of earlier versions have, but doesn't matter
-FREE = ('comm_backend',)
+FREE = ('comm_backend', 'save_last')
+#: flags of the number of updates, which may be another when a training is resumed
+TOTALS = ('epochs', 'training_steps', 'num_steps')
 
 # What may differ when a run is resumed: where things are, and what is shown of them.
 NOT_OF_THE_JOB = {
@@ -46,6 +49,7 @@ NOT_OF_THE_JOB = {
     'precision',
     'quantized_dtype',
     'resume',
+    'save_last',
     'tensorboard',
 }
 

@@ -6,16 +6,15 @@ import os
 import posixpath
 from typing import NamedTuple
 
+from ..environment import available_processors
 from ..errors import InputError
 from ..tasks.pretraining.documents import matching_files
 from ..tasks.pretraining.processes import Processes
+from ..util.executor import FinishedTasks, RayTasks
 from ..util.files import make_output_dir
-from ..util.finished import FinishedTasks
 from ..util.lines import read_span
 from ..util.progress import progress
-from ..util.ray_tasks import RayTasks
 from ..util.remote import file_size, join
-from ..util.threads import available_processors
 from .records import read_texts, write_records
 
 __all__ = [
@@ -141,7 +140,7 @@ def run_over_files(job, args, settings, tasks=None):
     tasks = plan_files(args) if tasks is None else tasks
     folder = make_output_dir(args.output_dir)
     finished = {
-        each: FinishedTasks(folder, [settings, each.size, each.start, each.stop])
+        each: FinishedTasks(folder, [settings, each.size, each.start, each.stop], int)
         for each in tasks
     }
     done = {each: finished[each].get(posixpath.basename(each.output)) for each in tasks}

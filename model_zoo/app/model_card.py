@@ -1,8 +1,10 @@
 """The card of a trained model: ``README.md`` in its folder, and how it is used."""
 
 import dataclasses
+import html
 import json
 import os
+import re
 import shlex
 import shutil
 from typing import Dict, Optional, Sequence
@@ -103,7 +105,7 @@ def _lines(title, about, results, metric, has_curves):
     yield f'tags: {json.dumps(["mxnet", "gluon"])}'
     yield from ('---', '', f'# {_plain(title)}', '')
     yield (
-        f'Trained from `{_plain(about.base)}` with gluon-transformer-zoo: {training["steps"]} '
+        f'Trained from {_plain(about.base)} with gluon-transformer-zoo: {training["steps"]} '
         f'updates in {training["seconds"]:.0f} s. These are the parameters of epoch '
         f'{best["epoch"]} of {len(training["epochs"])}'
         f'{f", the best by {metric}" if metric else ""}.'
@@ -111,7 +113,7 @@ def _lines(title, about, results, metric, has_curves):
     yield from ('', '## Data', '', f'| set | {about.unit} |', '|---|---:|')
     yield from (f'| {_plain(name)} | {size:,} |' for name, size in about.sizes.items())
     if about.labels:
-        yield from ('', f'Labels: {", ".join(f"`{_plain(label)}`" for label in about.labels)}.')
+        yield from ('', f'Labels: {", ".join(map(_plain, about.labels))}.')
     yield from ('', '## Results', '')
     yield from _metrics(best, results.get('examination') or {})
     if has_curves:
@@ -150,6 +152,8 @@ def _metrics(best, examination):
 
 
 def _plain(text):
-    """Text in a line of Markdown: nothing in it is markup."""
-    text = ' '.join(str(text).split()).replace('&', '&amp;').replace('<', '&lt;')
-    return ''.join(f'\\{c}' if c in '|*[]#' else c for c in text.replace('`', "'"))
+    """Text in a line of Markdown: nothing in it is markup, and no character is invisible."""
+    text = ' '.join(str(text).split())
+    text = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    text = re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', html.escape(text, quote=False))
+    return text.replace('~', '&#126;')

@@ -1,15 +1,24 @@
 """The model that a command's flags choose."""
 
+import glob
 import logging
 import os
 
-from ..errors import InputError
-from ..opening import check_vocab, families_like, find_block_class, open_model, open_tokenizer
+from ..checkpoint.readers import weights_in_folder
+from ..errors import InputError, ZooError
+from ..opening import (
+    check_vocab,
+    config_of_folder,
+    find_block_class,
+    find_family,
+    open_model,
+    open_tokenizer,
+)
 from ..pretrained import get_entry, is_place, names_files, resolve
+from ..pretrained.files import files_in_folder
 from ..registry import family_of_class, get_family
 from . import cli
 from .arguments import check_files
-from .labels import config_of_folder
 
 __all__ = ['ModelChoice', 'family_of', 'is_model_folder', 'parse_hparams']
 
@@ -36,6 +45,8 @@ class ModelChoice:
     ----------
     model : str
         Name, or a folder, or a checkpoint.
+    config : str or None
+        Path of the configuration that goes with a checkpoint.
     is_folder : bool
         Whether `model` is a folder of ``save_pretrained``, or a checkpoint: files of its own.
     """
@@ -67,7 +78,8 @@ class ModelChoice:
     def add_checkpoint_arguments(parser):
         """Add Google's flags, one for each file of a model."""
         add = parser.add_argument_group("a model in Google's form").add_argument
-        add('--init_checkpoint', help="TensorFlow's, or any other file or folder of parameters")
+        add('--init_checkpoint', help="TensorFlow's, or any other file or folder of parameters; a "
+            "training's folder means its newest ones")  # fmt: skip
         add('--bert_config_file', help='its configuration; alone: of a model from scratch')
 
     @staticmethod
@@ -81,16 +93,20 @@ class ModelChoice:
         self._model_flag, _, self._parameters_flag = flags
         self.model, self._dataset, self._pretrained = (getattr(args, flag) for flag in flags)
         checkpoint = getattr(args, 'init_checkpoint', None)
-        self._config = getattr(args, 'bert_config_file', None)
+        self.config = getattr(args, 'bert_config_file', None)
         if checkpoint:
             for flag in (*flags, 'from_scratch', 'hparams'):
                 if cli.is_given(args, flag):
                     raise InputError(f'--init_checkpoint and --{flag} both name a model: give one')
-            self.model = checkpoint
+            self.model, folder = _newest_weights(checkpoint)
         self._parameters = args.model_parameters
-        self._from_scratch = args.from_scratch or bool(self._config and not checkpoint)
+        self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self._dtype = args.dtype
         self._vocab_file = args.vocab_file
+        if checkpoint and folder is not None:  # that has what belongs to the weights
+            files = files_in_folder(folder)
+            self.config = self.config or files.config
+            self._vocab_file = self._vocab_file or files.vocab
         self._hparams = parse_hparams(args.hparams)
         self.is_folder = bool(checkpoint) or is_model_folder(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
@@ -98,7 +114,7 @@ class ModelChoice:
                 '--from_scratch begins from random parameters: give it or a file of them'
             )
         check_files(args, 'model_parameters', 'vocab_file')
-        if self._config:
+        if self.config:
             check_files(args, 'bert_config_file')
             if self._hparams:
                 raise InputError('--bert_config_file and --hparams both say the size: give one')
@@ -111,7 +127,7 @@ class ModelChoice:
     @property
     def title(self):
         """The model's name, for titles and messages."""
-        return os.path.basename(os.path.normpath(self._config or self.model))
+        return os.path.basename(os.path.normpath(self.config or self.model))
 
     @property
     def has_released_vocab(self):
@@ -179,7 +195,7 @@ class ModelChoice:
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
             weights = True
-        elif not self._config:
+        elif not self.config:
             model, _ = resolve(self.model, self._dataset)
             family = get_family(get_entry(model).family)
             options = {**family.fields_of(model, self._hparams), **options}
@@ -194,7 +210,7 @@ class ModelChoice:
             self.block_class(task),
             dataset_name=self._dataset,
             weights=weights,
-            config=self._config,
+            config=self.config,
             vocab_file=self._vocab_file,
             do_lower_case=do_lower_case,
             ctx=ctx,
@@ -211,6 +227,23 @@ class ModelChoice:
         # Batches have many lengths; static_shape, which plans the memory anew at each, is no gain.
         block.hybridize(static_alloc=True)
         return block, tokenizer
+
+
+def _newest_weights(path):
+    """What ``--init_checkpoint`` means: `path`, or a training's newest weights and the folder of
+    the configuration and vocabulary that belong to them."""
+    if not os.path.isdir(path):
+        return path, None
+    own = weights_in_folder(path)
+    weights = glob.glob(os.path.join(glob.escape(path), 'checkpoints*', 'step-*', 'model.params'))
+    models = [os.path.join(path, name) for name in ('', 'best_model', 'model')]
+    models = [folder for folder in models if files_in_folder(folder).config]
+    if weights:
+        newest = max(weights, key=lambda name: (os.path.getmtime(name), name))
+        if own is None or os.path.getmtime(newest) > os.path.getmtime(own):
+            logger.info('%s is the folder of a training: taking %s', path, newest)
+            return newest, models[0] if models else path
+    return (path if own or not models else models[0]), None
 
 
 def is_model_folder(name):
@@ -238,9 +271,10 @@ def family_of(model, dataset=None):
     """
     if not is_model_folder(model):
         return get_entry(*resolve(model, dataset)).family
-    fields = config_of_folder(model)
-    found = families_like(fields)
-    return found[0].name if len(found) == 1 else fields.get('model_type')
+    try:
+        return find_family(model).name
+    except ZooError:
+        return config_of_folder(model).get('model_type')
 
 
 def parse_hparams(words):

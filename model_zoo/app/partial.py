@@ -3,15 +3,20 @@
 import contextlib
 import logging
 import os
-import shutil
 
 import numpy as np
 
 from ..errors import CheckpointError, InputError
 from ..training.checkpoint import check_same_config
 from ..training.interrupt import Interrupted, StopRequested
-from ..util.files import read_json, write_json
-from ..util.lock import lock_file
+from ..util.files import (
+    lock_file,
+    put_in_place,
+    read_json,
+    remove_leftovers,
+    writable_target,
+    write_json,
+)
 
 __all__ = ['PartialOutput']
 
@@ -72,18 +77,14 @@ class PartialOutput:
         Raises
         ------
         InputError
-            If it is there and isn't a regular file, which couldn't be replaced; or names none.
+            If it is there and isn't a regular file that may be written to; or names none.
         """
-        target = os.path.realpath(path) if os.path.islink(path) else path
-        problem = None
-        if not os.path.basename(target):
-            problem = 'that is not the name of a file'
-        elif os.path.isdir(target):
-            problem = 'it is a folder'
-        elif os.path.lexists(target) and not os.path.isfile(target):
-            problem = 'it is not a regular file'
-        if problem is not None:
-            raise InputError(f'cannot write {path!r}: {problem}; give the name of a file')
+        target, _ = writable_target(path)
+        if target is None:
+            raise InputError(
+                f'cannot write {path!r}: it is not a regular file; give the name of a file, beside '
+                'which what is finished can be kept'
+            )
         return target
 
     def is_complete(self):
@@ -97,10 +98,10 @@ class PartialOutput:
         if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
             return False
         try:
-            finished = dict(read_json(self._results)['job'])
-        except (OSError, KeyError, TypeError, ValueError):
+            finished = read_json(self._results, shape={'job': dict})
+        except InputError:
             return False
-        check_same_config(finished, self._job)
+        check_same_config(finished['job'], self._job)
         logger.info('%s is already complete', self.path)
         return True
 
@@ -182,14 +183,14 @@ class PartialOutput:
                 os.replace(self.path, self._file(_RECORDS))
 
     def _read_job(self):
+        if not os.path.exists(self._file(_JOB)):
+            return None
         try:
-            if not os.path.exists(self._file(_JOB)):
-                return None
-            return dict(read_json(self._file(_JOB)))
-        except (TypeError, ValueError):
+            return read_json(self._file(_JOB), shape=dict)
+        except InputError as error:
             raise CheckpointError(
-                f'{self.folder!r} is damaged: remove it to start anew'
-            ) from None
+                f'{self.folder!r} is damaged: remove it to start anew ({error})'
+            ) from error
 
     def _read_ends(self):
         """Ends of the records that are whole."""
@@ -232,8 +233,13 @@ class PartialOutput:
         """Join the records as the output; call `remove` next."""
         with self._reporting():
             os.fsync(self._records.fileno())
-            os.replace(self._file(_RECORDS), self.path)
+        put_in_place({self._file(_RECORDS): self.path})
 
     def remove(self):
-        """Remove the folder: the output is complete."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the folder, unless it has files of others: the output is complete."""
+        with contextlib.suppress(OSError):
+            remove_leftovers(self.folder)
+            for name in (_RECORDS, _ENDS, _JOB, _LOCK):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(self._file(name))
+            os.rmdir(self.folder)

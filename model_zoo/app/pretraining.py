@@ -3,13 +3,12 @@
 import dataclasses
 
 from ..errors import InputError
-from ..opening import find_block_class
+from ..opening import config_of_folder, find_block_class
 from ..pretrained import get_entry, resolve
 from ..registry import family_of_class
 from ..tasks.pretraining import SampleOptions
 from . import cli
 from .arguments import from_flags
-from .labels import config_of_folder
 from .model_choice import is_model_folder
 
 __all__ = ['add_objective_argument', 'pretraining_class', 'sample_options']

@@ -2,24 +2,59 @@
 
 import dataclasses
 import itertools
+import numbers
 import os
 import pathlib
 import re
 import statistics
+from typing import Dict, List, Optional, Tuple, Union
 
 from ..errors import InputError, UnknownNameError, ZooError
-from ..util.files import atomic_write, read_json
+from ..util.files import atomic_write, check_json, read_json
 from ..util.lines import read_lines
 
-__all__ = ['Recipe', 'check_scores', 'list_recipes', 'open_recipe', 'summarize', 'table']
+__all__ = [
+    'RECORD',
+    'Recipe',
+    'Summary',
+    'check_scores',
+    'list_recipes',
+    'open_recipe',
+    'summarize',
+    'table',
+]
 
 #: metric -> what the table calls it
 METRICS = {'matthews': 'Matthews', 'pearson': 'Pearson', 'spearman': 'Spearman', 'f1': 'F1',
            'exact_match': 'EM', 'exact': 'EM'}  # fmt: skip
 
-#: type of each field of a recipe's file
-KINDS = {'title': str, 'script': str, 'flags': dict, 'data': dict, 'seeds': list, 'scores': dict,
-         'needs': dict}  # fmt: skip
+
+@dataclasses.dataclass
+class _Part:
+    """A part of a file of data."""
+
+    file: str
+    lines: Tuple[float, float]
+
+
+@dataclasses.dataclass
+class _Score:
+    mean: numbers.Real
+    spread: Optional[numbers.Real]
+    values: List[numbers.Real]
+
+
+@dataclasses.dataclass
+class Summary:
+    """What `summarize` tells of a recipe."""
+
+    title: str
+    scores: Dict[str, Dict[str, Union[numbers.Real, _Score]]]
+    runs: Dict[str, dict]
+
+
+#: of the file of a finished seed, beside the recipe
+RECORD = {'who': str, 'seed': int, 'scores': Dict[str, numbers.Real], 'epoch': int}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +85,23 @@ class Recipe:
     name: str
     title: str
     script: str
-    flags: dict
-    data: dict
-    seeds: list
-    scores: dict = dataclasses.field(default_factory=dict)
-    needs: dict = dataclasses.field(default_factory=dict)
+    flags: Dict[str, object]
+    data: Dict[str, Union[str, _Part]]
+    seeds: List[int]
+    scores: Dict[str, Dict[str, float]] = dataclasses.field(default_factory=dict)
+    needs: Dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in (self.script, *self.flags, *self.data, *self.needs, *self.needs.values()):
+            if not re.fullmatch(r'\w+', name):  # they become parts of paths
+                what = 'script' if name == self.script else 'the name of a flag or recipe'
+                raise InputError(f"the recipe {self.name!r}: {what} can't be {name!r}")
+        for metric, wanted in self.scores.items():
+            if wanted and wanted.keys() != {'expected', 'tolerance'}:
+                raise InputError(
+                    f'the recipe {self.name!r}: the score {metric} has {", ".join(wanted)}, and '
+                    'expected and tolerance are wanted'
+                )
 
     @property
     def training(self):
@@ -163,27 +210,13 @@ def open_recipe(name, folder):
         if name not in known:
             raise UnknownNameError.of('recipe', name, known)
         path = pathlib.Path(folder) / f'{name}.json'
-    content = read_json(path, 'the recipe')
-    fields = {field.name: field for field in dataclasses.fields(Recipe)}
-    if not isinstance(content, dict):
-        raise InputError(f'the recipe {str(path)!r} is no object')
-    unknown = sorted(set(content) - set(fields) | {'name'} & set(content))
-    required = [
-        name for name, field in fields.items()
-        if field.default_factory is dataclasses.MISSING and name != 'name'
-    ]  # fmt: skip
-    missing = [name for name in required if name not in content]
-    if unknown or missing:
-        raise InputError(
-            f'the recipe {str(path)!r} '
-            + (f'lacks {", ".join(missing)}' if missing else f'has unknown {", ".join(unknown)}')
-        )
-    wrong = [name for name, value in content.items() if not isinstance(value, KINDS[name])]
-    if wrong or not re.fullmatch(r'\w+', content['script']):
-        raise InputError(
-            f'the recipe {str(path)!r}: {(wrong or ["script"])[0]} can\'t be '
-            f'{content[(wrong or ["script"])[0]]!r}'
-        )
+    content, place = read_json(path, 'the recipe', dict), f'the recipe {str(path)!r}'
+    if 'name' in content:
+        raise InputError(f'{place} has unknown name: it is called as its file')
+    try:
+        check_json({'name': path.stem, **content}, Recipe, place)
+    except ValueError as error:
+        raise InputError(str(error)) from error
     return Recipe(path.stem, **content)
 
 
@@ -256,7 +289,7 @@ def table(summary):
 
 def _cell(score):
     """Mean, spread and number of seeds."""
-    if score is None:
+    if not isinstance(score, dict):  # it wasn't reached by this one
         return ''
     mean, spread, count = score['mean'], score['spread'], len(score['values'])
     digits = 3 if abs(mean) <= 1 else 1

@@ -1,9 +1,11 @@
 """An output folder at a URL, and the folder of this machine in which a run works for it."""
 
+import contextlib
 import hashlib
 import logging
 import os
 import shutil
+import stat
 import tempfile
 
 from ..errors import InputError
@@ -14,14 +16,16 @@ __all__ = ['RemoteFolder', 'upload_files', 'working_file']
 
 logger = logging.getLogger(__name__)
 
+_MARK = '.of-gluon-transformer-zoo'
 _NOT_SENT = '.', 'mapped_'  # locks and what is being written; what `MappedShards` unpacks
 
 
 class RemoteFolder:
     """A folder of this machine that is copied to a URL: after each checkpoint, and at the end.
 
-    It is in the system's folder for temporary files (``$TMPDIR``), and is removed at the end, when
-    all is uploaded. Names that begin with a dot stay here.
+    It is below a folder of the user's own in the system's folder for temporary files (``$TMPDIR``),
+    which others can't enter, and is removed at the end, when all is uploaded. Nothing is removed
+    that another program has put there. Names that begin with a dot stay here.
 
     Parameters
     ----------
@@ -36,14 +40,14 @@ class RemoteFolder:
     Raises
     ------
     InputError
-        If nothing can be written to the URL.
+        If nothing can be written to the URL, or others can write to the folder of this machine.
     """
 
     def __init__(self, url):
         self.url = make_output_dir(url)
         self._parent, _, name = self.url.rpartition('/')
         # what is written beside the folder, as the results of a second dev set, is uploaded, too
-        self._root = _own_folder(self.url)
+        self._root = _working_folder(self.url)
         self.path = make_writable_dir(os.path.join(self._root, name))
         self._sent, self._is_closed = {}, False
 
@@ -51,8 +55,9 @@ class RemoteFolder:
         """Make the folder of this machine what the URL has."""
         for where, folders, names in os.walk(self._root):
             for name in folders[:]:
-                if where != self._root or name != os.path.basename(self.path):
-                    shutil.rmtree(os.path.join(where, name))
+                path = os.path.join(where, name)
+                if path != self.path:
+                    os.remove(path) if os.path.islink(path) else shutil.rmtree(path)
                     folders.remove(name)
             for name in names:
                 if not name.startswith('.'):
@@ -123,7 +128,7 @@ def working_file(url):
     """
     parent, _, name = url.rpartition('/')
     make_output_dir(parent)
-    return os.path.join(make_writable_dir(_own_folder(url)), name)
+    return os.path.join(_working_folder(url), name)
 
 
 def upload_files(paths, url):
@@ -133,11 +138,45 @@ def upload_files(paths, url):
     shutil.rmtree(os.path.dirname(paths[0]), ignore_errors=True)
 
 
-def _own_folder(url):
-    """A folder for temporary files, of one URL and user."""
-    digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+def _working_folder(url):
+    """A folder for temporary files, of one URL and user; marked as ours."""
     user = f'zoo-{os.getuid()}' if hasattr(os, 'getuid') else 'zoo'
-    return os.path.join(tempfile.gettempdir(), user, digest)
+    parent = os.path.join(tempfile.gettempdir(), user)
+    path = os.path.join(parent, hashlib.sha256(url.encode()).hexdigest()[:16])
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(parent, 0o700)
+        _check_own(parent)
+        os.chmod(parent, 0o700)
+        if not os.path.lexists(path):  # it is marked before it has its name
+            new = tempfile.mkdtemp(dir=parent)
+            with open(os.path.join(new, _MARK), 'w', encoding='utf-8') as file:
+                file.write(f'{url}\n')
+            try:
+                os.rename(new, path)
+            except OSError:  # another process has just made it
+                shutil.rmtree(new)
+        _check_own(path)
+    except OSError as error:
+        raise InputError(
+            f'cannot write to {parent!r}: {error.strerror}; remove it, or set TMPDIR'
+        ) from error
+    if not os.path.isfile(os.path.join(path, _MARK)):
+        raise InputError(f'{path!r} is not a folder that this program has made: remove it')
+    return path
+
+
+def _check_own(path):
+    """Raise InputError unless this is a folder, no link, which only this user can write to."""
+    status = os.lstat(path)
+    is_own = stat.S_ISDIR(status.st_mode)
+    if hasattr(os, 'getuid'):
+        is_own = is_own and status.st_uid == os.getuid() and not status.st_mode & 0o022
+    if not is_own:
+        raise InputError(
+            f'{path!r} is not a folder that only you can write to: remove it, or set TMPDIR to a '
+            'folder of your own'
+        )
 
 
 def _facts(path):

@@ -99,6 +99,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             values['loss'] = values['eval_loss']
         place = folder
         if number:
-            place = make_writable_dir(folder + _FOLDERS.get(segment, f'-{segment}'))
+            beside = folder.rstrip(os.sep) + _FOLDERS.get(segment, f'-{segment}')
+            place = make_writable_dir(beside)
         with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))

@@ -20,7 +20,7 @@ from ..training.updater import Updater
 from ..training.workers import Workers
 from .devices import find_contexts
 from .epoch_files import EpochFiles
-from .job import BATCH_SIZES, FREE
+from .job import BATCH_SIZES, FREE, TOTALS
 from .model_card import About
 from .run_folder import RunFolder
 
@@ -92,13 +92,14 @@ class Outcome:
     Parameters
     ----------
     save : callable
-        ``save(folder)`` writes the model with the best epoch's parameters.
+        ``save(folder, **options)`` writes the model as it is, with options of ``save_pretrained``.
     predict : callable, optional
-        ``predict(folder)`` writes predictions of the best model, and returns the files' names.
+        ``predict(folder)`` writes predictions of the best model, and returns the files' names; with
+        ``--save_last`` of the last epoch's.
     results : dict
         Further entries of results.json.
     examine : callable, optional
-        ``examine()`` is the `Examination` of the best model, or None.
+        ``examine()`` is the `Examination` of the same model, or None.
     about : About, optional
         For the model's card.
     """
@@ -124,6 +125,8 @@ class Run:
     workers : Workers, optional
     trains : bool
         Whether the run is a new or resumed training: see `RunFolder`.
+    **options
+        Of `RunFolder`.
 
     Attributes
     ----------
@@ -134,16 +137,20 @@ class Run:
         The first of them.
     folder : RunFolder
     workers : Workers
+    is_kept : bool
+        Whether the folder stays after the run. Otherwise `train` writes no more to it than the
+        epochs' parameters, which the best of them is taken from.
     """
 
-    def __init__(self, args, name, family='', workers=None, trains=True):
+    def __init__(self, args, name, family='', workers=None, trains=True, **options):
         self.args, self.workers = args, workers or Workers()
         self.contexts = find_contexts(args.gpus, self.workers, args.gpu)
         self.ctx = self.contexts[0]
         self.folder = RunFolder(
-            args.output_dir, args, f'log_{name}.txt', self.workers, trains=trains
+            args.output_dir, args, f'log_{name}.txt', self.workers, trains=trains, **options
         )
         self._model_name = f'{family}_{name}' if family else name
+        self.is_kept = True
 
     def train(self, training, score, outcome, job):
         """Train according to the flags, and write all files of a training to the folder.
@@ -152,6 +159,8 @@ class Run:
         from 0, as GluonNLP's scripts count them in names of files), ``checkpoints/``,
         ``curves.png``, ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch),
         and ``best_model/`` with its card. At the end the model has the best epoch's parameters.
+        With ``--save_last`` the folder itself has the last epoch's model, as the originals' has,
+        and ``eval_results.txt`` and the predictions are of that one.
 
         Parameters
         ----------
@@ -175,6 +184,10 @@ class Run:
             training.model.mirror()
         if len(self.contexts) > 1:
             job = {**job, 'gpus': len(self.contexts)}
+        if score.evaluate is None:
+            if args.early_stop:
+                raise InputError('--early_stop: there is no dev set to compare the epochs on')
+            logger.info('there is no dev set: the last epoch is the result')
         plan = self._plan(training)
         if self.workers.rank == 0:
             self.folder.clear()
@@ -183,15 +196,17 @@ class Run:
         callbacks = [ProgressLogger(), files, *training.callbacks]
         if args.tensorboard:
             callbacks.append(TensorBoardWriter(args.tensorboard))
-        loop = TrainingLoop(
+        self.files = files
+        self.loop = loop = TrainingLoop(
             self._updater(training, plan),
             training.objective,
             loader,
             plan,
             Evaluation(score.evaluate, early_stop=args.early_stop),
             Checkpoints(
-                self.folder.checkpoints(), args.ckpt_interval, job, BATCH_SIZES,
-                training.numbers, FREE,
+                self.folder.checkpoints() if self.is_kept else None,
+                args.ckpt_interval if self.is_kept else None, job, BATCH_SIZES,
+                training.numbers, FREE, totals=TOTALS,
             ),
             callbacks,
             self.workers,
@@ -216,14 +231,23 @@ class Run:
             '' if score.evaluate is None else f', {score.name} {best["score"]:.4f}',
             state.seconds,
         )
+        if args.save_last:
+            outcome.save(self.folder.path, format=args.save_last)
+            made = self._use(outcome)
         training.model.load_parameters(files.path(best['epoch']))
+        if not self.is_kept:
+            return state
         outcome.save(self.folder.file('best_model'))
+        examination, more = made if args.save_last else self._use(outcome)
+        files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
+        return state
+
+    def _use(self, outcome):
+        """The examination and the predictions' files of the model as it is."""
         more = {}
         if outcome.predict is not None:
             more['predictions'] = outcome.predict(self.folder.path)
-        examination = None if outcome.examine is None else outcome.examine()
-        files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
-        return state
+        return None if outcome.examine is None else outcome.examine(), more
 
     @property
     def accumulate(self):

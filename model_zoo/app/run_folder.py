@@ -11,9 +11,8 @@ from ..errors import InputError
 from ..training.checkpoint import CheckpointStore
 from ..training.seed import seed_all
 from ..training.workers import Workers
-from ..util.files import make_writable_dir, remove_leftovers
-from ..util.lock import lock_file
-from ..util.remote import is_url
+from ..util.files import lock_file, make_writable_dir, remove_leftovers
+from ..util.remote import is_url, join
 from . import cli
 from .remote_folder import RemoteFolder
 from .report import write_eval_results, write_results
@@ -54,13 +53,17 @@ class RunFolder:
         Whether the run writes a training's files to the folder. If it has those of another one,
         that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
 
+    setup_logging : callable, optional
+        In place of `cli.setup_logging`.
+
     Raises
     ------
     InputError
         If the folder can't be written to, or is in use, or another training's.
     """
 
-    def __init__(self, path, args, log, workers=None, verbose=False, trains=False):
+    def __init__(self, path, args, log, workers=None, verbose=False, trains=False,
+                 setup_logging=None):  # fmt: skip
         workers = workers or Workers()
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
@@ -80,8 +83,12 @@ class RunFolder:
                 weakref.finalize(self, end)
         if workers.rank == 0:
             if trains:
-                self._check_place()
-            cli.setup_logging(self.file(log), verbose)
+                try:
+                    self._check_place()
+                except InputError:
+                    self.close()  # what raises may be kept, and the lock with it
+                    raise
+            (setup_logging or cli.setup_logging)(self.file(log), verbose)
         else:
             cli.setup_logging(level=logging.ERROR)
         logger.debug('arguments: %s', json.dumps(vars(args)))
@@ -94,11 +101,19 @@ class RunFolder:
         except NotImplementedError:
             logger.warning('%s has no locks: run nothing else in it', self.path)
         else:
+            self._unlock = lock.release
             cli.at_end(lock.release)
             weakref.finalize(self, lock.release)  # where there is no command
         for place in ('', _MODEL, 'cache'):
             if os.path.isdir(self.file(place)):
                 remove_leftovers(self.file(place))
+
+    def close(self):
+        """Let other runs write to the folder; a command does so when it ends."""
+        if self._unlock is not None:
+            self._unlock()
+
+    _unlock = None
 
     def _check_place(self):
         """Refuse to write over another training."""
@@ -132,6 +147,10 @@ class RunFolder:
     def file(self, name):
         """The path of a file in the folder."""
         return os.path.join(self.path, name)
+
+    def place(self, *names):
+        """Where the folder, or a file in it, is after the run: at its URL, if it has one."""
+        return join(self._remote.url if self._remote else self.path, *names)
 
     def checkpoints(self, name='checkpoints'):
         """The checkpoints in a subfolder; ``args.keep_checkpoints`` of them are kept."""

@@ -14,7 +14,7 @@ MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 MOST_MISTAKES = 5
 
 
-def log_summary(results, folder, command):
+def log_summary(results, folder, command, place=None):
     """Log what a reader wants to know at the end of a training.
 
     Parameters
@@ -25,13 +25,15 @@ def log_summary(results, folder, command):
         Of the run.
     command : str
         What uses the model.
+    place : str, optional
+        Where the folder's files will be, if that is elsewhere.
     """
     for segment, found in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), found):
             logger.info('%s', line)
     names = ('report.html', 'results.json', 'curves.png', 'best_model', 'checkpoints')
     names = [*names, *(results.get('predictions') or ())]
-    logger.info('written to %s:', folder)
+    logger.info('written to %s:', place or folder)
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
@@ -60,7 +62,7 @@ def _examination(segment, metrics, found):
             yield f'    {name:<12} {value:8.4f}   {found["baseline"][name]:8.4f}'
     classes = found['classes']
     if classes is not None and len(classes) <= MOST_CLASSES:
-        yield 'how often each label, a row, was taken for each, a column:'
+        yield 'confusion matrix (rows: labels, columns: predictions):'
         width = max(6, *(min(len(name), 14) for name in classes))
         yield '    ' + ' ' * width + ''.join(f' {name[:width]:>{width}}' for name in classes)
         for name, row in zip(classes, found['confusion']):

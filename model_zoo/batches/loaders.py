@@ -14,7 +14,7 @@ __all__ = ['BucketedLoader', 'Loader', 'SampleLoader', 'check_positive']
 def check_positive(**numbers):
     """Raise InputError, naming the argument, if one is given and less than 1."""
     for name, value in numbers.items():
-        if value is not None and value < 1:
+        if value is not None and not value >= 1:  # NaN is neither
             raise InputError(f'{name} {value}: give 1 or more')
 
 
@@ -173,12 +173,15 @@ class BucketedLoader(SampleLoader):
         self._pad_val, self._round_to = pad_val, round_to
         if num_buckets is None:
             num_buckets = 10 if batch_tokens is None else 20
-        if batch_tokens is None:
-            lengths = [feature.valid_length for feature in features]
-            batch_size *= self._size
-        else:
-            lengths = [feature.padded_size(round_to) for feature in features]
-            batch_size, batch_tokens = len(features), batch_tokens * self._size
+        try:
+            if batch_tokens is None:
+                lengths = [feature.valid_length for feature in features]
+                batch_size *= self._size
+            else:
+                lengths = [feature.padded_size(round_to) for feature in features]
+                batch_size, batch_tokens = len(features), batch_tokens * self._size
+        except AttributeError as error:
+            raise InputError(f'features must be Samples: {error}') from error
         if shuffle:
             self._draw = bucket_batches(lengths, batch_size, num_buckets, batch_tokens)
         else:

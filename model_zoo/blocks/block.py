@@ -1,22 +1,48 @@
 """The base of the families' blocks."""
 
+import functools
+import inspect
+
 from ..errors import InputError
 from ..util.checks import check_ids, check_range, check_shape
 from .files import BlockFiles
 from .mirror import BlockMirror
 from .precision import BlockPrecision
-from .torch_like import TorchLike
 
-__all__ = ['ZooBlock']
+__all__ = ['INPUT_NAMES', 'ZooBlock']
+
+#: names of inputs that programs for transformers use -> ours
+INPUT_NAMES = {
+    'input_ids': 'words',
+    'token_type_ids': 'token_types',
+    'attention_mask': 'valid_length',
+}
 
 
-class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
+def _with_other_names(call):
+    """`call` that takes keyword arguments by the names of `INPUT_NAMES`, too."""
+    own = inspect.signature(call).parameters
+    names = {other: name for other, name in INPUT_NAMES.items() if name in own}
+
+    @functools.wraps(call)
+    def called(self, *args, **kwargs):
+        for other in names.keys() & kwargs.keys():
+            name = names[other]
+            if name in kwargs:
+                raise InputError(f'{other} and {name} are the same input: give one of them')
+            kwargs[name] = kwargs.pop(other)
+        return call(self, *args, **kwargs)
+
+    return called
+
+
+class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
     """Base of all models of the zoo and of the task blocks on top of them.
 
     A block keeps one graph for each combination of inputs (`BlockGraphs`), trains with less memory
-    (`BlockMirror`), is cast to other precisions (`BlockPrecision`), reads and writes files
-    (`BlockFiles`), and has the methods of torch's modules that the originals' programs call
-    (`TorchLike`).
+    (`BlockMirror`), is cast to other precisions (`BlockPrecision`), and reads and writes files
+    (`BlockFiles`). The inputs may also be named ``input_ids``, ``token_type_ids`` and
+    ``attention_mask``.
 
     A subclass has the attribute `config`, and the class attributes below and of those parts.
     """
@@ -41,6 +67,11 @@ class ZooBlock(TorchLike, BlockFiles, BlockPrecision, BlockMirror):
     generates_in_onnx = False
     #: (regular expression of canonical names, conversion) of what files hold in another shape
     stored_as = ()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if '__call__' in vars(cls):
+            cls.__call__ = _with_other_names(cls.__call__)
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)

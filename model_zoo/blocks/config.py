@@ -3,21 +3,26 @@
 import copy
 import dataclasses
 import difflib
+import itertools
 import json
 import logging
 import operator
 import os
 
 from ..errors import InputError, ZooError
-from ..util.files import read_json, write_json
+from ..util.files import LIMITS, raised, read_json, write_json
 
-__all__ = ['AttentionConfig', 'Config']
+__all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config']
 
 _log = logging.getLogger(__name__)
+#: formats whose folders have config.json as transformers writes it
+PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 #: elements of an array
 LARGEST_SIZE = 2**31 - 1
 # of float32's normal numbers, as which MXNet reads the operators' arguments
 _LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
+_MOST_LABELS = 100_000
+_MOST_HINTS = 100  # unknown fields that are compared with the known ones
 # unknown fields that are read somewhere -> their types
 _EXTRAS = {
     'architectures': list,
@@ -80,7 +85,7 @@ class Config(metaclass=_ConfigType):
         for name, value in cls.fixed.items():
             if values.get(name, value) != value:
                 raise InputError(
-                    f'{name} is {values[name]!r}, and only {value!r} is supported: this model '
+                    f'{name} is {values[name]!r:.80}, and only {value!r} is supported: this model '
                     'would give other results than the one that it was saved from'
                 )
         labels = values.get('id2label')  # the Hugging Face files count the labels so
@@ -89,8 +94,9 @@ class Config(metaclass=_ConfigType):
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
         config._check_extras()
-        for name in config.extras:
-            close = difflib.get_close_matches(name, names - values.keys(), 1, 0.9)
+        free = names - values.keys()
+        for name in itertools.islice(config.extras, _MOST_HINTS):
+            close = difflib.get_close_matches(name, free, 1, 0.9)
             if close:
                 _log.warning(
                     '%s is not known to a %s, and has no effect: is %s meant?',
@@ -113,7 +119,7 @@ class Config(metaclass=_ConfigType):
     @classmethod
     def from_json_file(cls, path):
         """Read a configuration such as ``bert_config.json`` or ``config.json``."""
-        values = read_json(path, 'the configuration')
+        values = read_json(path, 'the configuration', most_bytes=2**24)
         if not isinstance(values, dict):
             raise InputError(f'the configuration {str(path)!r} is not a JSON object')
         family = values.get('model_type', cls.model_type)
@@ -146,7 +152,7 @@ class Config(metaclass=_ConfigType):
         Parameters
         ----------
         format : str
-            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+            A key of `model_zoo.checkpoint.readers.LAYOUTS`.
         architecture : str
             Name of the block's class there.
 
@@ -156,7 +162,7 @@ class Config(metaclass=_ConfigType):
             Name of the file, and its content.
         """
         fields = self.to_dict()
-        if format in ('huggingface', 'pytorch'):
+        if format in PYTORCH_FORMATS:
             fields.update(model_type=self.model_type, architectures=[architecture])
         return 'config.json', fields
 
@@ -183,30 +189,31 @@ class Config(metaclass=_ConfigType):
     def _check_positive(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not _is_count(value, 1):
-                raise InputError(
-                    f'{name} must be a positive integer, but is {value!r}'
-                    + (f'; {LARGEST_SIZE} is the most' if type(value) is int and value > 0 else '')
-                )
+            most, raising = LARGEST_SIZE, ''
+            if name == 'num_labels':  # which a file can name without weights
+                most, raising = int(raised(_MOST_LABELS)), f' unless {LIMITS} raises it'
+            if not _is_count(value, 1, most):
+                told = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
+                raise InputError(f'{name} must be a positive integer, but is {value!r:.80}{told}')
 
     def _check_count(self, *names):
         for name in names:
             value = getattr(self, name)
-            if not _is_count(value, 0):
-                raise InputError(f'{name} must be an integer of at least 0, but is {value!r}')
+            if not _is_count(value, 0, LARGEST_SIZE):
+                raise InputError(f'{name} must be an integer of at least 0, but is {value!r:.80}')
 
     def _check_rate(self, *names):
         for name in names:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not 0 <= value < 1:
-                raise InputError(f'{name} must be a rate in [0, 1), but is {value!r}')
+                raise InputError(f'{name} must be a rate in [0, 1), but is {value!r:.80}')
 
     def _check_not_negative(self, *names):
         for name in names:
             value = getattr(self, name)
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not (value == 0 or _LEAST_FLOAT <= value <= _LARGEST_FLOAT):
-                raise InputError(f'{name} must be a number of at least 0, but is {value!r}')
+                raise InputError(f'{name} must be a number of at least 0, but is {value!r:.80}')
 
 
 @dataclasses.dataclass
@@ -218,7 +225,7 @@ class AttentionConfig(Config):
     """
 
     def to_format(self, format, architecture):
-        if self.pruned_heads and format not in ('huggingface', 'pytorch'):
+        if self.pruned_heads and format not in PYTORCH_FORMATS:
             raise InputError(f'the format {format!r} has no place for pruned heads')
         return super().to_format(format, architecture)
 
@@ -281,11 +288,9 @@ def _as_numbers(heads_to_prune):
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise InputError(
-            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r}'
+            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r:.80}'
         ) from error
 
 
-def _is_count(value, least):
-    """Whether this is an integer, from `least` to the most elements that an array has."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return is_integer and least <= value <= LARGEST_SIZE
+def _is_count(value, least, most):
+    return type(value) is int and least <= value <= most

@@ -3,9 +3,8 @@
 import logging
 import os
 
-from ..checkpoint.layouts import LAYOUTS
 from ..checkpoint.params import write_params
-from ..checkpoint.readers import read_tensors
+from ..checkpoint.readers import LAYOUTS, read_tensors
 from ..checkpoint.sums import kept_sums, weights_of
 from ..errors import CheckpointError, InputError
 from ..opening import open_block
@@ -119,8 +118,9 @@ class BlockFiles(BlockTensors):
             weights that the block was opened with; none for a new block.
         format : str
             ``'native'``: ``config.json`` and ``model.params``. ``'huggingface'``: ``config.json``
-            and ``model.safetensors``, for transformers; ``'pytorch'``: the same with
-            ``pytorch_model.bin``. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
+            and ``model.safetensors``, for transformers;  ``'pytorch'``: the same with
+            ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same by that program's names,
+            buffers included. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
             Google's and OpenAI's programs have it. ``'numpy'``: OpenAI's ``params_*.npy``.
 
         Raises

@@ -6,7 +6,7 @@ import re
 import mxnet as mx
 import numpy as np
 
-from ..checkpoint.layouts import LAYOUTS
+from ..checkpoint.readers import LAYOUTS
 from ..errors import CheckpointError, UnknownNameError
 
 __all__ = ['BlockTensors']
@@ -85,6 +85,14 @@ class BlockTensors:
                 'a checkpoint of another family?'
             )
         return best.load(tensors, config)
+
+    @classmethod
+    def count_known(cls, tensors, metadata):
+        """How many of a file's names the tables of this family's names have."""
+        if metadata.get('format') == 'native':
+            return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
+        maps = cls.name_maps(cls.config_class()).values()
+        return max((each.matches(tensors) for each in maps), default=0)
 
     @classmethod
     def _translate_native(cls, tensors, metadata, config):
@@ -188,7 +196,7 @@ class BlockTensors:
         Parameters
         ----------
         format : str
-            A key of `model_zoo.checkpoint.layouts.LAYOUTS`.
+            A key of `model_zoo.checkpoint.readers.LAYOUTS`.
 
         Returns
         -------

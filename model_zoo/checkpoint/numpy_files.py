@@ -16,15 +16,16 @@ import zipfile
 import numpy as np
 
 from ..errors import CheckpointError
-from ..util.files import atomic_write
+from ..util.files import LIMITS, atomic_write, raised
 from ..util.remote import file_size, open_binary
 from .pickles import read_object_array
 
 __all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
 
 _PARTS = 10
-# of samples that are padding for the most part, deflated, some tens are usual
-_MOST_COMPRESSED = 200
+# Of samples that are padding for the most part, deflated, some tens are usual. Reading takes up to
+# three times as much memory; `raised` raises it.
+_MOST_COMPRESSED = 80
 
 
 class ArrayArchive:
@@ -62,9 +63,11 @@ class ArrayArchive:
             self._file.close()
             raise self._damaged(error) from error
         size = sum(info.file_size for info in self._zip.infolist())
-        if size > _MOST_COMPRESSED * file_size(self._path) + 2**20:
+        if size > raised(_MOST_COMPRESSED * file_size(self._path) + 2**20):
             self.__exit__()
-            raise self._damaged(f'unpacked it would have {size / 1e6:.0f} MB')
+            raise self._damaged(
+                f'unpacked it would have {size / 1e6:.0f} MB; if you trust it, set {LIMITS}=10'
+            )
         self.comment = self._zip.comment
         self.names = [name[:-4] for name in self._zip.namelist() if name.endswith('.npy')]
         return self
@@ -123,21 +126,8 @@ def is_shapes(value):
 
 
 def read_numpy(path, shapes):
-    """Read the tensors.
-
-    Parameters
-    ----------
-    path : str
-        Of ``params_shapes.json``.
-    shapes : list of list of int
-        Its content.
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        By their positions.
-    metadata : dict
-        Empty.
+    """The tensors of these `shapes`, the content of ``params_shapes.json`` at `path`; and no
+    metadata.
     """
     folder = os.path.dirname(path)
     parts = []
@@ -175,14 +165,8 @@ def _read_array(path):
 
 
 def write_numpy(path, tensors):
-    """Write the files.
-
-    Parameters
-    ----------
-    path : str
-        Path of ``params_shapes.json``; the other files are written next to it.
-    tensors : dict of str to numpy.ndarray
-        In the order of the format, the position table first and the token table second.
+    """Write `tensors`, in the format's order, to ``params_shapes.json`` at `path` and files beside
+    it.
     """
     folder = os.path.dirname(path)
     values = np.concatenate([array.reshape(-1) for array in tensors.values()])

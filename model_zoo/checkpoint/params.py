@@ -1,4 +1,6 @@
-"""MXNet's ``.params`` files.
+"""MXNet's ``.params`` files, and its graphs (``symbol.json``), looked at before MXNet loads them.
+
+MXNet follows the numbers in a graph without a check, so a damaged one can end the process.
 
 ``mx.nd.load`` isn't used, because a ``.params`` file has no checksum and MXNet trusts its content:
 a damaged length can make it allocate terabytes. Reading into NumPy also lets the caller choose the
@@ -18,10 +20,46 @@ import zlib
 import mxnet as mx
 import numpy as np
 
-from ..errors import CheckpointError
-from ..util.files import atomic_write, parse_json
+from ..errors import CheckpointError, InputError
+from ..util.files import atomic_write, parse_json, read_json
 
-__all__ = ['METADATA', 'is_params', 'read_params', 'write_params']
+__all__ = ['METADATA', 'check_graph', 'is_params', 'read_params', 'write_params']
+
+_MOST_OUTPUTS = 3  # of an operator that doesn't say their number
+
+
+def check_graph(path):
+    """Raise CheckpointError unless all numbers in a ``symbol.json`` name a node that is there."""
+    try:
+        graph = read_json(path)
+        nodes = graph['nodes']
+        for place, node in enumerate(nodes):
+            if not isinstance(node['op'], str) or not isinstance(node['name'], str):
+                raise ValueError(f'node {place} has no operator')
+            for source in node['inputs']:
+                _check_source(nodes[:place], source)
+        for source in graph['heads']:
+            _check_source(nodes, source)
+        for place in graph['arg_nodes']:
+            _check_number(place, len(nodes))
+    except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f'the graph {path!r} is damaged: {error}') from error
+
+
+def _check_number(number, end):
+    if type(number) is not int or not 0 <= number < end:
+        raise ValueError(f'it names {number!r:.40} of {end}')
+
+
+def _check_source(nodes, source):
+    """A source is a node's number, the number of its output, and a version."""
+    place, output = source[:2]
+    _check_number(place, len(nodes))
+    node = nodes[place]
+    attributes = node.get('attrs', {})
+    count = 1 if node['op'] == 'null' else int(attributes.get('num_outputs', _MOST_OUTPUTS))
+    _check_number(output, count)
+
 
 #: name of the entry of a file of ours that holds its metadata and checksums
 METADATA = '__metadata__'
@@ -170,16 +208,7 @@ def _as_ndarray(value):
 
 
 def write_params(path, tensors, metadata=None):
-    """Write a ``.params`` file, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    tensors : dict of str to numpy.ndarray
-    metadata : dict, optional
-        Makes it one of our own files, with version and checksum. None writes a plain file for other
-        programs.
-    """
+    """Write arrays by name, whole or not at all; with `metadata`, a dict, also checksums."""
     arrays = {name: _as_ndarray(value) for name, value in tensors.items()}
     if metadata is not None:
         text = json.dumps({**metadata, 'version': VERSION}).encode()

@@ -15,7 +15,8 @@ import types
 import numpy as np
 
 from ..errors import CheckpointError
-from .torch_storages import MAX_DIMENSIONS, Tensor, TorchFile
+from .torch_file import MAX_DIMENSIONS, Tensor, TorchFile
+from .unpickler import check_keys
 
 __all__ = ['read_object_array', 'read_pickle']
 
@@ -56,24 +57,7 @@ def read_pickle(path, classes=()):
 
 
 def read_object_array(content, path):
-    """Read a pickled array of plain objects, such as arrays of several lengths.
-
-    Parameters
-    ----------
-    content : bytes
-        The pickle behind the header of an ``.npy`` file.
-    path : str
-        For messages.
-
-    Returns
-    -------
-    numpy.ndarray
-        Of objects.
-
-    Raises
-    ------
-    CheckpointError
-        If the pickle is damaged, or names something else; the message says what.
+    """An array of plain objects, from the pickle behind the header of an ``.npy`` file at `path`.
     """
     try:
         array = _Reader(path, content, object_arrays=True).read()
@@ -95,9 +79,9 @@ class _Reader(TorchFile):
         super().__init__(len(content))
         self.path, self.content = path, content
         # classes of this file only: a pickle can set attributes of classes
-        record = type('Record', (_Record,), {})
-        kinds = 'biufO' if object_arrays else 'biuf'
-        dtype, array = type('DType', (_DType,), {'kinds': kinds}), type('Array', (_Array,), {})
+        record = type('Record', (_Record,), {'limits': self.limits})
+        array = type('Array', (_Array,), {'limits': self.limits})
+        dtype = type('DType', (_DType,), {'kinds': 'biufO' if object_arrays else 'biuf'})
         self.names = dict.fromkeys(classes, record)
         self.record, self.array = record, array
         for module in ('builtins', '__builtin__'):
@@ -150,37 +134,34 @@ class _Reader(TorchFile):
 
     # What pickles call.
 
-    def _made(self, kind, items):
-        """A collection of `items`, whose number is limited."""
-        self.limits.spend(len(items))
-        return kind(items)
-
     def make_set(self, items=()):
-        return self._made(set, items)
+        return self._made(set, check_keys(items))
 
     def make_frozenset(self, items=()):
-        return self._made(frozenset, items)
+        return self._made(frozenset, check_keys(items))
+
+    def make_counter(self, counts=()):
+        return self._made(collections.Counter, check_keys(counts))
+
+    def make_dict(self, items=()):
+        return dict(self.make_ordered(items))
 
     def make_list(self, items=()):
         return self._made(list, items)
 
-    def make_dict(self, items=()):
-        return self._made(dict, items)
-
     def make_tuple(self, items=()):
         return self.limits.check_tuple(self._made(tuple, items))
 
-    def make_ordered(self, items=()):
-        return self._made(collections.OrderedDict, items)
-
-    def make_counter(self, counts=()):
-        return self._made(collections.Counter, counts)
+    def _made(self, kind, items):
+        self.limits.spend_items(len(items))
+        return kind(items)
 
     def make_bytes(self):
         return b''
 
     def make_bytearray(self, data=b'', encoding='latin1'):
-        return self._made(bytearray, _to_bytes(data))
+        self.limits.spend(len(data))
+        return bytearray(_to_bytes(data))
 
     def make_record(self, kind, base=object, state=None):
         if kind is not self.record:
@@ -253,6 +234,7 @@ class _Record:
 
     def __setstate__(self, state):
         if isinstance(state, dict):
+            type(self).limits.spend_items(len(state))
             vars(self).update(state)
 
 
@@ -279,6 +261,7 @@ class _Array:
         _, shape, dtype, fortran, data = state
         if len(shape) > MAX_DIMENSIONS:
             raise ValueError(f'an array of {len(shape)} dimensions')
+        self.limits.spend(8 * len(data))
         if dtype.dtype == object:
             flat = np.empty(len(data), object)
             for place, item in enumerate(data):

@@ -1,4 +1,4 @@
-"""safetensors files, whole or in several parts with an index."""
+"""safetensors files, whole or in several parts with an index, and types of weights' numbers."""
 
 import os
 
@@ -8,9 +8,37 @@ import safetensors.numpy
 
 from ..errors import CheckpointError
 from ..util.files import atomic_write
-from .arrays import as_weights, from_bfloat16
 
-__all__ = ['is_safetensors', 'read_parts', 'read_safetensors', 'write_safetensors']
+__all__ = [
+    'as_weights', 'from_bfloat16', 'is_safetensors', 'plain_arrays', 'read_parts',
+    'read_safetensors', 'write_safetensors',
+]  # fmt: skip
+
+
+def from_bfloat16(bits):
+    """bfloat16, as uint16, in float32, of which its bits are the first half."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def as_weights(tensors):
+    """`tensors`, with float16 converted to float32, the type that blocks compute with."""
+    return {
+        name: array.astype(np.float32) if array.dtype == np.float16 else array
+        for name, array in tensors.items()
+    }
+
+
+def plain_arrays(state_dict):
+    """A dict's NDArrays, NumPy arrays or tensors of torch as NumPy arrays."""
+    result = {}
+    for name, value in state_dict.items():
+        if hasattr(value, 'asnumpy'):
+            value = value.asnumpy()
+        elif hasattr(value, 'detach'):  # torch's
+            value = value.detach().cpu()
+            value = (value.float() if 'bfloat16' in str(value.dtype) else value).numpy()
+        result[name] = np.asarray(value)
+    return result
 
 
 def is_safetensors(head):
@@ -95,13 +123,7 @@ def read_parts(path, index, read):
 
 
 def write_safetensors(path, tensors):
-    """Write a safetensors file, whole or not at all, as transformers reads it.
-
-    Parameters
-    ----------
-    path : str
-    tensors : dict of str to numpy.ndarray
-    """
+    """Write `tensors`, NumPy arrays by name, whole or not at all."""
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     with atomic_write(path, 'wb') as file:
         file.write(safetensors.numpy.save(tensors, {'format': 'pt'}))

@@ -7,7 +7,7 @@ import os
 import re
 
 from ..errors import CheckpointError, InputError
-from ..util.files import atomic_write, sha256_of
+from ..util.files import atomic_write, keep_permissions, sha256_of, writable_target
 
 __all__ = [
     'SUMS',
@@ -15,6 +15,7 @@ __all__ = [
     'check_weights',
     'kept_sums',
     'read_sums',
+    'sums_path',
     'warn_of_changes',
     'weights_of',
     'write_sums',
@@ -29,36 +30,14 @@ _LOG = logging.getLogger(__name__)
 
 
 def write_sums(path, files):
-    """Write checksums of `files`, as ``sha256sum --check`` reads them.
-
-    Parameters
-    ----------
-    path : str
-    files : list of str
-        Paths of files that are, or will be, in the same directory as `path`.
-    """
+    """Write checksums of `files` beside `path`, as ``sha256sum --check`` reads them."""
     with concurrent.futures.ThreadPoolExecutor() as pool:  # a processor for each large file
         sums = [*pool.map(_sum_of, files)]
     _write(path, dict(zip(map(os.path.basename, files), sums)))
 
 
 def read_sums(path):
-    """The checksums in a file.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    dict of str to str
-        Path of a file, relative to the folder of `path` -> sha256. Empty if there is no file.
-
-    Raises
-    ------
-    CheckpointError
-        If it isn't a list of checksums, or names files outside of the folder.
-    """
+    """Path of a file, relative to the folder of `path` -> sha256; empty if there is no file."""
     if not os.path.exists(path):
         return {}
     try:
@@ -81,29 +60,13 @@ def read_sums(path):
 
 
 def check_sums(path):
-    """Compare the files that checksums at `path` name with them, if there are any.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or has changed.
-    """
+    """Raise CheckpointError if a file that checksums at `path` name is missing or has changed."""
     for name, wanted in read_sums(path).items():
         _check(os.path.join(os.path.dirname(path), name), wanted, path)
 
 
 def check_weights(path):
-    """Compare a file of weights, and the files that go with it, with `SUMS` beside it, if any.
-
-    Parameters
-    ----------
-    path : str
-        As `model_zoo.checkpoint.read_tensors` takes it.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or has changed.
+    """As `check_sums`, of a file of weights and those that go with it, by `SUMS` beside it, if any.
     """
     folder, name = os.path.split(path)
     sums = os.path.join(folder, SUMS)
@@ -160,10 +123,10 @@ def kept_sums(folder, begin=False):
     if not sums and not begin:
         yield files
         return
+    target, status = writable_target(path)
     try:
-        os.remove(path)
-    except FileNotFoundError:
-        pass
+        if None not in (target, status):
+            os.remove(target)
     except OSError as error:
         raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
     yield files
@@ -173,16 +136,28 @@ def kept_sums(folder, begin=False):
         if (begin or name in sums) and os.path.isfile(each) and not name.startswith('../'):
             sums[name] = _sum_of(each)
     _write(path, sums)
+    if None not in (target, status):
+        with contextlib.suppress(OSError):  # another's file may not become one's own
+            keep_permissions(target, status)
+
+
+def sums_path(path):
+    """Where the checksums of an export are.
+
+    ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
+    """
+    end = '-symbol.json'
+    return f'{path[: -len(end)] if path.endswith(end) else path}-{SUMS}'
 
 
 def weights_of(path):
     """The files at a path of weights: itself, and what goes with it."""
     folder, name = os.path.split(path)
-    return [
-        os.path.join(folder, each)
-        for each in sorted(os.listdir(folder or '.'))
-        if _parts(name).fullmatch(each)
-    ]
+    try:
+        found = sorted(os.listdir(folder or '.'))
+    except OSError as error:
+        raise InputError(f'cannot read {folder!r}: {error.strerror}') from error
+    return [os.path.join(folder, each) for each in found if _parts(name).fullmatch(each)]
 
 
 def _parts(name):

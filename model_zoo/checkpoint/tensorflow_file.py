@@ -2,23 +2,222 @@
 
 A checkpoint is a group of files, ``NAME.index`` and ``NAME.data-00000-of-00001``; the first one
 stands for it here. A file ``checkpoint`` next to them names the newest one in the folder.
+
+The index is a sorted table of protocol buffers (``tensorflow/core/lib/io/table_format.txt``, as
+LevelDB's): blocks, each followed by a byte that says how it is compressed and a u32 checksum of
+both; at the end of the file 48 bytes with the places of two blocks, of which the second is an index
+of blocks, and a magic number. A block has entries (varints: bytes shared with the key before,
+further bytes of the key, bytes of the value; then these bytes), then u32 places of some of them,
+and a u32 count of these places.
+
+The checksum is CRC-32C (Castagnoli), here by NumPy: the bytes are cut into lanes of the same
+length, whose remainders are computed side by side, 8 bytes at a time. The remainders are then
+joined two by two: that of a lane with n bytes behind it is multiplied by x^(8n), which is a product
+with a 32x32 matrix of bits.
 """
 
 import contextlib
+import functools
 import logging
 import math
 import os
 import re
+import struct
 
 import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
-from .arrays import as_weights, from_bfloat16
-from .crc32c import crc32c
-from .tensorflow_table import TABLE_MAGIC, read_message, read_table
+from .safetensors_file import as_weights, from_bfloat16
 
-__all__ = ['is_tensorflow', 'newest_checkpoint', 'read_tensorflow', 'write_tensorflow']
+__all__ = [
+    'TABLE_MAGIC', 'crc32c', 'is_tensorflow', 'newest_checkpoint', 'read_message', 'read_table',
+    'read_tensorflow', 'write_tensorflow',
+]  # fmt: skip
+
+_POLYNOMIAL = 0x82F63B78  # with its bits reversed, as all remainders are here
+_BLOCK = 1 << 22  # bytes that are computed at a time
+_FEW = 256  # bytes that are quicker one by one
+_ONES = 0xFFFFFFFF
+
+
+def crc32c(data, masked=False):
+    """The checksum of bytes; `masked` as TensorFlow stores it: turned, and with a constant added.
+    """
+    crc = _ONES
+    if len(data) <= _FEW:
+        single = _of_bytes()
+        for byte in bytes(data):
+            crc = crc >> 8 ^ single[(crc ^ byte) & 255]
+    else:
+        data = np.frombuffer(data, np.uint8)
+        for start in range(0, len(data), _BLOCK):
+            block = data[start : start + _BLOCK]
+            crc = _shift(crc, len(block)) ^ _remainder(block)
+    crc ^= _ONES
+    if masked:
+        crc = ((crc >> 15 | crc << 17) + 0xA282EAD8) & _ONES
+    return crc
+
+
+def _divide(remainder, steps):
+    for _ in range(steps):
+        remainder = remainder >> 1 ^ (_POLYNOMIAL if remainder & 1 else 0)
+    return remainder
+
+
+@functools.lru_cache(maxsize=None)
+def _of_bytes():
+    """Remainders of one byte."""
+    return [_divide(byte, 8) for byte in range(256)]
+
+
+@functools.lru_cache(maxsize=None)
+def _tables():
+    """Remainders of 16 bits with 6, 4, 2 and 0 bytes behind them."""
+    single = np.array(_of_bytes(), np.uint32)
+    tables = [single]
+    for _ in range(7):
+        tables.append(tables[-1] >> 8 ^ single[tables[-1] & 255])
+    pairs = np.arange(1 << 16)
+    return [tables[n + 1][pairs & 255] ^ tables[n][pairs >> 8] for n in (6, 4, 2, 0)]
+
+
+def _remainder(block):
+    """The remainder of up to `_BLOCK` bytes, from 0 on."""
+    words = -(-len(block) // 8)
+    power = (words - 1).bit_length()
+    lanes, steps = 1 << power - power // 2, 1 << power // 2
+    padded = np.zeros(lanes * steps * 8, np.uint8)
+    padded[len(padded) - len(block) :] = block  # zeros before it change nothing
+    columns = np.ascontiguousarray(padded.view('<u8').reshape(lanes, steps).T)
+    tables, crc = _tables(), np.zeros(lanes, '<u4')
+    for column in columns:
+        column.view('<u4')[::2] ^= crc
+        parts = column.view('<u2').reshape(lanes, 4)
+        crc = tables[0][parts[:, 0]]
+        for place in (1, 2, 3):
+            crc ^= tables[place][parts[:, place]]
+    power = power // 2 + 3  # a lane has 2**power bytes
+    while len(crc) > 1:
+        bits = crc[::2, None] >> np.arange(32, dtype=np.uint32) & 1
+        matrix = np.array(_zeros(power), np.uint32)
+        crc, power = np.bitwise_xor.reduce(bits * matrix, axis=1) ^ crc[1::2], power + 1
+    return int(crc[0])
+
+
+def _shift(crc, count):
+    """A remainder, as if `count` zero bytes followed."""
+    for power in range(count.bit_length()):
+        if count >> power & 1:
+            crc = _multiply(_zeros(power), crc)
+    return crc
+
+
+@functools.lru_cache(maxsize=None)
+def _zeros(power):
+    """The columns of the matrix for 2**power zero bytes."""
+    if power:
+        half = _zeros(power - 1)
+        return [_multiply(half, column) for column in half]
+    return [_divide(1 << bit, 8) for bit in range(32)]
+
+
+def _multiply(matrix, vector):
+    result = 0
+    for bit, column in enumerate(matrix):
+        if vector >> bit & 1:
+            result ^= column
+    return result
+
+
+#: the end of a table's file
+TABLE_MAGIC = b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
+_FOOTER = 48
+_KEYS_LIMIT = 64  # bytes of keys that a byte of the file may stand for
+
+
+def read_table(path):
+    """A table's keys and values, bytes both."""
+    with open(path, 'rb') as file:
+        content = file.read()
+    footer = content[-_FOOTER:]
+    if len(footer) < _FOOTER or not footer.endswith(TABLE_MAGIC):
+        raise ValueError('its end is missing')
+    place = 0
+    for _ in range(3):  # the first block's place and size, then the second one's place
+        index, place = _varint(footer, place)
+    size, _ = _varint(footer, place)
+    result, left = {}, [len(content), _KEYS_LIMIT * len(content)]
+    for handle in _entries(content, index, size, left).values():
+        start, place = _varint(handle, 0)
+        size, _ = _varint(handle, place)
+        result.update(_entries(content, start, size, left))
+    return result
+
+
+def _entries(content, start, size, left):
+    """A block's keys and values; `left` counts down the bytes of blocks and of keys."""
+    end = start + size
+    if end + 5 > len(content):
+        raise ValueError('it is cut off')
+    left[0] -= size
+    block, (checksum,) = content[start : end + 1], struct.unpack_from('<I', content, end + 1)
+    if left[0] < 0 or size < 4 or crc32c(block, masked=True) != checksum:
+        raise ValueError('the checksum of a block is wrong')
+    if block[-1]:
+        raise CheckpointError('its index is compressed, which TensorFlow does not do')
+    (count,) = struct.unpack_from('<I', block, size - 4)
+    stop, place, key, result = size - 4 - 4 * count, 0, b'', {}
+    while place < stop:
+        shared, place = _varint(block, place)
+        length, place = _varint(block, place)
+        value_length, place = _varint(block, place)
+        value = place + length
+        key = key[:shared] + block[place:value]
+        left[1] -= len(key)
+        if value + value_length > stop or left[1] < 0:
+            raise ValueError('a block ends within an entry')
+        place = value + value_length
+        result[key] = block[value:place]
+    return result
+
+
+def read_message(content):
+    """Number of a field of a protocol buffer -> its values: integers, or bytes."""
+    place, fields = 0, {}
+    while place < len(content):
+        tag, place = _varint(content, place)
+        kind = tag & 7
+        if kind == 0:
+            value, place = _varint(content, place)
+        elif kind == 2:
+            length, place = _varint(content, place)
+            value, place = content[place : place + length], place + length
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+            value, place = int.from_bytes(content[place : place + length], 'little'), place + length
+        else:
+            raise ValueError(f'a field of kind {kind}')
+        if place > len(content):
+            raise ValueError('a field ends too late')
+        fields.setdefault(tag >> 3, []).append(value)
+    return fields
+
+
+def _varint(content, place):
+    """The number at `place`, and the place behind it."""
+    number = shift = 0
+    while True:
+        byte = content[place]
+        number |= (byte & 127) << shift
+        place += 1
+        if byte < 128:
+            return number, place
+        shift += 7
+        if shift > 63:
+            raise ValueError('a number of more than 64 bits')
+
 
 _INDEX = '.index'
 _OF_A_PART = b'\0'  # begins the keys of parts of variables
@@ -36,17 +235,7 @@ def is_tensorflow(tail):
 
 
 def newest_checkpoint(folder):
-    """The index of the checkpoint in `folder`: the one that the file ``checkpoint`` names.
-
-    Parameters
-    ----------
-    folder : str
-
-    Returns
-    -------
-    str or None
-        None if there is no checkpoint, or if there are several and no file says which one to use.
-    """
+    """Path of the newest checkpoint's index in `folder`, or None."""
     try:
         with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as file:
             named = re.search(r'^model_checkpoint_path: "(.+)"', file.read(4096), re.MULTILINE)

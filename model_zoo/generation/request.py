@@ -1,7 +1,7 @@
 """What `generate` is asked for, checked before anything is generated."""
 
-import math
 import operator
+import sys
 
 import mxnet as mx
 import numpy as np
@@ -14,6 +14,7 @@ from .text import GrowingText
 __all__ = ['Request']
 
 _MOST_TEXTS = 4096  # of one prompt at once
+_MOST_PENALTY = 30  # a power of lengths, which stays in the range of float
 _COLDEST = 1e-6  # scores divided by less could overflow
 
 
@@ -23,8 +24,7 @@ def _number(name, value, low, high=2**31 - 1):
         number = operator.index(value)
     except TypeError:
         raise InputError(f'{name} must be an integer: {value!r:.80}') from None
-    # Python refuses to write an int of thousands of digits
-    told = repr(value) if abs(number) < 2**200 else f'a number of {number.bit_length()} bits'
+    told = _told(number)
     if number < low or isinstance(value, bool):
         raise InputError(f'{name} must be an integer of at least {low}: {told}')
     if number > high:
@@ -32,8 +32,14 @@ def _number(name, value, low, high=2**31 - 1):
     return number
 
 
+def _told(value):
+    if isinstance(value, int) and abs(value) >= 2**200:  # Python refuses to write long ones
+        return f'a number of {value.bit_length()} bits'
+    return f'{value!r:.80}'
+
+
 def _is_real(value):
-    return isinstance(value, (int, float, np.floating)) and math.isfinite(value)
+    return isinstance(value, (int, float, np.floating)) and abs(value) <= sys.float_info.max
 
 
 def _read_prompts(prompts, valid_length):
@@ -114,8 +120,11 @@ class Request:
         self.stop_tokens = {_number('stop_tokens', token, 0) for token in stop_tokens}
         self.seed = None if seed is None else _number('seed', seed, 0, 2**32 - 1)
         self.length_penalty = length_penalty
-        if not _is_real(length_penalty):
-            raise InputError(f'length_penalty must be a number: {length_penalty!r}')
+        if not _is_real(length_penalty) or abs(length_penalty) > _MOST_PENALTY:
+            raise InputError(
+                f'length_penalty must be a number from {-_MOST_PENALTY} to {_MOST_PENALTY}: '
+                f'{_told(length_penalty)}'
+            )
         self.sampler = self._make_sampler(temperature, top_k, top_p)
         self._top_k = top_k
         self._check_ways()
@@ -129,7 +138,7 @@ class Request:
             return None
         temperature = 1.0 if temperature is None else temperature
         if not _is_real(temperature) or temperature < 0:
-            raise InputError(f'temperature must be a number above 0: {temperature!r}')
+            raise InputError(f'temperature must be a number above 0: {_told(temperature)}')
         if 0 < temperature < _COLDEST:
             raise InputError(f'temperature is {temperature}, and must be {_COLDEST} at least')
         if temperature == 0:
@@ -140,7 +149,7 @@ class Request:
         if top_k is not None:
             top_k = _number('top_k', top_k, 1)
         if top_p is not None and not (_is_real(top_p) and 0 < top_p <= 1):
-            raise InputError(f'top_p must be above 0 and at most 1: {top_p!r}')
+            raise InputError(f'top_p must be above 0 and at most 1: {_told(top_p)}')
         return Sampler(temperature, top_k, top_p)
 
     def _check_ways(self):

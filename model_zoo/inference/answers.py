@@ -5,8 +5,7 @@ import numpy as np
 from ..batches.windows import split_windows
 from ..errors import InputError
 from ..tasks.evaluate import softmax
-from .classification import count_of
-from .pipeline import Pipeline, Row
+from .pipeline import ALL, COUNT, FLAG, NUMBER, Pipeline, Row
 
 __all__ = ['QuestionAnswering']
 
@@ -29,6 +28,7 @@ class QuestionAnswering(Pipeline):
 
     task = 'question-answering'
     block_tasks = ('question_answering',)
+    token_outputs = 2
 
     def __call__(self, inputs=None, context=None, *, question=None, **options):
         """Results of one question or of several; see `Pipeline`.
@@ -50,32 +50,32 @@ class QuestionAnswering(Pipeline):
 
     def _options(
         self,
-        top_k=1,
-        handle_impossible_answer=False,
-        max_answer_len=15,
-        max_seq_len=None,
-        doc_stride=None,
-        align_to_words=True,
+        top_k: dict(ALL, maximum=1000) = 1,
+        handle_impossible_answer: FLAG = False,
+        max_answer_len: ALL = 15,
+        max_seq_len: COUNT = None,
+        doc_stride: dict(COUNT, minimum=0) = None,
+        align_to_words: FLAG = True,
     ):
         length = max_seq_len or min(self.max_length or 384, 384)
         if self.max_length is not None and not 8 <= length <= self.max_length:
             raise InputError(f'max_seq_len is {length}; it must be from 8 to {self.max_length}')
         stride = min(length // 2, 128) if doc_stride is None else doc_stride
-        if not 0 <= stride < length:
+        if stride >= length:
             raise InputError(f'doc_stride is {stride}; it must be from 0 to max_seq_len, {length}')
         return {
-            'top_k': count_of('top_k', top_k) or 20,
+            'top_k': top_k or 20,
             'may_be_empty': handle_impossible_answer,
-            'longest': count_of('max_answer_len', max_answer_len) or length,
+            'longest': min(max_answer_len or length, length),
             'length': length,
             'stride': stride,
             'align': align_to_words,
         }
 
-    def _rows(self, items, options):
-        return [self._windows(item, options) for item in items]
+    def _rows(self, items, options, meter):
+        return [self._windows(item, options, meter) for item in items]
 
-    def _windows(self, item, options):
+    def _windows(self, item, options, meter):
         """Rows of a question, each `about` (the pair's places, the window's).
 
         These are offsets and word ids of the whole pair; pieces before the context, the context's
@@ -93,16 +93,22 @@ class QuestionAnswering(Pipeline):
                 f'{options["length"]} with doc_stride {options["stride"]} leaves room for {most}'
             )
         encoding = self.tokenizer.encode(question, context)
-        places = encoding.offsets, encoding.word_ids  # each reading makes them anew
         ids, types = encoding.input_ids, encoding.token_types
         head = special - len(self.tokenizer.template[-1]) + len(asked)
         tail = len(ids) - len(self.tokenizer.template[-1])
         room = options['length'] - len(asked) - special
-        rows = []
-        for first, length in split_windows(tail - head, room, room - options['stride']):
+        windows = split_windows(tail - head, room, room - options['stride'])
+        meter.add('rows', len(windows))
+        meter.add('tokens', len(windows) * (special + len(asked)) + sum(n for _, n in windows))
+        places, rows = (encoding.offsets, encoding.word_ids), []  # each reading makes them anew
+        for first, length in windows:
             keep = np.r_[0:head, head + first : head + first + length, tail : len(ids)]
-            rows.append(Row(ids[keep], types[keep], (places, head, first, length)))
+            about = places, head, first, length
+            rows.append(Row(ids[keep], types[keep], about))
         return rows
+
+    def _answer_size(self, item, rows, options):
+        return 4 * NUMBER * len(rows) * _candidates(options)
 
     def _question(self, item):
         if not isinstance(item, dict) or not {'question', 'context'} <= set(item):
@@ -158,21 +164,27 @@ def _items(questions, contexts):
     return [{'question': q, 'context': c} for q, c in zip(questions, contexts)]
 
 
+def _candidates(options):
+    """How many answers of a window are looked at: aligning to words can make several one."""
+    return 2 * options['top_k'] + 10 if options['align'] else options['top_k']
+
+
 def _best_spans(row, starts, ends, options):
     """(first token, last token, score) of a window's best answers, and the score of none."""
     _, head, _, length = row.about
-    size = len(row.input_ids)
+    size, longest = len(row.input_ids), options['longest']
     allowed = np.zeros(size, bool)
     allowed[0] = True  # where a model points that finds no answer
     allowed[head : head + length] = True
-    starts, ends = (
-        softmax(np.where(allowed, each[:size], HIDDEN)) for each in (starts, ends)
-    )
+    starts, ends = (softmax(np.where(allowed, each, HIDDEN)) for each in (starts, ends))
     null_score = starts[0] * ends[0]
     starts[0] = ends[0] = 0.0
-    scores = np.tril(np.triu(np.outer(starts, ends)), options['longest'] - 1).ravel()
-    # aligning to words can make several spans one
-    count = 2 * options['top_k'] + 10 if options['align'] else options['top_k']
-    order = np.argsort(-scores, kind='stable')[:count]
-    spans = [(*divmod(int(place), size), float(scores[place])) for place in order]
-    return [span for span in spans if allowed[span[0]] and allowed[span[1]]], null_score
+    # (first token, tokens behind it)
+    last = np.lib.stride_tricks.sliding_window_view(np.pad(ends, (0, longest - 1)), longest)
+    scores = (starts[:, None] * last).ravel()
+    order = np.argsort(-scores, kind='stable')[: _candidates(options)]
+    firsts, behind = np.divmod(order, longest)
+    allowed = np.pad(allowed, (0, longest - 1))
+    good = allowed[firsts] & allowed[firsts + behind]
+    spans = zip(firsts[good].tolist(), (firsts + behind)[good].tolist(), scores[order][good])
+    return [(first, end, float(score)) for first, end, score in spans], null_score

@@ -1,15 +1,15 @@
-"""Labels of texts: classes, numbers, and classes that are named in the call."""
+"""Labels and scores of texts: classes, also those named in a call; choices; texts in an order."""
 
 import numpy as np
 
 from ..errors import InputError
 from ..tasks.evaluate import softmax
-from .pipeline import Pipeline, Row
+from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 
-__all__ = ['NextSentence', 'TextClassification', 'TextPairs', 'ZeroShotClassification']
-
-#: what turns a classifier's outputs into scores
-FUNCTIONS = ('softmax', 'sigmoid', 'none')
+__all__ = [
+    'MultipleChoice', 'NextSentence', 'Reranking', 'TextClassification', 'TextPairs',
+    'ZeroShotClassification',
+]  # fmt: skip
 
 
 def sigmoid(outputs):
@@ -19,19 +19,15 @@ def sigmoid(outputs):
     return expit(outputs.astype(np.float64))
 
 
-def count_of(name, value):
-    """`value`, an int of at least 1, or None for all."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return value
-    raise InputError(f'{name} is {value!r}; it must be an integer of at least 1, or None for all')
-
-
 class TextPairs(Pipeline):
     """A pipeline whose item is a str, a pair ``(text, text_pair)``, or a dict of these names."""
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
         return super()._is_item(inputs) or (is_pair and all(isinstance(i, str) for i in inputs))
+
+    def _pairs(self, item, options):
+        return [self._pair(item)]
 
     def _pair(self, item):
         """The text and its pair, or None."""
@@ -50,23 +46,6 @@ class TextPairs(Pipeline):
         text, pair = item
         return self._text(text), None if pair is None else self._text(pair)
 
-    def _encode(self, pairs):
-        """Rows of texts and pairs."""
-        rows = [None] * len(pairs)
-        for has_pair in (False, True):
-            places = [n for n, (_, pair) in enumerate(pairs) if (pair is not None) is has_pair]
-            if places:
-                texts, others = zip(*(pairs[place] for place in places))
-                encoded = self.tokenizer.encode_batch(
-                    list(texts), list(others) if has_pair else None, self.max_length, pad=False
-                )
-                for place, row in zip(places, encoded.rows):
-                    rows[place] = Row.of(row)
-        return rows
-
-    def _rows(self, items, options):
-        return [[row] for row in self._encode([self._pair(item) for item in items])]
-
 
 class TextClassification(TextPairs):
     """Labels of texts or of pairs of texts.
@@ -82,15 +61,15 @@ class TextClassification(TextPairs):
     task = 'text-classification'
     block_tasks = ('classification',)
 
-    def _options(self, top_k=1, function_to_apply=None, return_all_scores=False):
+    def _options(
+        self,
+        top_k: ALL = 1,
+        function_to_apply: one_of('softmax', 'sigmoid', 'none') = None,
+        return_all_scores: FLAG = False,
+    ):
         if return_all_scores:  # the older name
             top_k = None
-        function = function_to_apply or self._default_function()
-        if function not in FUNCTIONS:
-            raise InputError(
-                f'function_to_apply is {function!r}; it must be one of: {", ".join(FUNCTIONS)}'
-            )
-        return {'top_k': count_of('top_k', top_k), 'function': function}
+        return {'top_k': top_k, 'function': function_to_apply or self._default_function()}
 
     def __call__(self, inputs, **options):
         result = super().__call__(inputs, **options)
@@ -109,6 +88,10 @@ class TextClassification(TextPairs):
             return 'none'
         is_single = len(self.labels) == 1
         return 'sigmoid' if is_single or kind == 'multi_label_classification' else 'softmax'
+
+    def _answer_size(self, item, rows, options):
+        sizes = sorted((len(label) for label in self.labels), reverse=True)[: options['top_k']]
+        return sum(sizes) + 2 * NUMBER * len(sizes)
 
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
@@ -155,24 +138,26 @@ class ZeroShotClassification(TextPairs):
     block_tasks = ('classification',)
 
     def _options(
-        self, candidate_labels=None, hypothesis_template='This example is {}.', multi_label=False
+        self,
+        candidate_labels: a_list(TEXT, or_one=True) = None,
+        hypothesis_template: TEXT = 'This example is {}.',
+        multi_label: FLAG = False,
     ):
         if isinstance(candidate_labels, str):
             candidate_labels = [each.strip() for each in candidate_labels.split(',')]
         names = [each for each in candidate_labels or () if each]
         if not names:
             raise InputError(f'{self.task}: candidate_labels is empty; name at least one label')
-        if hypothesis_template.format('a') == hypothesis_template:
+        if '{}' not in hypothesis_template:
             raise InputError(
-                f'hypothesis_template is {hypothesis_template!r}; it must have {{}} where the '
+                f'hypothesis_template is {hypothesis_template!r:.80}; it must have {{}} where the '
                 'label goes'
             )
         if self.problem:
             raise InputError(self.problem)
-        hypotheses = [hypothesis_template.format(name) for name in names]
         return {
             'labels': names,
-            'hypotheses': hypotheses,
+            'template': hypothesis_template,
             'multi_label': multi_label or len(names) == 1,
             'entailment': self._entailed()[0],
         }
@@ -189,22 +174,28 @@ class ZeroShotClassification(TextPairs):
     def _entailed(self):
         return [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
 
+    def _contradiction(self, entailment):
+        """The place of the label that contradicts, or of the one furthest from entailment."""
+        named = [n for n, name in enumerate(self.labels) if name.lower().startswith('contradict')]
+        return named[0] if named else -1 if entailment == 0 else 0
+
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes))
 
-    def _rows(self, items, options):
-        hypotheses = options['hypotheses']
-        pairs = [(self._text(item), each) for item in items for each in hypotheses]
-        rows = self._encode(pairs)
-        size = len(hypotheses)
-        return [rows[first : first + size] for first in range(0, len(rows), size)]
+    def _pairs(self, item, options):
+        text = self._text(item)
+        for label in options['labels']:
+            # not str.format, whose templates say how long the text becomes
+            yield text, options['template'].replace('{}', label)
+
+    def _answer_size(self, item, rows, options):
+        return len(item) + sum(map(len, options['labels'])) + NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
         logits = np.stack([each for (each,) in outputs])  # (labels, classes)
         entailment = options['entailment']
         if options['multi_label']:
-            contradiction = -1 if entailment == 0 else 0
-            scores = softmax(logits[:, [contradiction, entailment]])[:, 1]
+            scores = softmax(logits[:, [self._contradiction(entailment), entailment]])[:, 1]
         else:
             scores = softmax(logits[:, entailment])
         order = scores.argsort()[::-1]
@@ -213,3 +204,104 @@ class ZeroShotClassification(TextPairs):
             'labels': [options['labels'][place] for place in order],
             'scores': scores[order].tolist(),
         }
+
+
+class MultipleChoice(TextPairs):
+    """The best of several endings of a text: a dict of ``label``, ``score`` and ``scores``.
+
+    An item is a dict of ``text``, a str, and ``choices``, a list of at least two str. ``label`` is
+    the place of the best choice, and ``scores`` the probabilities of all, in the order given.
+    """
+
+    task = 'multiple-choice'
+    block_tasks = ('multiple_choice',)
+
+    def _pairs(self, item, options):
+        if not isinstance(item, dict) or set(item) != {'text', 'choices'}:
+            raise InputError(f'{self.task} takes dicts of "text" and "choices", not {item!r:.80}')
+        choices = item['choices']
+        if not isinstance(choices, (list, tuple)) or len(choices) < 2:
+            raise InputError(f'{self.task}: choices must be a list of at least two str')
+        text = self._text(item['text'])
+        return ((text, self._text(choice)) for choice in choices)
+
+    def _finish(self, item, rows, outputs, options):
+        scores = softmax(np.array([each.reshape(()) for (each,) in outputs]))
+        best = int(scores.argmax())
+        return {'label': best, 'score': float(scores[best]), 'scores': scores.tolist()}
+
+
+#: classes of torch that a model of sentence-transformers may name for its scores
+ACTIVATIONS = {
+    'Identity': lambda outputs: outputs.astype(np.float64),
+    'Sigmoid': sigmoid,
+    'Tanh': lambda outputs: np.tanh(outputs.astype(np.float64)),
+}
+
+
+class Reranking(TextPairs):
+    """The order in which texts answer a query, by a model that reads each text with the query.
+
+    An item is a dict of ``query``, a str, and ``documents``, a list of str. The result is a list of
+    dicts, the best first, as sentence-transformers' ``CrossEncoder.rank`` gives it: ``corpus_id``,
+    the place of the text, and ``score``; with `return_documents` also ``text``. `top_k` is how many
+    there are, by default all. A pair ``(query, text)`` gives its score, a float.
+
+    The model is a classifier with one output. Its score is the sigmoid of that, or what the
+    model's configuration names in the place of the sigmoid.
+    """
+
+    task = 'rerank'
+    block_tasks = ('classification',)
+
+    def __init__(self, opened, **options):
+        super().__init__(opened, **options)
+        if self.block.num_labels != 1:
+            raise InputError(
+                f'{self.task} needs a model with one output, a score; this one has '
+                f'{self.block.num_labels}: {", ".join(self.labels)}'
+            )
+        self._activate = self._activation()
+
+    def _activation(self):
+        extras = self.block.config.extras
+        settings = extras.get('sentence_transformers') or {}
+        path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
+        name = str(path or 'Sigmoid').rpartition('.')[2]
+        if name not in ACTIVATIONS:
+            raise InputError(
+                f'the configuration names the activation {path!r}; supported are '
+                f'{", ".join(ACTIVATIONS)}'
+            )
+        return ACTIVATIONS[name]
+
+    def _options(self, top_k: ALL = None, return_documents: FLAG = False):
+        return {'top_k': top_k, 'documents': return_documents}
+
+    def _answer_size(self, item, rows, options):
+        documents = item['documents'] if options['documents'] and isinstance(item, dict) else []
+        return super()._answer_size(item, rows, options) + sum(map(len, documents))
+
+    def _pairs(self, item, options):
+        if isinstance(item, (tuple, list)) and len(item) == 2:
+            return [tuple(map(self._text, item))]
+        if isinstance(item, dict) and set(item) == {'query', 'documents'}:
+            query, documents = self._text(item['query']), item['documents']
+            if isinstance(documents, (list, tuple)):
+                return ((query, self._text(document)) for document in documents)
+        raise InputError(
+            f'{self.task} takes dicts of "query" and "documents", a list of str, or pairs of a '
+            f'query and a text; not {item!r:.80}'
+        )
+
+    def _finish(self, item, rows, outputs, options):
+        logits = np.array([each.reshape(()) for (each,) in outputs], np.float32)
+        scores = self._activate(logits).tolist()
+        if not isinstance(item, dict):
+            return scores[0]
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])[: options['top_k']]
+        ranked = [{'corpus_id': place, 'score': scores[place]} for place in order]
+        if options['documents']:
+            for each in ranked:
+                each['text'] = item['documents'][each['corpus_id']]
+        return ranked

@@ -1,23 +1,118 @@
-"""The choice of an engine."""
+"""The choice of an engine, by measured figures."""
 
+import functools
 import importlib.util
+import logging
+import math
+import os
+import threading
+from typing import Any, NamedTuple
 
+from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
-from .engine import MXNetEngine
-from .onnx_engine import OnnxRuntimeEngine
-from .onnx_generation import OnnxGenerationEngine
+from ..util.files import read_json
+from .engine import Engine, MXNetEngine
+from .onnx_engine import OnnxEngine, OnnxRuntimeEngine
+from .onnx_generation import OnnxGenerationEngine, OpenVINOGenerationEngine
+from .openvino_engine import OpenVINOEngine, OpenVINOInt8Engine
 
-__all__ = ['ENGINES', 'has_onnxruntime', 'make_engine']
+__all__ = ['ENGINES', 'AutoEngine', 'Choice', 'choices', 'has_engine', 'make_engine', 'processor']
 
-ONNX_PRECISIONS = ('float32', 'int8')
-#: what runs a model; 'auto' is ONNX Runtime where it is installed and can do it, else MXNet
-ENGINES = ('mxnet', 'onnxruntime', 'auto')
+logger = logging.getLogger(__name__)
+
+#: what runs a model; 'auto' is the fastest that is installed and can do it
+ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
+#: what each computes in
+PRECISIONS = {
+    'mxnet': ('float32', 'bfloat16', 'float16'),
+    'onnxruntime': ('float32', 'int8'),
+    'openvino': ('float32', 'bfloat16', 'int8'),
+}
+_LIBRARIES = {
+    'mxnet': (), 'onnxruntime': ('onnx', 'onnxruntime'),
+    'openvino': ('onnx', 'onnxruntime', 'openvino'),
+}  # fmt: skip
+_EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
+#: the figures that scripts/benchmark/speed.py writes
+SPEED_FILE = os.path.join(os.path.dirname(__file__), 'speed.json')
+#: How many tokens MXNet runs through a model of any size while another engine's file is made, or
+#: while a file that is there is loaded. A step of generation reads as many bytes as a small batch.
+_TOKENS_OF_EXPORT, _TOKENS_OF_LOADING, _TOKENS_OF_STEP = 40_000, 5_000, 30
+_LEAST_GAIN = 1.1
+#: kinds of processors in the figures; what wasn't measured on one is as on the next
+_PROCESSORS = ('amx', 'avx512', 'avx2')
 
 
-def has_onnxruntime():
-    """Whether the extra ``onnx`` is installed."""
-    return all(importlib.util.find_spec(name) for name in ('onnx', 'onnxruntime'))
+class Choice(NamedTuple):
+    """An engine for a precision on this kind of processor.
+
+    Attributes
+    ----------
+    engine : str
+    speed : float
+        How many times as fast as MXNet; in INT8, as the first engine of the table.
+    is_installed : bool
+    cure : str
+        How to install it.
+    """
+
+    engine: str
+    speed: float
+    is_installed: bool
+    cure: str
+
+
+def has_engine(engine):
+    """Whether an engine's libraries are installed."""
+    return all(importlib.util.find_spec(name) for name in _LIBRARIES[engine])
+
+
+def processor():
+    """The name of this kind of processor in the table of figures."""
+    known = cpu_flags()
+    flags = ('amx_bf16', 'avx512_vnni')
+    return next((name for flag, name in zip(flags, _PROCESSORS) if flag in known), _PROCESSORS[-1])
+
+
+@functools.lru_cache(maxsize=None)
+def _figures():
+    return read_json(SPEED_FILE)
+
+
+def choices(precision, work='forward'):
+    """Engines for a precision, the fastest on this kind of processor first.
+
+    Parameters
+    ----------
+    precision : str
+    work : {'forward', 'generation'}
+
+    Returns
+    -------
+    list of Choice
+        Without those that weren't measured.
+    """
+    rows = []
+    for kind in _PROCESSORS[_PROCESSORS.index(processor()):]:
+        cases = _figures()['processors'].get(kind, {}).get('ours', {}).get(work, {})
+        rows = rows or [
+            {name.split()[0]: ms for name, ms in case.items() if name.split()[1] == precision}
+            for case in cases.values()
+        ]
+        is_of_mxnet = precision in PRECISIONS['mxnet']
+        rows = [row for row in rows if len(row) > 1 and (not is_of_mxnet or 'mxnet' in row)]
+    found = []
+    for engine in {name: None for row in rows for name in row}:
+        ratios = [
+            row.get('mxnet', next(iter(row.values()))) / row[engine] for row in rows
+            if engine in row
+        ]  # fmt: skip
+        found.append(Choice(
+            engine, math.exp(sum(map(math.log, ratios)) / len(ratios)), has_engine(engine),
+            '' if engine == 'mxnet' else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
+        ))  # fmt: skip
+    return sorted(found, key=lambda choice: -choice.speed)
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):
@@ -28,11 +123,12 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     block : ZooBlock
         In float32. With MXNet it is cast to the precision.
     engine : str
-        One of `ENGINES`. 'auto' never changes the precision.
+        One of `ENGINES`. 'auto' never changes the precision; see `AutoEngine`.
     precision : str
-        'float32'; 'bfloat16' or 'float16' with MXNet; 'int8' with ONNX Runtime.
+        'float32'; 'bfloat16' with MXNet or OpenVINO; 'float16' with MXNet; 'int8' with ONNX Runtime
+        or OpenVINO, which calibrates it with the first texts.
     ctx : mx.Context, optional
-        Where MXNet runs; ONNX Runtime runs on the CPU.
+        Where MXNet runs; the others run on the CPU.
 
     Returns
     -------
@@ -45,30 +141,171 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     InputError
         If the engine can't compute in the precision, or not run the block.
     MissingExtraError
-        If ONNX Runtime isn't installed.
+        If the engine isn't installed.
     """
     if engine not in ENGINES:
         raise UnknownNameError.of('engine', engine, ENGINES)
     if engine == 'auto':
-        is_able = precision in ONNX_PRECISIONS and (ctx is None or ctx.device_type == 'cpu')
-        if isinstance(block, GenerationMixin):
-            is_able = is_able and block.generates_in_onnx
-        engine = 'onnxruntime' if is_able and has_onnxruntime() else 'mxnet'
-    if engine == 'onnxruntime':
-        if precision not in ONNX_PRECISIONS:
-            raise InputError(
-                f"ONNX Runtime computes in {' or '.join(ONNX_PRECISIONS)}, not {precision}; "
-                "MXNet does that: engine='mxnet'"
-            )
-        if not has_onnxruntime():
-            raise MissingExtraError.of('onnxruntime', 'onnx')
-        kind = OnnxGenerationEngine if isinstance(block, GenerationMixin) else OnnxRuntimeEngine
-        return kind.of(block, precision)
-    if precision == 'int8':
+        return _choose(block, precision, ctx)
+    if precision == 'int8' and engine == 'mxnet':
         raise InputError(
             "MXNet's INT8 needs calibration: quantize the model first (only_calibration), or take "
-            "engine='onnxruntime'"
+            "engine='onnxruntime' or 'openvino'"
         )
+    if precision not in PRECISIONS[engine]:
+        others = [each for each in PRECISIONS if precision in PRECISIONS[each]]
+        hint = f'; {others[0]} does that: engine={others[0]!r}' if others else ''
+        raise InputError(
+            f"{engine} computes in {' or '.join(PRECISIONS[engine])}, not {precision}{hint}"
+        )
+    if engine == 'mxnet':
+        _tell_of_faster(block, precision)
+        return _mxnet_engine(block, precision, ctx)
+    if not has_engine(engine):
+        raise MissingExtraError.of(engine, _EXTRAS[engine])
+    is_writer = isinstance(block, GenerationMixin)
+    if engine == 'openvino' and precision == 'int8':
+        return OpenVINOInt8Engine(block)
+    kinds = {
+        'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
+        'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
+    }
+    return kinds[engine][is_writer].of(block, precision)
+
+
+def _mxnet_engine(block, precision, ctx):
     if precision != block.precision:
         block.cast(precision)
     return MXNetEngine(block, ctx)
+
+
+def _work_of(block):
+    return 'generation' if isinstance(block, GenerationMixin) else 'forward'
+
+
+@functools.lru_cache(maxsize=None)
+def _log_once(message):
+    logger.info(message)
+
+
+def _tell_of_faster(block, precision):
+    for each in choices(precision, _work_of(block))[:1]:
+        if each.speed >= _LEAST_GAIN:
+            _log_once(
+                f"engine={each.engine!r} is {each.speed:.1f} times as fast as 'mxnet' in "
+                f"{precision} here{'' if each.is_installed else f': {each.cure}'}"
+            )
+
+
+def _choose(block, precision, ctx):
+    """The engine for 'auto'."""
+    if precision != 'int8':
+        return AutoEngine(block, precision, ctx)
+    if has_engine('openvino') and OpenVINOInt8Engine.is_calibrated(block):
+        return make_engine(block, 'openvino', precision)
+    return make_engine(block, 'onnxruntime' if has_engine('onnxruntime') else 'mxnet', precision)
+
+
+class AutoEngine(Engine):
+    """MXNet at first, and a faster engine as soon as what it saves is worth the change.
+
+    Which engines are faster is in the table of figures, by precision and processor. The ONNX file
+    of a model takes as long to make as some thousand tokens to compute, so few texts stay with
+    MXNet. So does what has no ONNX file, with one line in the log.
+
+    Parameters
+    ----------
+    block : ZooBlock
+        In float32; it is cast to the precision.
+    precision : str
+    ctx : mx.Context, optional
+    """
+
+    def __init__(self, block, precision, ctx=None):
+        if precision not in PRECISIONS['mxnet']:
+            raise InputError(f'no engine computes in {precision}')
+        self._engine = _mxnet_engine(block, precision, ctx)
+        self._block, self._precision = block, precision
+        self._tokens, self._changing = 0, threading.Lock()
+        is_on_cpu = ctx is None or ctx.device_type == 'cpu'
+        self._better = next((
+            each for each in choices(precision, _work_of(block))
+            if each.is_installed and each.speed >= _LEAST_GAIN and is_on_cpu
+        ), None)  # fmt: skip
+        self._has_file = None  # not looked yet
+
+    @property
+    def name(self):
+        """Of the engine that runs now."""
+        return self._engine.name
+
+    @property
+    def lock(self):
+        return self._engine.lock
+
+    def run(self, words, token_types, valid_length):
+        self._count(words.size)
+        return self._engine.run(words, token_types, valid_length)
+
+    def settle(self):
+        """Change to the faster engine now, as a server does before it takes requests."""
+        with self._changing:
+            if self._better is None:
+                return
+            before, better, self._better = self._engine, self._better, None
+            with before.lock:
+                try:
+                    self._block.cast('float32')
+                    self._engine = make_engine(self._block, better.engine, self._precision)
+                except Exception as error:  # whatever it is, MXNet does the work
+                    logger.warning('%s cannot run this model, MXNet does: %s', better.engine, error)
+                finally:
+                    self._block.cast(self._precision)
+
+    def _count(self, tokens):
+        """Note that so many are computed, and change the engine if that is worth it."""
+        self._tokens += tokens
+        if self._better is None:
+            return
+        saved = self._tokens * (1 - 1 / self._better.speed)
+        if self._has_file is None and saved > _TOKENS_OF_LOADING:
+            self._has_file = os.path.exists(OnnxEngine.file_of(self._block, self._precision))
+        if saved > _TOKENS_OF_EXPORT or (self._has_file and saved > _TOKENS_OF_LOADING):
+            self.settle()
+
+    # -- what `model_zoo.generation.generate` uses of a language model ----------------------------
+
+    @property
+    def language_model(self):
+        return self
+
+    @property
+    def context_length(self):
+        return self._block.context_length
+
+    def collect_params(self):
+        """The block's."""
+        return self._block.collect_params()
+
+    def start(self, words, valid_length, capacity):
+        """Run the prompts; see the block's method."""
+        self._count(words.size)
+        model = self._engine.language_model
+        scores, state = model.start(words, valid_length, capacity)
+        return scores, _State(model, state)
+
+    def step(self, tokens, state):
+        """Add one token to each row; see the block's method."""
+        self._tokens += _TOKENS_OF_STEP  # the engine that has begun a text ends it
+        scores, after = state.model.step(tokens, state.state)
+        return scores, _State(state.model, after)
+
+
+class _State(NamedTuple):
+    """A state, and the model that it is of."""
+
+    model: Any
+    state: Any
+
+    def select(self, rows):
+        return _State(self.model, self.state.select(rows))

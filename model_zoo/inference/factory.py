@@ -1,15 +1,19 @@
 """The pipeline of a task, or of what a model was trained for."""
 
 from ..errors import InputError, UnknownNameError, did_you_mean
-from ..opening import find_family, open_model
+from ..opening import locate, open_model
 from ..registry import family_of_class
 from .answers import QuestionAnswering
-from .choice import MultipleChoice
-from .classification import NextSentence, TextClassification, ZeroShotClassification
+from .classification import (
+    MultipleChoice,
+    NextSentence,
+    Reranking,
+    TextClassification,
+    ZeroShotClassification,
+)
 from .engines import make_engine
 from .masked import FillMask
 from .pipeline import refuse_arguments_of_transformers
-from .ranking import Reranking
 from .text import TextGeneration
 from .tokens import TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
@@ -38,6 +42,8 @@ ALIASES = {
     'ner': 'token-classification',
     'text-ranking': 'rerank',  # the hub's name
 }
+# options of `open_model` that `locate` takes
+_WHERE = ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root')
 #: models for tasks that need no fine-tuning
 DEFAULT_MODELS = {
     'feature-extraction': 'all-MiniLM-L6-v2',
@@ -112,8 +118,10 @@ def pipeline(
             raise UnknownNameError(f'{error}{hint}') from None
         pipeline_class = _pipeline_of(opened.block)
     else:
-        pipeline_class, family = PIPELINES[task], find_family(model)
-        opened = open_model(model, _block_task(pipeline_class, family), **options)
+        where = {name: options.pop(name) for name in _WHERE if name in options}
+        located = locate(model, vocab=options.get('tokenizer') is None, **where)
+        pipeline_class, family = PIPELINES[task], located.family
+        opened = open_model(located, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
     made = make_engine(opened.block, engine, precision, ctx)
     return pipeline_class(opened, engine=made, **own)

@@ -1,5 +1,7 @@
-"""ONNX Runtime as an engine: a block's graph, exported once and kept in the cache."""
+"""ONNX Runtime as an engine, and what all engines share that run a block's ONNX file."""
 
+import abc
+import contextlib
 import hashlib
 import json
 import logging
@@ -8,74 +10,103 @@ import os
 import filelock
 import numpy as np
 
-from ..checkpoint.graph_file import sums_path
-from ..checkpoint.sums import check_sums
+from ..checkpoint.sums import check_sums, sums_path
+from ..environment import used_processors
 from ..errors import CheckpointError
 from ..families import load_exporter
 from ..pretrained import default_root
 from ..util.files import make_writable_dir
-from ..util.threads import available_processors
 from .engine import Engine
 
-__all__ = ['OnnxRuntimeEngine']
+__all__ = ['OnnxEngine', 'OnnxRuntimeEngine']
 
 logger = logging.getLogger(__name__)
 
 _LIBRARIES = ('onnx', 'onnxruntime')
-_FORMAT = 1  # raised when the exporter writes other graphs
+_FORMAT = 2  # raised when the exporter writes other graphs
 
 
-class OnnxRuntimeEngine(Engine):
+class OnnxEngine(Engine):
     """Runs an ONNX file with the inputs that `export.export_onnx` gives it.
 
     Parameters
     ----------
     path : str
         Compared with its checksums where they are beside it.
+    precision : str
+
+    Attributes
+    ----------
+    inputs : dict of str to tuple
+        The shape of each of the file's inputs; None or a name stands for any size.
+    outputs : list of str
     """
 
-    name = 'onnxruntime'
+    library = None  #: its name in messages
 
-    def __init__(self, path):
-        import onnxruntime
-
+    def __init__(self, path, precision='float32'):
         super().__init__()
         check_sums(sums_path(path))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = int(
-            os.environ.get('OMP_NUM_THREADS') or available_processors()
-        )
-        options.log_severity_level = 3
-        self.path = path
+        self.path, self.precision = path, precision
         try:
-            self._session = onnxruntime.InferenceSession(
-                path, options, providers=['CPUExecutionProvider']
-            )
-        except Exception as error:  # its own classes have no common base
-            raise CheckpointError(f'ONNX Runtime cannot load {path!r}: {error}') from error
-        self._inputs = {each.name: len(each.shape) for each in self._session.get_inputs()}
+            self.inputs, self.outputs = self._open()
+        except Exception as error:  # the libraries' own classes have no common base
+            raise CheckpointError(f'{self.library} cannot load {path!r}: {error}') from error
 
     @classmethod
-    def of(cls, block, precision='float32'):
-        """The engine of a block, whose ONNX file is made if the cache lacks it.
+    def of(cls, block, precision='float32', measures=None, **options):
+        """The engine of a block, whose ONNX file is made if the cache lacks it or is damaged.
 
         Parameters
         ----------
         block : ZooBlock
-        precision : {'float32', 'int8'}
+            In float32.
+        precision : str
+        measures : export.Measures, optional
+            For INT8 that is calibrated.
+        **options
+            Of the class.
         """
-        return cls(cls.file_of(block, precision))
+        path = cls._make_file(block, precision, measures)
+        try:
+            return cls(path, precision, **options)
+        except CheckpointError as error:
+            logger.warning('%s; it is made again', error)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        return cls(cls._make_file(block, precision, measures), precision, **options)
 
     @staticmethod
-    def file_of(block, precision):
-        """Path of a block's ONNX file in the cache, made if it isn't there."""
-        folder = make_writable_dir(os.path.join(default_root(), 'engines'))
-        name = _key(block, precision)
-        path = os.path.join(folder, f'{name}.onnx')
+    def file_of(block, precision, is_static=False):
+        """Where a block's ONNX file is in the cache, or would be.
+
+        Parameters
+        ----------
+        block : ZooBlock
+        precision : str
+            A file in float32 serves bfloat16, too.
+        is_static : bool
+            Whether INT8 was calibrated.
+        """
+        from ..onnx import reduces_range
+
+        kind = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
+        return os.path.join(default_root(), 'engines', f'{_key(block, kind)}.onnx')
+
+    @classmethod
+    def _make_file(cls, block, precision, measures):
+        """Write a block's ONNX file unless it is in the cache; returns its path."""
+        path = cls.file_of(block, precision, measures is not None)
+        folder, name = os.path.split(path)
+        name = name[: -len('.onnx')]
+        make_writable_dir(folder)
         with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
             if not os.path.exists(path):
                 logger.info('making the ONNX file of this model, once')
-                load_exporter()(block, folder, name, block.fuses_in_onnx, precision)
+                load_exporter().export_onnx(
+                    block, folder, name, block.fuses_in_onnx and measures is None,
+                    precision if precision == 'int8' else 'float32', measures,
+                )  # fmt: skip
         return path
 
     def feed(self, words, token_types, valid_length):
@@ -88,25 +119,48 @@ class OnnxRuntimeEngine(Engine):
         mask = np.arange(words.shape[1]) < valid_length[:, None]
         given = {'input_ids': words, 'token_type_ids': token_types, 'attention_mask': mask}
         feed = {}
-        for name, axes in self._inputs.items():
+        for name, shape in self.inputs.items():
             array = given[name].astype(np.int64)
-            feed[name] = array if axes == 2 else array[:, None]  # a choice is a text of its own
+            # a choice is a text of its own
+            feed[name] = array if len(shape) == 2 else array[:, None]
         return feed
+
+    @abc.abstractmethod
+    def _open(self):
+        """Load the file; returns `inputs` and `outputs`."""
+
+
+class OnnxRuntimeEngine(OnnxEngine):
+    """Runs an ONNX file with ONNX Runtime; see `OnnxEngine`."""
+
+    name, library = 'onnxruntime', 'ONNX Runtime'
+
+    def _open(self):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = used_processors()
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(
+            self.path, options, providers=['CPUExecutionProvider']
+        )
+        inputs = {each.name: tuple(each.shape) for each in self.session.get_inputs()}
+        return inputs, [each.name for each in self.session.get_outputs()]
 
     def run(self, words, token_types, valid_length):
         feed = self.feed(words, token_types, valid_length)
         # several threads may run a session, but each run takes all processors
         with self.lock:
-            return self._session.run(None, feed)
+            return self.session.run(None, feed)
 
 
-def _key(block, precision):
+def _key(block, about):
     """A name for the file: of the weights, the configuration, and the versions."""
     import importlib.metadata  # slow to import
 
     digest = hashlib.blake2b(digest_size=16)
     versions = [importlib.metadata.version(each) for each in _LIBRARIES]
-    about = [_FORMAT, type(block).__name__, block.config.to_dict(), precision, versions]
+    about = [_FORMAT, type(block).__name__, block.config.to_dict(), about, versions]
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
     names = block._collect_params_with_prefix()  # these don't depend on what was made before
     for name in sorted(names):

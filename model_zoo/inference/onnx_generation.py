@@ -1,20 +1,22 @@
-"""ONNX Runtime as an engine that continues texts."""
+"""Engines that continue texts: a language model's ONNX file in ONNX Runtime and in OpenVINO."""
 
-from typing import Any, Dict, NamedTuple
+import abc
+from typing import Any, NamedTuple
 
 import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
 from ..util.checks import check_shape
-from .onnx_engine import OnnxRuntimeEngine
+from .onnx_engine import OnnxEngine, OnnxRuntimeEngine
+from .openvino_engine import OpenVINOEngine
 
-__all__ = ['OnnxGenerationEngine']
+__all__ = ['OnnxGenerationEngine', 'OpenVINOGenerationEngine']
 
 _PAST, _PRESENT, _MEMORY = 'past_key_values', 'present', 'mems'
 
 
-class OnnxGenerationEngine(OnnxRuntimeEngine):
+class _GenerationEngine(OnnxEngine):
     """Runs a language model's ONNX file, for `model_zoo.generation.generate`.
 
     It has what `generate` uses of a block: `start`, `step` and `context_length`. The graph takes
@@ -22,30 +24,26 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
 
     Parameters
     ----------
-    path : str
-    block : ZooBlock
+    path, precision
+        See `OnnxEngine`.
+    writer : ZooBlock
         What the file was made of.
     """
 
-    def __init__(self, path, block):
-        super().__init__(path)
-        self.context_length = block.context_length
-        self._block = block
-        self._outputs = [each.name for each in self._session.get_outputs()]
-        self._shapes = {
-            each.name: each.shape for each in self._session.get_inputs()
-            if each.name.startswith((_PAST, _MEMORY))
-        }  # fmt: skip
+    def __init__(self, path, precision, writer):
+        super().__init__(path, precision)
+        self.context_length = writer.context_length
+        self._block = writer
 
     @classmethod
     def of(cls, block, precision='float32'):
-        """The engine of a language model; see `OnnxRuntimeEngine.of`."""
+        """The engine of a language model; see `OnnxEngine.of`."""
         if not block.generates_in_onnx:
             raise InputError(
-                f"{type(block).__name__} of this configuration doesn't generate with ONNX Runtime; "
-                "MXNet does that: engine='mxnet'"
+                f"{type(block).__name__} of this configuration doesn't generate with "
+                f"{cls.library}; MXNet does that: engine='mxnet'"
             )
-        return cls(cls.file_of(block, precision), block)
+        return super().of(block, precision, writer=block)
 
     @property
     def language_model(self):
@@ -57,7 +55,7 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
 
     def run(self, words, token_types, valid_length):
         with self.lock:
-            return [self._run_texts(words, valid_length)['logits']]
+            return [self._run_texts(words, valid_length)[0]]
 
     def start(self, words, valid_length, capacity):
         """Run the prompts; see the block's method.
@@ -66,12 +64,13 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
         -------
         scores : (batch, tokens) NDArray
         state : _State
+            It is used up by the next step, and by `select`.
         """
         words, lengths = words.asnumpy(), valid_length.asnumpy().astype(np.int64)
-        results = self._run_texts(words, lengths)
-        logits = results.pop('logits')[np.arange(len(words)), lengths - 1]
+        logits, past = self._run_texts(words, lengths)
         mask = np.arange(words.shape[1]) < lengths[:, None]
-        return mx.nd.array(logits), _State(_next(results), mask.astype(np.int64), lengths)
+        scores = logits[np.arange(len(words)), lengths - 1]
+        return mx.nd.array(scores), _State(past, mask.astype(np.int64), lengths)
 
     def step(self, tokens, state):
         """Add one token to each row; see the block's method."""
@@ -79,41 +78,92 @@ class OnnxGenerationEngine(OnnxRuntimeEngine):
         ones = np.ones((len(state.lengths), 1), np.int64)
         mask = np.concatenate([state.mask, ones], axis=1)
         words = tokens.asnumpy().astype(np.int64)[:, None]
-        results = self._compute(words, mask, state.lengths[:, None], ones[:, 0], state.past)
-        logits = results.pop('logits')[:, 0]
-        return mx.nd.array(logits), _State(_next(results), mask, state.lengths + 1)
+        logits, past = self._go_on(words, mask, state.lengths[:, None], ones[:, 0], state.past)
+        return mx.nd.array(logits[:, 0]), _State(past, mask, state.lengths + 1)
 
     def _run_texts(self, words, lengths):
-        """Outputs for whole texts, padded on the right."""
+        """Scores of whole texts, padded on the right, and what is kept of them."""
         mask = np.arange(words.shape[1]) < lengths[:, None]
         places = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
-        return self._compute(words, mask, places, lengths, self._empty(len(words)))
+        return self._go_on(words, mask, places, lengths, self._before(self._empty(len(words))))
 
-    def _compute(self, words, mask, places, lengths, past):
-        """All outputs; keys, values and memories stay ONNX Runtime's, for they are large."""
+    def _go_on(self, words, mask, places, lengths, past):
         given = {
             'input_ids': words, 'attention_mask': mask, 'position_ids': places,
             'valid_length': lengths,
         }  # fmt: skip
         feed = {
-            name: past[name] if name in past else _value(given[name].astype(np.int64))
-            for name in self._inputs
+            name: np.ascontiguousarray(array.astype(np.int64)) for name, array in given.items()
+            if name in self.inputs
         }
-        results = self._session.run_with_ort_values(self._outputs, feed)
-        results = dict(zip(self._outputs, results))
-        return {**results, 'logits': results['logits'].numpy()}
+        return self._compute(feed, past)
 
     def _empty(self, rows):
         """What there is before a text: no keys, and a memory as Transformer-XL begins with."""
         past = {}
-        for name, shape in self._shapes.items():
+        for name, shape in self.inputs.items():
             if name == f'{_MEMORY}_length':
-                past[name] = np.full(rows, self._shapes[f'{_MEMORY}.0'][0], np.int64)
+                past[name] = np.full(rows, self.inputs[f'{_MEMORY}.0'][0], np.int64)
             elif name.startswith(_MEMORY):
                 past[name] = np.zeros((shape[0], rows, shape[2]), np.float32)
-            else:
+            elif name.startswith(_PAST):
                 past[name] = np.zeros((rows, shape[1], 0, shape[3]), np.float32)
-        return {name: _value(array) for name, array in past.items()}
+        return past
+
+    @abc.abstractmethod
+    def _before(self, arrays):
+        """What `_compute` takes as the past, of arrays by their names; it has `select`."""
+
+    @abc.abstractmethod
+    def _compute(self, feed, past):
+        """Scores, and the past of the next call."""
+
+
+class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
+    """Continues texts with ONNX Runtime."""
+
+    def _before(self, arrays):
+        return _Values({name: _value(array) for name, array in arrays.items()})
+
+    def _compute(self, feed, past):
+        feed = {**past, **{name: _value(array) for name, array in feed.items()}}
+        # keys, values and memories stay ONNX Runtime's, for they are large
+        results = dict(zip(self.outputs, self.session.run_with_ort_values(self.outputs, feed)))
+        scores = results.pop('logits').numpy()
+        return scores, _Values({_input_of(name): each for name, each in results.items()})
+
+
+class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
+    """Continues texts with OpenVINO, which keeps keys, values and memories in its requests."""
+
+    def _compile(self, core, config):
+        from openvino._offline_transformations import apply_make_stateful_transformation
+
+        model = core.read_model(self.path)
+        inputs, outputs = self._names(model)
+        # it has no variables of integers
+        kept = {
+            _input_of(name): name for name in outputs if not name.endswith(('logits', 'length'))
+        }
+        apply_make_stateful_transformation(model, kept)
+        self._variables = {name + output: name for name, output in kept.items()}
+        self.model = core.compile_model(model, 'CPU', config)
+        return inputs, self._names(self.model)[1]
+
+    def _before(self, arrays):
+        past = _Request(self.model.create_infer_request(), self._variables, {})
+        return past.fill(arrays)
+
+    def _compute(self, feed, past):
+        feed = {**past.others, **feed}
+        results = past.request.infer(feed, share_inputs=True).values()
+        results = dict(zip(map(_input_of, self.outputs), results))
+        return results.pop('logits'), past._replace(others=results)
+
+
+def _input_of(name):
+    """The name that an output has as the next call's input."""
+    return name.replace(_PRESENT, _PAST).replace(f'new_{_MEMORY}', _MEMORY)
 
 
 def _value(array):
@@ -123,26 +173,49 @@ def _value(array):
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
 
 
+def _rows_of(name, array, rows):
+    return array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
+
+
+class _Values(dict):
+    """ONNX Runtime's values by the names of inputs."""
+
+    def select(self, rows):
+        return _Values({
+            name: _value(_rows_of(name, value.numpy(), rows)) for name, value in self.items()
+        })  # fmt: skip
+
+
+class _Request(NamedTuple):
+    """A request of OpenVINO, the inputs that its variables were, and the arrays of the others."""
+
+    request: Any
+    inputs: dict
+    others: dict
+
+    def fill(self, arrays):
+        """Set the variables to arrays by the names of inputs."""
+        import openvino
+
+        for variable in self.request.query_state():
+            array = np.ascontiguousarray(arrays[self.inputs[variable.name]])
+            variable.state = openvino.Tensor(array)
+        inner = self.inputs.values()
+        return self._replace(others={name: arrays[name] for name in arrays if name not in inner})
+
+    def select(self, rows):
+        arrays = {self.inputs[each.name]: each.state.data for each in self.request.query_state()}
+        arrays.update(self.others)
+        return self.fill({name: _rows_of(name, array, rows) for name, array in arrays.items()})
+
+
 class _State(NamedTuple):
     """What the next step needs of the texts before it."""
 
-    past: Dict[str, Any]  # onnxruntime.OrtValue
+    past: Any
     mask: np.ndarray
     lengths: np.ndarray
 
     def select(self, rows):
         """The state of these rows, in this order."""
-        past = {}
-        for name, value in self.past.items():
-            array = value.numpy()
-            array = array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
-            past[name] = _value(array)
-        return _State(past, self.mask[rows], self.lengths[rows])
-
-
-def _next(results):
-    """Outputs by the names that they have as inputs of the next call."""
-    return {
-        name.replace(_PRESENT, _PAST).replace(f'new_{_MEMORY}', _MEMORY): each
-        for name, each in results.items()
-    }
+        return _State(self.past.select(rows), self.mask[rows], self.lengths[rows])

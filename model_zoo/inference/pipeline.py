@@ -1,17 +1,24 @@
 """From texts to results: what the pipelines of all tasks share."""
 
+import functools
 import inspect
 import itertools
-from typing import NamedTuple
+import numbers
+from typing import Callable, NamedTuple, Optional
 
 import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError, UnknownNameError
+from ..tasks.labels import label_names
 from ..util.padding import pad_rows
 from .engine import MXNetEngine
 
-__all__ = ['BATCH_ROWS', 'Pipeline', 'Row', 'Work', 'refuse_arguments_of_transformers']
+__all__ = [
+    'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Pipeline', 'Row', 'TooLargeError',
+    'Work', 'a_list', 'check_option', 'number', 'one_of', 'parts_of',
+    'refuse_arguments_of_transformers',
+]  # fmt: skip
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
 BATCH_TOKENS = 2048
@@ -19,12 +26,136 @@ BATCH_TOKENS = 2048
 BATCH_ROWS = 256
 # Rows are sorted by length among so many items; their outputs are what lies in memory.
 POOL_ITEMS = 256
+# Characters of texts that are cut into tokens together, which takes some 100 bytes for each.
+POOL_CHARACTERS = 2**20
+#: bytes of a number in JSON
+NUMBER = 24
+
+# -- what options may be, in the words of JSON Schema: annotations of `Pipeline._options` ---------
+#: a whole number, at least 1
+COUNT = {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}
+#: a count, or null for all
+ALL = {**COUNT, 'type': ['integer', 'null']}
+#: true or false
+FLAG = {'type': 'boolean'}
+#: any text
+TEXT = {'type': 'string'}
+
+
+def one_of(*names):
+    """The schema of a name."""
+    return {'type': 'string', 'enum': list(names)}
+
+
+def number(most):
+    """The schema of a number from 0 to `most`."""
+    return {'type': 'number', 'minimum': 0, 'maximum': most}
+
+
+def a_list(items, most=10_000, or_one=False):
+    """The schema of a list; `or_one` allows one item in its place."""
+    kinds = ['array', items['type']] if or_one else 'array'
+    return {'type': kinds, 'items': items, 'maxItems': most}
+
+
+_TYPES = {
+    'array': (list, tuple, set), 'boolean': (bool, np.bool_), 'integer': numbers.Integral,
+    'null': type(None), 'number': numbers.Real, 'string': str,
+}  # fmt: skip
+
+
+def check_option(name, value, schema):
+    """Raise InputError unless an option's value is what its schema wants.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    schema : dict
+        JSON Schema, as far as the annotations here use it.
+    """
+    kinds = [schema['type']] if isinstance(schema['type'], str) else schema['type']
+    fitting = [kind for kind in kinds if isinstance(value, _TYPES[kind])]
+    if isinstance(value, bool) and 'boolean' not in fitting:
+        fitting = []
+    if not fitting or not _is_within(value, fitting[0], schema):
+        raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, kinds)}')
+    if fitting[0] == 'array':
+        for each in value:
+            check_option(name, each, schema['items'])
+
+
+def _is_within(value, kind, schema):
+    if kind in ('integer', 'number'):  # NaN is nowhere
+        return schema['minimum'] <= value <= schema['maximum']
+    if kind == 'array':
+        return len(value) <= schema['maxItems']
+    return value in schema.get('enum', [value])
+
+
+def _described(schema, kinds):
+    if 'enum' in schema:
+        return f'one of: {", ".join(schema["enum"])}'
+    names = {'boolean': 'true or false', 'integer': 'an integer', 'null': 'None for all',
+             'number': 'a number', 'string': 'a str'}  # fmt: skip
+    if 'array' in kinds:
+        items = _described(schema['items'], [schema['items']['type']])
+        names['array'] = f'a list of at most {schema["maxItems"]}, each {items}'
+    if 'minimum' in schema:
+        bounds = f' from {schema["minimum"]} to {schema["maximum"]}'
+        names = {**names, 'integer': f'an integer{bounds}', 'number': f'a number{bounds}'}
+    return ', or '.join(names[kind] for kind in kinds)
+
+
+# -- what a call may cost -------------------------------------------------------------------------
+
+
+class TooLargeError(InputError):
+    """A call that needs more than its limits."""
+
+
+class Meter:
+    """Counts what a call needs, and refuses it as soon as this is too much.
+
+    Parameters
+    ----------
+    **limits : int
+        The most of ``rows`` (texts, pairs of a text with a label or a choice, windows of a long
+        text), ``tokens`` (of all rows), ``characters`` (of all rows before they are cut), and
+        ``answer`` (bytes of the results as JSON, about). What isn't named has no limit.
+    """
+
+    #: what is counted, and the server's setting for it
+    _NAMES = {
+        'rows': ('rows (texts, a text with each label or choice, windows of a long text)',
+                 'max_rows'),
+        'tokens': ('tokens in all rows', 'max_tokens'),
+        'answer': ('bytes of an answer', 'max_answer'),
+        'characters': ('characters of texts with each of their labels or choices', 'max_body'),
+    }  # fmt: skip
+
+    def __init__(self, **limits):
+        self._limits, self._used = limits, dict.fromkeys(self._NAMES, 0)
+
+    def add(self, name, count):
+        """Count something; the error of too much names the server's setting."""
+        self._used[name] += count
+        most = self._limits.get(name)
+        if most is not None and self._used[name] > most:
+            said, setting = self._NAMES[name]
+            raise TooLargeError(
+                f'the request needs more than {most} {said}: ask for less at once, or serve with a '
+                f'larger `{setting}`'
+            )
+
+
+# -------------------------------------------------------------------------------------------------
 
 _OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
     'batch_size': '`batch_tokens`, the tokens of a batch',
     'device': '`ctx`, such as mx.gpu(0)',
     'device_map': '`ctx`, such as mx.gpu(0)',
-    'framework': "`engine`, 'mxnet' or 'onnxruntime'",
+    'framework': "`engine`, such as 'mxnet' or 'openvino'",
     'torch_dtype': "`precision`, such as 'bfloat16'",
     'truncation': '`max_length`; longer texts are cut in any case',
 }
@@ -38,16 +169,14 @@ class Row(NamedTuple):
     input_ids, token_types : numpy.ndarray, shape (length,), int32
     about : object
         What the pipeline has to know when the outputs are there.
+    reduce : callable, optional
+        ``reduce(row, outputs)`` makes what is kept of the model's outputs; by default all is.
     """
 
     input_ids: np.ndarray
     token_types: np.ndarray
     about: object = None
-
-    @classmethod
-    def of(cls, encoding):
-        """The row of an `Encoding`, which it is `about`."""
-        return cls(encoding.input_ids, encoding.token_types, encoding)
+    reduce: Optional[Callable] = None
 
 
 class Work(NamedTuple):
@@ -113,8 +242,8 @@ class Pipeline:
     task = None
     #: the registry's names of the tasks whose blocks the pipeline runs; the first is built
     block_tasks = ()
-    #: whether the model gives something for each token, padding too
-    per_token = False
+    #: how many of the model's outputs are kept that have something for each token, padding too
+    token_outputs = 0
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None):
         self.block, self.tokenizer, self.files = opened
@@ -133,9 +262,7 @@ class Pipeline:
 
     @property
     def labels(self):
-        names = self.block.config.extras.get('id2label') or {}
-        count = getattr(self.block, 'num_labels', None) or len(names)
-        return [str(names.get(str(place), f'LABEL_{place}')) for place in range(count)]
+        return label_names(self.block)
 
     def __call__(self, inputs, **options):
         """Results of one item or of several.
@@ -171,7 +298,7 @@ class Pipeline:
             ) from None
         return self._results(items, options)
 
-    def prepare(self, items, **options):
+    def prepare(self, items, options=None, meter=None):
         """The first of three steps, for programs that make the batches: check items, make rows.
 
         A server makes batches of the rows of several calls. For each batch it calls `run_batch`,
@@ -180,15 +307,69 @@ class Pipeline:
         Parameters
         ----------
         items : list
-        **options
+        options : dict, optional
             The task's.
+        meter : Meter, optional
+            With the limits of the call. A call above them is refused before it has taken much
+            time or memory.
 
         Returns
         -------
         Work
         """
-        options = self._checked(options)
-        return Work(items, self._rows(items, options), options)
+        options, meter = self._checked(options or {}), meter or Meter()
+        rows = self._rows(items, options, meter)
+        for item, own in zip(items, rows):
+            meter.add('answer', self._answer_size(item, own, options))
+        return Work(items, rows, options)
+
+    def prepare_ids(self, lists, types=None, options=None, meter=None):
+        """`prepare`, for token ids in the place of texts; they are taken as they are.
+
+        Parameters
+        ----------
+        lists : list of list of int
+        types : list of list of int, optional
+            Token types; by default 0.
+        options, meter
+            See `prepare`. Without options the work is for `run_batch` alone, which gives all that
+            the model does.
+
+        Returns
+        -------
+        Work
+        """
+        meter, rows = meter or Meter(), []
+        options = None if options is None else self._checked(options)
+        kinds = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
+        for number, ids in enumerate(lists):
+            own_types = [0] * len(ids) if types is None else types[number]
+            self.check_ids(ids)
+            if self.max_length is not None and len(ids) > self.max_length:
+                raise InputError(
+                    f'a list has {len(ids)} token ids; the model takes {self.max_length} at most'
+                )
+            if not 0 <= min(own_types) <= max(own_types) < kinds:
+                raise InputError(f'token types must be from 0 to {kinds - 1}')
+            meter.add('rows', 1)
+            meter.add('tokens', len(ids))
+            row = Row(np.array(ids, np.int32), np.array(own_types, np.int32))
+            if options is not None:
+                row = row._replace(reduce=functools.partial(self._reduced, options=options))
+                meter.add('answer', self._answer_size(None, [row], options))
+            rows.append([row])
+        return Work([None] * len(rows), rows, options)
+
+    def check_ids(self, ids):
+        """Raise InputError unless a list of int has ids of the model's vocabulary."""
+        if not ids:
+            raise InputError('a list of token ids is empty')
+        size = self.block.config.vocab_size
+        for wrong in (min(ids), max(ids)):
+            if not 0 <= wrong < size:
+                raise InputError(
+                    f'token id {wrong!r:.40} is not in the vocabulary of {size} tokens'
+                )
 
     def run_batch(self, rows):
         """The second step: run the model.
@@ -208,10 +389,15 @@ class Pipeline:
         types = pad_rows([row.token_types for row in rows])
         sizes = np.array([len(row.input_ids) for row in rows], np.int32)
         outputs = self.engine.run(words, types, sizes)
-        return [
-            [each.copy() for each in self._kept(row, [each[number] for each in outputs])]
-            for number, row in enumerate(rows)
-        ]
+        kept = []
+        for number, (row, size) in enumerate(zip(rows, sizes)):
+            own = [each[number] for each in outputs]
+            if self.token_outputs:
+                own = [each[:size] for each in own[: self.token_outputs]]
+            if row.reduce is not None:  # of the row's pipeline, which may be another one
+                own = row.reduce(row, own)
+            kept.append([each.copy() for each in own])  # so that the batch's are freed
+        return kept
 
     def finish(self, work, outputs):
         """The third step: make the results.
@@ -235,33 +421,60 @@ class Pipeline:
     # -- what a task's pipeline changes -----------------------------------------------------------
 
     def _options(self):
-        """Checked options of a call."""
+        """Checked options of a call; annotations say what they may be, see `check_option`."""
         return {}
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes, dict))
 
-    def _rows(self, items, options):
+    def _pairs(self, item, options):
+        """The texts of an item's rows, each with the second text of a pair or None."""
+        return [(self._text(item), None)]
+
+    def _rows(self, items, options, meter):
         """For each item its rows."""
-        texts = [self._text(item) for item in items]
-        rows = self.tokenizer.encode_batch(texts, max_length=self.max_length, pad=False).rows
-        return [[Row.of(row)] for row in rows]
+        pairs, counts = [], []
+        for item in items:
+            before = len(pairs)
+            for text, pair in self._pairs(item, options):
+                meter.add('rows', 1)
+                meter.add('characters', len(text) + len(pair or ''))
+                pairs.append((text, pair))
+            counts.append(len(pairs) - before)
+        rows = iter(self._encode(pairs, options, meter))
+        return [list(itertools.islice(rows, count)) for count in counts]
+
+    def _reduced(self, row, outputs, options):
+        """What `_finish` needs of a row's outputs."""
+        return outputs
+
+    def _answer_size(self, item, rows, options):
+        """About how many bytes an item's result has as JSON."""
+        return 100 + 2 * NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
         """The result of an item.
 
-        `outputs` has for each row the list of what `_kept` has returned.
+        `outputs` has for each row the list of what `_reduced` has returned.
         """
         raise NotImplementedError
 
     # -- what all have in common ------------------------------------------------------------------
 
+    @classmethod
+    def options(cls):
+        """The names of a call's options, each with the JSON Schema of its values."""
+        _, *parameters = inspect.signature(cls._options).parameters.values()
+        return {each.name: {**each.annotation, 'default': each.default} for each in parameters}
+
     def _checked(self, options):
-        known = inspect.signature(self._options).parameters
+        known = self.options()
         refuse_arguments_of_transformers(options)
-        for name in options:
+        for name, value in options.items():
             if name not in known:
                 raise UnknownNameError.of(f'option of {self.task}', name, known)
+            if value is not None or known[name]['default'] is not None:
+                check_option(name, value, known[name])
         return self._options(**options)
 
     def _text(self, item):
@@ -270,9 +483,24 @@ class Pipeline:
         hint = '; decode it first' if isinstance(item, bytes) else ''
         raise InputError(f'{self.task} takes a str, not {type(item).__name__}: {item!r:.80}{hint}')
 
+    def _encode(self, pairs, options, meter):
+        """Rows of texts and pairs."""
+        rows, reduce = [None] * len(pairs), functools.partial(self._reduced, options=options)
+        for has_pair in (False, True):
+            places = [n for n, (_, pair) in enumerate(pairs) if (pair is not None) is has_pair]
+            for part in parts_of(places, lambda place: sum(map(len, filter(None, pairs[place])))):
+                texts, others = zip(*(pairs[place] for place in part))
+                encoded = self.tokenizer.encode_batch(
+                    list(texts), list(others) if has_pair else None, self.max_length, pad=False
+                )
+                for place, row in zip(part, encoded.rows):
+                    meter.add('tokens', len(row))
+                    rows[place] = Row(row.input_ids, row.token_types, None, reduce)
+        return rows
+
     def _results(self, items, options):
         for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
-            work = Work(pool, self._rows(pool, options), options)
+            work = Work(pool, self._rows(pool, options, Meter()), options)
             yield from self.finish(work, self._run(work.all_rows))
 
     def _run(self, rows):
@@ -285,6 +513,15 @@ class Pipeline:
                 results[place] = own
         return results
 
-    def _kept(self, row, outputs):
-        """What is needed of a row's outputs; the batch's are freed."""
-        return [outputs[0][: len(row.input_ids)]] if self.per_token else outputs
+
+def parts_of(things, size_of):
+    """Lists of things that are encoded together."""
+    part, size = [], 0
+    for each in things:
+        if part and (len(part) == POOL_ITEMS or size + size_of(each) > POOL_CHARACTERS):
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += size_of(each)
+    if part:
+        yield part

@@ -5,8 +5,7 @@ import itertools
 from ..batches.sampling import longest_first
 from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_ends, text_of
-from .classification import count_of
-from .pipeline import POOL_ITEMS, Pipeline
+from .pipeline import COUNT, FLAG, POOL_ITEMS, Pipeline, number
 
 __all__ = ['TextGeneration']
 
@@ -30,18 +29,18 @@ class TextGeneration(Pipeline):
 
     def _options(
         self,
-        max_new_tokens=MAX_NEW_TOKENS,
-        do_sample=False,
-        temperature=1.0,
-        top_k=50,
-        top_p=None,
-        num_beams=1,
-        num_return_sequences=1,
-        return_full_text=True,
-        stop_at_end=True,
-        seed=None,
+        max_new_tokens: COUNT = MAX_NEW_TOKENS,
+        do_sample: FLAG = False,
+        temperature: number(1e6) = 1.0,
+        top_k: COUNT = 50,
+        top_p: number(1) = None,
+        num_beams: COUNT = 1,
+        num_return_sequences: COUNT = 1,
+        return_full_text: FLAG = True,
+        stop_at_end: FLAG = True,
+        seed: dict(COUNT, minimum=0, maximum=2**32 - 1) = None,
     ):
-        options = {'num_return_sequences': count_of('num_return_sequences', num_return_sequences)}
+        options = {'num_return_sequences': num_return_sequences}
         if do_sample:
             options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         elif num_beams > 1:

@@ -8,7 +8,7 @@ import numpy as np
 from ..batches.windows import split_windows
 from ..errors import InputError
 from ..tasks.evaluate import softmax
-from .pipeline import Pipeline, Row
+from .pipeline import COUNT, NUMBER, TEXT, Pipeline, Row, a_list, one_of, parts_of
 
 __all__ = ['TokenClassification']
 
@@ -60,19 +60,19 @@ class TokenClassification(Pipeline):
 
     task = 'token-classification'
     block_tasks = ('tagging',)
-    per_token = True
+    token_outputs = 1
 
-    def _options(self, aggregation_strategy='none', ignore_labels=('O',), stride=None):
-        if aggregation_strategy not in STRATEGIES:
-            raise InputError(
-                f'aggregation_strategy is {aggregation_strategy!r}; it must be one of: '
-                f'{", ".join(STRATEGIES)}'
-            )
+    def _options(
+        self,
+        aggregation_strategy: one_of(*STRATEGIES) = 'none',
+        ignore_labels: a_list(TEXT) = ('O',),
+        stride: dict(COUNT, minimum=0) = None,
+    ):
         special = len(self.tokenizer.encode(''))
         room = None if self.max_length is None else self.max_length - special
         if stride is None:
             stride = 0 if room is None else room // 4
-        if stride < 0 or (room is not None and stride >= room):
+        if room is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
             'strategy': aggregation_strategy,
@@ -81,25 +81,35 @@ class TokenClassification(Pipeline):
             'stride': stride,
         }
 
-    def _rows(self, items, options):
-        texts = [self._text(item) for item in items]
-        encodings = self.tokenizer.encode_batch(texts, pad=False).rows
-        return [self._windows(encoding, options) for encoding in encodings]
+    def _rows(self, items, options, meter):
+        rows = []
+        for part in parts_of([self._text(item) for item in items], len):
+            encodings = self.tokenizer.encode_batch(part, pad=False).rows
+            rows += [self._windows(encoding, options, meter) for encoding in encodings]
+        return rows
 
-    def _windows(self, encoding, options):
+    def _windows(self, encoding, options, meter):
         """Rows of a text, each `about` (its pieces, the first of them that the row sees)."""
         ids, room = encoding.input_ids, options['room']
         before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
         count = len(ids) - before - after
-        pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
+        meter.add('tokens', len(ids))
         if room is None or count <= room:
+            meter.add('rows', 1)
+            pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
             return [Row(ids, encoding.token_types, (pieces, 0))]
-        rows = []
-        for first, length in split_windows(count, room, room - options['stride']):
+        windows = split_windows(count, room, room - options['stride'])
+        meter.add('rows', len(windows))
+        meter.add('tokens', sum(length for _, length in windows))
+        pieces, rows = list(zip(encoding, encoding.offsets, encoding.word_ids)), []
+        for first, length in windows:
             inner = ids[before + first : before + first + length]
             seen = np.concatenate([ids[:before], inner, ids[len(ids) - after :]])
             rows.append(Row(seen, np.zeros_like(seen), (pieces, first)))
         return rows
+
+    def _answer_size(self, item, rows, options):
+        return 6 * NUMBER * sum(len(row.input_ids) for row in rows)
 
     def _finish(self, item, rows, outputs, options):
         entities, labels = [], self.labels

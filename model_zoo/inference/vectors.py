@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..util.pooling import pool
-from .pipeline import Pipeline
+from .pipeline import FLAG, NUMBER, Pipeline, one_of
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
@@ -23,39 +23,41 @@ class FeatureExtraction(Pipeline):
     ----------
     sentence_vector : callable
         ``sentence_vector(states) -> vector``, of (tokens, units); the mean unless it is set, such
-        as to the `vector` of the model's own `bert_embedding.sentence_modules.SentenceModules`.
+        as to the `vector` of the model's own `model_zoo.tasks.sentences.modules.SentenceModules`.
     """
 
     task = 'feature-extraction'
     block_tasks = (None,)
-    per_token = True
+    token_outputs = 1
 
     @staticmethod
     def sentence_vector(states):
         """The mean of the tokens' vectors."""
         return pool(states, 'mean')
 
-    def _options(self, return_tensors=False, pooling=None, normalize=False):
-        if pooling not in (None, 'model'):
-            check_pooling(pooling)
+    def _options(
+        self,
+        return_tensors: FLAG = False,
+        pooling: one_of(*POOLINGS, 'model') = None,
+        normalize: FLAG = False,
+    ):
         return {'arrays': return_tensors, 'pooling': pooling, 'normalize': normalize}
 
-    def _finish(self, item, rows, outputs, options):
-        ((states,),) = outputs
-        pooling = options['pooling']
+    def _answer_size(self, item, rows, options):
+        vectors = len(rows[0].input_ids) if options['pooling'] is None else 1
+        return vectors * self.block.config.units * (8 if options['arrays'] else NUMBER)
+
+    def _reduced(self, row, outputs, options):
+        (states,), pooling = outputs, options['pooling']
         if pooling == 'model':
             result = self.sentence_vector(states)
         else:
             result = states[None] if pooling is None else pool(states, pooling)
-        if options['normalize']:
-            result = unit_vectors(result)
+        return [unit_vectors(result) if options['normalize'] else result]
+
+    def _finish(self, item, rows, outputs, options):
+        ((result,),) = outputs
         return result if options['arrays'] else result.tolist()
-
-
-def check_pooling(pooling):
-    """Raise InputError unless pipelines have it."""
-    if pooling not in POOLINGS:
-        raise InputError(f'pooling is {pooling!r}; it must be one of: {", ".join(POOLINGS)}')
 
 
 def unit_vectors(vectors):
@@ -72,20 +74,17 @@ class SentenceSimilarity(Pipeline):
 
     task = 'sentence-similarity'
     block_tasks = (None,)
-    per_token = True
+    token_outputs = 1
 
-    def _options(self, pooling='mean'):
-        check_pooling(pooling)
+    def _options(self, pooling: one_of(*POOLINGS) = 'mean'):
         return {'pooling': pooling}
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
         return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
 
-    def _rows(self, items, options):
-        texts = [self._sentences(item) for item in items]
-        rows = iter(super()._rows([text for of_item in texts for text in of_item], options))
-        return [[next(rows)[0] for _ in of_item] for of_item in texts]
+    def _pairs(self, item, options):
+        return ((self._text(sentence), None) for sentence in self._sentences(item))
 
     def _sentences(self, item):
         if isinstance(item, (tuple, list)) and len(item) == 2:
@@ -99,7 +98,10 @@ class SentenceSimilarity(Pipeline):
             f'one str, or pairs of str; not {item!r:.80}'
         )
 
+    def _reduced(self, row, outputs, options):
+        return [pool(outputs[0], options['pooling'])]
+
     def _finish(self, item, rows, outputs, options):
-        vectors = unit_vectors(np.stack([pool(each, options['pooling']) for (each,) in outputs]))
+        vectors = unit_vectors(np.stack([each for (each,) in outputs]))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]

@@ -24,8 +24,8 @@ import numpy as np
 from mxnet.contrib import amp
 from mxnet.gluon import nn
 
+from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
-from ..util.processor import flags
 from .normalization import layer_norm, trains
 
 __all__ = [
@@ -234,5 +234,5 @@ def _check_bfloat16(block):
 
 def _lacks_bfloat16_instructions():
     """Whether the CPU is known to have none."""
-    known = flags()
+    known = cpu_flags()
     return bool(known) and not {'avx512_bf16', 'amx_bf16'} & known

@@ -2,7 +2,7 @@
 
 from .files import fuse, save
 from .graph import OPSET, to_onnx
-from .precision import CALIBRATION_METHODS, PRECISIONS, Quantizer, convert
+from .precision import CALIBRATION_METHODS, PRECISIONS, Quantizer, convert, reduces_range
 
 __all__ = [
     'CALIBRATION_METHODS',
@@ -11,6 +11,7 @@ __all__ = [
     'Quantizer',
     'convert',
     'fuse',
+    'reduces_range',
     'save',
     'to_onnx',
 ]

@@ -6,10 +6,11 @@ import os
 import pathlib
 import tempfile
 
+from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 from .files import save
 
-__all__ = ['CALIBRATION_METHODS', 'PRECISIONS', 'Quantizer', 'convert']
+__all__ = ['CALIBRATION_METHODS', 'PRECISIONS', 'Quantizer', 'convert', 'reduces_range']
 
 #: what `convert` makes
 PRECISIONS = ('float32', 'float16', 'int8')
@@ -40,6 +41,11 @@ def convert(model, precision):
     if precision == 'int8':
         return Quantizer(model).quantize()
     return model
+
+
+def reduces_range():
+    """Whether weights get 7 bits: without VNNI or AMX, sums of two products of 8 bits saturate."""
+    return not cpu_flags() & {'avx512_vnni', 'avx_vnni', 'amx_int8'}
 
 
 class Quantizer:
@@ -128,8 +134,7 @@ class Quantizer:
         quantizer = QDQQuantizer(
             _copy(self._typed),
             per_channel=True,
-            # 7 bits of the weights: without VNNI, sums of two products of 8 bits can saturate
-            reduce_range=True,
+            reduce_range=reduces_range(),
             weight_qType=QuantType.QInt8,
             activation_qType=QuantType.QUInt8,
             tensors_range=self._ranges,

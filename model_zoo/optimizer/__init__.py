@@ -19,12 +19,10 @@ from .schedules import (
     finetune_schedule,
     get_schedule,
 )
-from .torch_like import BertAdam
 from .weight_decay import NO_DECAY, disable_weight_decay
 
 __all__ = [
     'BERTAdam',
-    'BertAdam',
     'LAMB',
     'OpenAIAdam',
     'SCHEDULES',

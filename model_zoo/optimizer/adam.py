@@ -60,7 +60,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self.epsilon = epsilon
         self.max_grad_norm = max_grad_norm
         self.aggregate_num = 64  # number of weights per call of `update`
-        self.workers = None  # processes that share out the updates: see host.update_by_adam
 
     def create_state(self, index, weight):
         """The two moments, (mean, variance), both zero and shaped as `weight`."""
@@ -123,7 +122,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     def _update_on_host(self, indices, arrays, scales, lrs, wds):
         """Update weights with their gradients times the scales, which are numbers."""
         steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
-        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient, self.workers)
+        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
 
     def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""

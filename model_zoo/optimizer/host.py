@@ -6,21 +6,17 @@ MXNet's operators of Adam compute one number at a time there, and take three tim
 import concurrent.futures
 import ctypes
 import dataclasses
-import itertools
 import math
 
 import mxnet as mx
 import numpy as np
 
-from ..util.threads import used_processors
+from ..environment import used_processors
 
 __all__ = [
     'Step',
-    'add_to_first',
     'are_on_host',
-    'flatten',
     'multiply',
-    'part_of',
     'sums_of_squares',
     'update_by_adam',
     'update_by_lamb',
@@ -30,8 +26,6 @@ __all__ = [
 _PIECE = 2**17
 #: numbers that are worth a thread
 _LEAST = 2**20
-#: numbers of a cache line: processes write to lines of their own
-_LINE = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,35 +65,8 @@ def sums_of_squares(arrays):
     -------
     list of float
     """
-    return _sums_of_squares(flatten(arrays))
-
-
-def part_of(view, rank, size):
-    """The part of an array of one dimension that is one process's of `size`."""
-    start, stop = (view.size * number // size // _LINE * _LINE for number in (rank, rank + 1))
-    return view[start : None if rank + 1 == size else stop]
-
-
-def add_to_first(groups):
-    """Add to the first array of each group the others of it, in place.
-
-    Parameters
-    ----------
-    groups : list of list of numpy.ndarray, shape (any,), float32
-
-    Returns
-    -------
-    float
-        The sum of the squares of all sums.
-    """
-
-    def add(piece, spare):
-        (first, *others), _ = piece
-        for other in others:
-            np.add(first, other, out=first)
-        return float(np.dot(first, first))
-
-    return math.fsum(_in_threads(add, _cut(groups, [None] * len(groups))))
+    mx.nd.waitall()
+    return _sums_of_squares([_flat(array) for array in arrays])
 
 
 def multiply(arrays, factor):
@@ -109,10 +76,11 @@ def multiply(arrays, factor):
         (array,), _ = piece
         np.multiply(array, factor, out=array)
 
-    _in_threads(work, _cut([[view] for view in flatten(arrays)], [None] * len(arrays)))
+    mx.nd.waitall()
+    _in_threads(work, _cut([[_flat(array)] for array in arrays], [None] * len(arrays)))
 
 
-def update_by_adam(arrays, scales, steps, betas, bound=None, workers=None):
+def update_by_adam(arrays, scales, steps, betas, bound=None):
     """Update weights and their moments in place.
 
     Parameters
@@ -125,9 +93,6 @@ def update_by_adam(arrays, scales, steps, betas, bound=None, workers=None):
     betas : (float, float)
     bound : float, optional
         Largest absolute value of a gradient's element, after it was scaled.
-    workers : optional
-        Processes that share the work out. Each updates the part of the weights that `part_of`
-        says.
     """
 
     def update(piece, spare):
@@ -140,17 +105,16 @@ def update_by_adam(arrays, scales, steps, betas, bound=None, workers=None):
             np.multiply(weight, step.late_decay, out=first)
             np.subtract(weight, first, out=weight)
 
-    _in_threads(update, _pieces(arrays, zip(scales, steps), workers))
+    mx.nd.waitall()
+    _in_threads(update, _pieces(arrays, zip(scales, steps)))
 
 
-def update_by_lamb(
-    arrays, scales, steps, betas, bound=None, workers=None, lowest=None, largest=None
-):
+def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, largest=None):
     """`update_by_adam` by directions of each weight's norm; the gradients become the directions.
 
     Parameters
     ----------
-    arrays, scales, steps, betas, bound, workers
+    arrays, scales, steps, betas, bound
         As of `update_by_adam`. The factor multiplies the weight's norm.
     lowest, largest : float, optional
         Bounds of the weight's norm in that product.
@@ -167,12 +131,12 @@ def update_by_lamb(
         np.multiply(direction, factor, out=direction)
         np.subtract(weight, direction, out=weight)
 
+    mx.nd.waitall()
     used = [number for number, scale in enumerate(scales) if _is_usable(scale)]
     arrays, scales, steps = ([each[number] for number in used] for each in (arrays, scales, steps))
-    _in_threads(direct, _pieces(arrays, zip(scales, steps), workers))
-    pairs = _parts([(weight, grad) for weight, grad, *_ in arrays], workers)
-    squares = np.array([_sums_of_squares(one) for one in zip(*pairs)])
-    norms = np.sqrt(squares if workers is None else workers.sum(squares)).tolist()
+    _in_threads(direct, _pieces(arrays, zip(scales, steps)))
+    pairs = [[_flat(weight), _flat(grad)] for weight, grad, *_ in arrays]
+    norms = [[math.sqrt(each) for each in _sums_of_squares(list(one))] for one in zip(*pairs)]
     factors = []
     for weight, direction, step in zip(*norms, steps):
         weight = weight if lowest is None else max(weight, lowest)
@@ -225,22 +189,14 @@ def _is_usable(scale):
     return scale != 0 and math.isfinite(scale)
 
 
-def _pieces(arrays, options, workers):
-    """The pieces of the arrays that are updated here."""
-    chosen = [each for each in zip(arrays, options) if _is_usable(each[1][0])]
-    if not chosen:
-        return []
-    arrays, options = zip(*chosen)
-    return _cut(_parts(arrays, workers), options)
-
-
-def _parts(groups, workers):
-    """The memory of groups of arrays, or this process's part of it."""
-    views = iter(flatten(itertools.chain(*groups)))
-    views = [[next(views) for _ in group] for group in groups]
-    if workers is None:
-        return views
-    return [[part_of(view, workers.rank, workers.size) for view in group] for group in views]
+def _pieces(arrays, options):
+    """The pieces of the arrays that are updated."""
+    chosen = [
+        ([_flat(array) for array in each], option)
+        for each, option in zip(arrays, options)
+        if _is_usable(option[0])
+    ]
+    return _cut(*zip(*chosen)) if chosen else []
 
 
 def _cut(groups, options):
@@ -272,13 +228,11 @@ def _in_threads(function, pieces):
     return results
 
 
-def flatten(arrays):
-    """The memory of arrays as arrays of NumPy of one dimension, once MXNet has computed them."""
-    mx.nd.waitall()  # to wait for each array takes longer than a small model's step
-    return [_flat(array) for array in arrays]
-
-
 def _flat(array):
+    """The memory of an array as one of NumPy.
+
+    MXNet must have finished: to wait for each array takes longer than a small model's step.
+    """
     if not array.size:
         return np.empty(0, np.float32)
     address = ctypes.c_void_p()

@@ -104,7 +104,7 @@ class LAMB(DecoupledAdam):
             indices, arrays, scales, lrs, wds = zip(*groups[True])
             steps = self._steps(indices, arrays, lrs, wds)
             host.update_by_lamb(
-                arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient, self.workers,
+                arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
                 *map(self._bounds.get, ('lower_bound', 'upper_bound')),
             )  # fmt: skip
 

@@ -49,8 +49,10 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     ends = False  # whether nothing sensible comes after t_total
 
     def __init__(self, warmup=0.002, t_total=-1, base_lr=0.001, first_step=None):
-        super().__init__(base_lr=base_lr)
         name = type(self).__name__
+        if not 0 <= base_lr < math.inf:
+            raise InputError(f'{name}: base_lr is {base_lr}; it must be at least 0')
+        super().__init__(base_lr=base_lr)
         if not 0 <= warmup < 1 and warmup != -1:
             raise InputError(
                 f'{name}: warmup is {warmup}; it is a part of t_total, at least 0 and below 1 '

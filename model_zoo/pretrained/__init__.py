@@ -15,11 +15,10 @@ from .catalogue import (
     resolve,
     resolve_alias,
 )
-from .download import Checksum, DownloadError
-from .files import Files, files_at, files_in_folder
+from .download import Checksum, DownloadError, default_root
+from .files import Files, Source, SourceError, files_at, files_in_folder
 from .find import find_files, names_files
 from .places import is_place, local_path
-from .sources import Source, SourceError, default_root
 
 __all__ = [
     'Checksum',

@@ -75,6 +75,12 @@ class PretrainedEntry:
         The Python package that carries the weights.
     hub : str, optional
         Id of the weights on the Hugging Face hub.
+    labels : tuple of str, optional
+        Of a classifier: what its outputs mean, in their order.
+    hub_revision : str, optional
+        The commit there that is taken; by default what its branch 'main' is.
+    hub_sha256 : str, optional
+        Of the file of weights there, which is then checked.
     """
 
     model: str
@@ -88,6 +94,9 @@ class PretrainedEntry:
     lacks: Tuple[str, ...] = ()
     package: Optional[PackageFiles] = None
     hub: Optional[str] = None
+    labels: Optional[Tuple[str, ...]] = None
+    hub_revision: Optional[str] = None
+    hub_sha256: Optional[str] = None
 
     @property
     def full_name(self):
@@ -200,18 +209,7 @@ def is_alias(name):
 
 
 def resolve(name, dataset=None):
-    """Split a name as `resolve_alias` does; the data set may also be given separately.
-
-    Parameters
-    ----------
-    name : str
-    dataset : str, optional
-        Wins over what `name` says.
-
-    Returns
-    -------
-    (str, str or None)
-        Model and data set; None stands for the model's default one.
+    """As `resolve_alias`, with a data set that wins over what `name` says; None is the default one.
     """
     model, named = resolve_alias(name)
     if dataset is not None:

@@ -1,9 +1,9 @@
 """Downloads that are locked, resumed, verified, and written whole or not at all.
 
-For GluonNLP's repository; the Hugging Face hub's own library downloads from there. No library does
-this for any address: pooch 1.9 neither resumes nor locks, and verifies an archive, not its member;
-huggingface_hub's ``http_get`` resumes without ``If-Range``, so that two versions of a file can end
-up in one, and isn't part of its documented interface.
+For GluonNLP's repository, addresses and the Hugging Face hub. No library does this: pooch 1.9
+neither resumes nor locks, and verifies an archive, not its member; huggingface_hub resumes without
+``If-Range``, so that two versions of a file can end up in one, and takes what a server sends as an
+ETag for the name of a file, even one outside of its cache.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import time
@@ -20,17 +21,19 @@ import zlib
 from typing import NamedTuple
 
 import filelock
+import gluonnlp
 import requests
 import tqdm
 import urllib3
 
-from ..errors import ZooError
-from ..util.files import make_writable_dir, read_json
+from ..errors import InputError, ZooError
+from ..util.files import make_writable_dir, raised, read_json
 
 __all__ = [
     'Checksum',
     'DownloadError',
     'check_space',
+    'default_root',
     'download',
     'locked',
     'reason_of',
@@ -43,11 +46,21 @@ ATTEMPTS = 5  # requests for one file, each going on where the last broke off
 BACKOFF = 1.0  # seconds before the second attempt; doubled before each further one
 BLOCK = 1 << 20  # bytes read from disk at once
 CHUNK = 1 << 16  # bytes read from the network at once, and lost when the connection breaks
+MOST_BYTES = 1 << 36  # of one file, and
+MOST_SECONDS = 24 * 3600  # for it; `raised` raises both
 RETRIED_STATUS = frozenset([408, 425, 429, 500, 502, 503, 504])
+
+_NUMBER = re.compile('[0-9]{1,18}')
+_RANGE = re.compile(r'bytes (?P<start>[0-9]{1,18})-[0-9]{1,18}/(?P<total>[0-9]{1,18}|\*)')
 
 
 class DownloadError(ZooError):
     """A file that can't be downloaded; the message says why."""
+
+
+def default_root():
+    """The folder of the cache: ``$MXNET_HOME/models``, MXNET_HOME being ~/.mxnet by default."""
+    return os.path.join(gluonnlp.base.get_home_dir(), 'models')
 
 
 class _BrokenOff(Exception):
@@ -80,7 +93,7 @@ def _digest(algorithm, path):
     return digest.hexdigest()
 
 
-def download(url, path, checksum=None, member=None):
+def download(url, path, checksum=None, member=None, headers=None):
     """Download `url` to file `path`, unless a file with the right checksum is there already.
 
     If several processes ask for the same file, one downloads it and the others wait. An
@@ -96,6 +109,8 @@ def download(url, path, checksum=None, member=None):
         Checksum of the file at `path`.
     member : str, optional
         The member to write to `path`, if the URL is a zip archive.
+    headers : dict of str to str, optional
+        Sent with the request.
 
     Returns
     -------
@@ -119,11 +134,11 @@ def download(url, path, checksum=None, member=None):
             if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
                 return path
             try:
-                _bring(url, part, member, path, checksum)
+                _bring(url, part, member, path, checksum, headers)
             except _Damaged as error:
                 logger.warning('%s arrived damaged (%s); downloading it again', url, error)
                 try:
-                    _bring(url, part, member, path, checksum)
+                    _bring(url, part, member, path, checksum, headers)
                 except _Damaged as error:
                     raise DownloadError(f'{url} is damaged, twice: {error}') from error
             return path
@@ -149,9 +164,9 @@ def locked(lock_path, name):
         lock.release()
 
 
-def _bring(url, part, member, path, checksum):
+def _bring(url, part, member, path, checksum, headers):
     """Download `url`, verify it, and rename it, or the member of the archive, to `path`."""
-    _fetch(url, part)
+    _fetch(url, part, headers or {})
     try:
         if member is None:
             _install(part, path, checksum)
@@ -169,11 +184,12 @@ def _bring(url, part, member, path, checksum):
     _remove(part)
 
 
-def _fetch(url, part):
+def _fetch(url, part, headers):
     """Complete file `part` with the content of `url`."""
+    end = time.monotonic() + raised(MOST_SECONDS)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            _fetch_rest(url, part)
+            _fetch_rest(url, part, headers, end)
             return
         except _BrokenOff as error:
             if attempt == ATTEMPTS:
@@ -183,14 +199,17 @@ def _fetch(url, part):
             time.sleep(pause)
         except requests.RequestException as error:
             raise DownloadError(f'{url}: {reason_of(error)}') from error
+        except (ValueError, urllib3.exceptions.HTTPError) as error:
+            raise DownloadError(f'{url}: an odd answer of the server: {error!r:.200}') from error
 
 
-def _fetch_rest(url, part):
+def _fetch_rest(url, part, headers, end):
     """Ask once for the rest of `url` that `part` lacks."""
-    done, validator = _state(url, part)
-    headers = {'Accept-Encoding': 'identity'}  # a range counts the bytes of the file itself
+    done, note = _state(url, part)
+    # a range counts the bytes of the file itself
+    headers = {**headers, 'Accept-Encoding': 'identity'}
     if done:
-        headers.update({'Range': f'bytes={done}-', 'If-Range': validator})
+        headers.update({'Range': f'bytes={done}-', 'If-Range': note['validator']})
     try:
         with _Session() as session, session.get(
             url, headers=headers, stream=True, timeout=TIMEOUT
@@ -198,7 +217,7 @@ def _fetch_rest(url, part):
             status = response.status_code
             if status == 416 and response.headers.get('Content-Range') == f'bytes */{done}':
                 return  # complete already; only its installation was interrupted
-            if status == 416 or (status == 206 and _range_start(response) != done):
+            if status == 416 or status == 206 and not _fits(response, done, note):
                 _remove(part)
                 raise _BrokenOff('the part downloaded earlier does not fit the file')
             if status in RETRIED_STATUS:
@@ -208,11 +227,22 @@ def _fetch_rest(url, part):
             if status == 200:  # from the start, whether asked for or not
                 done = 0
                 _begin(url, part, response)
-            _write(response, part, done)
+            _write(response, part, done, end)
     except requests.RequestException as error:
         if _is_final(error):
             raise
         raise _BrokenOff(reason_of(error)) from error
+
+
+def _fits(response, done, note):
+    """Whether a partial answer goes on where `part` ends, with the version that `part` is of."""
+    span = _RANGE.fullmatch(response.headers.get('Content-Range', ''))
+    if not span or int(span['start']) != done:
+        return False
+    etag = response.headers.get('ETag')
+    if etag and note.get('etag') and etag != note['etag']:
+        return False
+    return not note.get('total') or span['total'] in ('*', str(note['total']))
 
 
 class _Session(requests.Session):
@@ -227,15 +257,28 @@ class _Session(requests.Session):
         return target
 
 
-def _write(response, part, done):
+def _length(response):
+    """Bytes of an answer's body, if it tells them."""
+    length = response.headers.get('Content-Length')
+    if length is not None and not _NUMBER.fullmatch(length):
+        raise ValueError(f'Content-Length {length:.80}')
+    return None if length is None else int(length)
+
+
+def _write(response, part, done, end):
     """Append the body of `response` to `part`, which has `done` bytes."""
-    length = response.headers.get('Content-Length', '')
-    total = done + int(length) if length.isdigit() else None
-    if total is not None:
-        check_space(part, total - done)
-    name = os.path.basename(part)[: -len('.part')]
+    length, most = _length(response), raised(MOST_BYTES)
+    total = None if length is None else done + length
+    if total is not None and total <= most:
+        check_space(part, length)
+    name, size = os.path.basename(part)[: -len('.part')], done
     with open(part, 'ab', opener=_no_link) as file, _progress(name, total, done) as advance:
         for block in response.iter_content(CHUNK):
+            size += len(block)
+            if max(size, total or 0) > most:
+                raise DownloadError(f'{response.url:.200} has more than {most:.0f} bytes')
+            if time.monotonic() > end:
+                raise DownloadError(f'{response.url:.200} takes more than {raised(MOST_SECONDS)} s')
             file.write(block)
             advance(len(block))
     size = os.path.getsize(part)
@@ -245,27 +288,26 @@ def _write(response, part, done):
 
 def _begin(url, part, response):
     """Make `part` an empty file, and note which version of `url` goes into it."""
-    validator = response.headers.get('ETag', '')
+    etag = validator = response.headers.get('ETag', '')
     if not validator.startswith('"'):  # none, or a weak one, which can't validate a range
         validator = response.headers.get('Last-Modified')
+    note = {'url': url, 'validator': validator, 'etag': etag, 'total': _length(response)}
     _remove(part)  # it may be a link
     with open(part, 'wb', opener=_no_link):
         pass
     with open(_note(part), 'w', encoding='utf-8', opener=_no_link) as file:
-        json.dump({'url': url, 'validator': validator}, file)
+        json.dump(note, file)
 
 
 def _state(url, part):
-    """Bytes in `part` that can be kept, and the validator of their version: 0, None to restart."""
+    """Bytes in `part` that can be kept, and the note on their version; 0 and {} to restart."""
     try:
-        if os.path.islink(part):
-            return 0, None
-        note = read_json(_note(part))
-        if note['url'] == url and note['validator']:
-            return os.path.getsize(part), note['validator']
-    except (OSError, ValueError, KeyError, TypeError):
+        note = read_json(_note(part), shape={'url': str, 'validator': str})
+        if note['url'] == url and note['validator'].isprintable() and not os.path.islink(part):
+            return os.path.getsize(part), note
+    except (OSError, InputError):
         pass  # no part, or one of unknown origin
-    return 0, None
+    return 0, {}
 
 
 def _no_link(path, flags):
@@ -275,13 +317,6 @@ def _no_link(path, flags):
 
 def _note(part):
     return part + '.json'
-
-
-def _range_start(response):
-    """The first byte of a partial answer, or None."""
-    unit, _, numbers = response.headers.get('Content-Range', '').partition(' ')
-    start = numbers.partition('-')[0]
-    return int(start) if unit == 'bytes' and start.isdigit() else None
 
 
 def _install(part, path, checksum):

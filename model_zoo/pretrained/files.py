@@ -1,25 +1,91 @@
-"""The files of one model, recognized by name: weights, configuration and vocabulary."""
+"""The files of one model, recognized by name: weights, configuration and vocabulary.
 
+A model of sentence-transformers has ``modules.json`` besides: of what it consists, and where its
+parts are.
+"""
+
+import abc
 import contextlib
 import dataclasses
 import os
-from typing import Dict, Optional
+from typing import Dict, NamedTuple, Optional, Tuple
 
-from ..checkpoint.layouts import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
-from ..errors import InputError
+from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.sums import SUMS
+from ..errors import InputError, ZooError
 from ..util.files import read_json
-from .modules import transformer_folder
 
 __all__ = [
-    'BPE_NAMES',
-    'Files',
-    'TOKENIZER_CONFIG',
-    'VOCAB_NAMES',
-    'files_at',
-    'files_in_folder',
-    'merges_beside',
-    'read_tokenizer_config',
-]
+    'BPE_NAMES', 'Files', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'Module', 'ORIGINALS',
+    'SENTENCE_CONFIGS', 'Source', 'SourceError', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'files_at',
+    'files_in_folder', 'merges_beside', 'modules_in_folder', 'read_tokenizer_config',
+    'transformer_folder',
+]  # fmt: skip
+
+#: name of the file
+MODULES_NAME = 'modules.json'
+#: names of the transformer's settings, of which a model has one
+SENTENCE_CONFIGS = tuple(
+    f'sentence_{name}_config.json' for name in ('bert', 'roberta', 'distilbert', 'xlm-roberta')
+)
+
+
+class Module(NamedTuple):
+    """A part of a model.
+
+    Attributes
+    ----------
+    kind : str
+        Name of its class, such as 'Pooling'.
+    path : str
+        Of its folder, in that of the model; '' is the same.
+    """
+
+    kind: str
+    path: str
+
+
+def modules_in_folder(folder):
+    """The parts of a model in the order in which they compute.
+
+    Parameters
+    ----------
+    folder : str
+
+    Returns
+    -------
+    list of Module
+        Empty if it is no folder of sentence-transformers.
+
+    Raises
+    ------
+    InputError
+        If ``modules.json`` can't be read, or a part lies elsewhere.
+    """
+    path = os.path.join(folder, MODULES_NAME)
+    if not os.path.isfile(path):
+        return []
+    content = read_json(path)
+    try:
+        modules = [Module(each['type'].rpartition('.')[2], each['path']) for each in content]
+        parts = [part for each in modules for part in each.path.split('/')]
+        ''.join(parts).encode()
+        if not modules:
+            raise TypeError
+    except (TypeError, KeyError, AttributeError, UnicodeEncodeError) as error:
+        raise InputError(f'{path!r} is no list of modules with their types and paths') from error
+    if {'..', '.'}.intersection(parts) or any(
+        each.path.startswith('/') or set(each.path) & set('\\:\0') for each in modules
+    ):
+        raise InputError(f'{path!r} names a folder outside of its own')
+    return modules
+
+
+def transformer_folder(folder):
+    """The folder of a model's transformer, which is the first part; usually the model's own."""
+    modules = modules_in_folder(folder)
+    return os.path.join(folder, modules[0].path) if modules and modules[0].path else folder
+
 
 #: vocabulary of byte pairs -> its merges, by the names that they have together
 BPE_NAMES = {
@@ -43,6 +109,12 @@ VOCAB_NAMES = (
 )
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
+#: the order of a classifier's outputs: GluonNLP's
+GLUONNLP = 'gluonnlp'
+#: that of pytorch-pretrained-BERT and Google
+ORIGINALS = 'originals'
+#: the field of a configuration that says which it is
+LABEL_ORDER = 'label_order'
 _VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
@@ -60,6 +132,8 @@ class Files:
         Role -> token, if a SentencePiece model itself doesn't tell.
     source : str
         Where they come from: ``'path'``, or the name of a `Source`.
+    labels : tuple of str, optional
+        What the catalogue says of a classifier's outputs.
     """
 
     weights: Optional[str] = None
@@ -68,6 +142,22 @@ class Files:
     do_lower_case: Optional[bool] = None
     special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
+    labels: Optional[Tuple[str, ...]] = None
+
+    @property
+    def label_order(self):
+        """Whose order a classifier's outputs have that nothing is written about, and why.
+
+        A pair of str: `GLUONNLP` or `ORIGINALS`, and the reason.
+        """
+        folder = os.path.dirname(self.weights or self.config or self.vocab or '')
+        if os.path.isfile(os.path.join(folder, SUMS)):
+            return GLUONNLP, 'this project saved the model'
+        name = os.path.basename(self.weights or '')
+        if name.endswith('.params'):
+            return GLUONNLP, f"{name} is MXNet's"
+        library = 'TensorFlow' if name.endswith('.index') else 'PyTorch'
+        return ORIGINALS, f"{name or 'the model'} is {library}'s"
 
 
 def merges_beside(vocab_path):
@@ -87,7 +177,7 @@ def files_in_folder(folder, format=None):
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     format : str, optional
-        One of `model_zoo.checkpoint.layouts.FORMATS`, if the weights must be in it.
+        One of `model_zoo.checkpoint.readers.FORMATS`, if the weights must be in it.
 
     Returns
     -------
@@ -145,19 +235,7 @@ def files_at(path, format=None):
 
 
 def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
-    """What a folder's tokenizer_config.json says.
-
-    Parameters
-    ----------
-    folder : str
-    name : str
-        Of another file of the kind.
-
-    Returns
-    -------
-    dict
-        Empty if there is no such file.
-    """
+    """What a folder's tokenizer_config.json, or another such file, says; empty if there is none."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return {}
@@ -165,3 +243,43 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
     if not isinstance(config, dict):
         raise InputError(f'cannot read {path!r}: not a JSON object')
     return config
+
+
+class SourceError(ZooError):
+    """A source doesn't have the files; the message says why."""
+
+
+class Source(abc.ABC):
+    """A place where pretrained weights may be.
+
+    A source gives weights and vocabulary together: the order of a model's tokens differs between
+    sources.
+    """
+
+    name = None  # as the error that lists the places calls it
+
+    @abc.abstractmethod
+    def find(self, entry, root, vocab_only=False):
+        """Find the files of `entry`, and download missing ones.
+
+        Parameters
+        ----------
+        entry : PretrainedEntry
+        root : str
+            Folder of the cache.
+        vocab_only : bool
+            Don't fetch the weights.
+
+        Returns
+        -------
+        Files
+
+        Raises
+        ------
+        ZooError
+            :class:`SourceError` or another, if the source doesn't have them; says why.
+        """
+
+    def is_local(self, entry, root):
+        """Whether weights and vocabulary of `entry` seem to be here; no content is checked."""
+        return False

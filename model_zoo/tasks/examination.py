@@ -40,7 +40,7 @@ class Examination:
     classes: Optional[Sequence[str]] = None
 
     def confusion(self):
-        """How often each class, a row, was taken for each, a column.
+        """The confusion matrix: a row a label, a column a prediction.
 
         Returns
         -------

@@ -10,7 +10,9 @@ from ..util.lines import read_json_lines, read_lines
 __all__ = [
     'SPLITS',
     'find_splits',
+    'given_rows',
     'has_named_fields',
+    'is_path',
     'is_table',
     'name_fields',
     'read_records',
@@ -20,6 +22,50 @@ __all__ = [
 _FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
+
+
+def is_path(source):
+    """Whether a set is given by its path, and not by rows."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def given_rows(rows, names, segment):
+    """Rows that a caller has in memory, as dicts.
+
+    Parameters
+    ----------
+    rows : iterable, pandas.DataFrame or datasets.Dataset
+        Of dicts, of tuples, or of texts.
+    names : dict of int to tuple of str
+        Number of a tuple's parts -> their names; a text is a tuple of one.
+    segment : str
+        For messages.
+
+    Yields
+    ------
+    str
+        The row's place, for messages.
+    dict
+    """
+    if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
+        rows = rows.to_dict('records')
+    elif hasattr(rows, 'column_names') and hasattr(rows, 'with_format'):
+        places = _dataset_rows(rows)
+        _, columns = next(places)
+        rows = (dict(zip(columns, cells)) for _, cells in places)
+    number = -1
+    for number, row in enumerate(rows):
+        place = f'{segment}, row {number}'
+        if isinstance(row, dict):
+            yield place, row
+            continue
+        cells = (row,) if isinstance(row, str) else tuple(row)
+        if len(cells) not in names:
+            forms = ' or '.join(f'({", ".join(each)})' for each in names.values())
+            raise InputError(f'{place} has {len(cells)} parts; give dicts, or tuples as {forms}')
+        yield place, dict(zip(names[len(cells)], cells))
+    if number < 0:
+        raise InputError(f'the {segment} set has no rows')
 
 
 def is_table(path):
@@ -166,15 +212,17 @@ def _json_rows(path):
         yield f'line {number}', [fields.get(name) for name in names]
 
 
-def _dataset_rows(path):
+def _dataset_rows(source):
     try:
         import datasets
     except ImportError as error:
         raise MissingExtraError.of('datasets', 'datasets') from error
-    try:
-        data = datasets.load_from_disk(path)
-    except Exception as error:  # of many kinds
-        raise InputError(f'cannot read the data set {path!r}: {error}') from error
+    data = source
+    if is_path(source):
+        try:
+            data = datasets.load_from_disk(source)
+        except Exception as error:  # of many kinds
+            raise InputError(f'cannot read the data set {source!r}: {error}') from error
     names = data.column_names
     yield 'its columns', names
     classes = {

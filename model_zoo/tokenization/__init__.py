@@ -1,10 +1,9 @@
 """Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
-from .basic import BasicTokenizer
+from .basic import BasicTokenizer, WordpieceTokenizer
 from .encoding import BatchEncoding, Encoding, Frame, Pieces
 from .file_tokenizer import FileTokenizer
 from .tokenizer import Tokenizer
-from .word_pieces import WordpieceTokenizer
 
 __all__ = [
     'BasicTokenizer',

@@ -8,22 +8,15 @@ from ..util.files import parse_json
 from ..util.lines import read_lines
 from .vocab import check_tokens
 
-__all__ = ['read_bpe_vocab', 'read_merges']
+__all__ = ['has_word_ends', 'read_bpe_vocab', 'read_merges']
 
 _log = logging.getLogger(__name__)
 
 
 def read_bpe_vocab(path):
-    """Read a JSON object of tokens and their ids.
+    """A JSON object of tokens and their ids, in the order of the ids, which go from 0 on.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    dict of str to int
-        In the order of the ids. They go from 0 on; a warning is logged if some are left out.
+    A warning is logged if some are left out.
     """
     path = os.fspath(path)
     text = ''.join(line for _, line in read_lines(path))
@@ -80,3 +73,8 @@ def read_merges(path):
     if not ranks:
         raise InputError(f'merges {path!r} holds no pairs of symbols')
     return {pair: rank for rank, pair in enumerate(sorted(ranks, key=ranks.get))}
+
+
+def has_word_ends(path):
+    """Whether the merges in a file mark the ends of words, as those of OpenAI GPT do."""
+    return any(line.rstrip().endswith('</w>') for _, line in read_lines(os.fspath(path)))

@@ -1,16 +1,22 @@
 """Tokenizers that cut a text into independent chunks, and cache each chunk's pieces.
 
-Most of a text's chunks occur again and again.
+Most of a text's chunks occur again and again. Some are special tokens, which are recognized as in
+transformers' tokenizers; and sentences are encoded with a cache of their own.
 """
 
 import abc
+import array
 from typing import NamedTuple, Optional, Tuple
+
+import numpy as np
+import regex
+from tokenizers import AddedToken
 
 from .encoding import Pieces
 from .text import CHUNK, checked
 from .tokenizer import Tokenizer
 
-__all__ = ['Chunk', 'ChunkTokenizer']
+__all__ = ['Chunk', 'ChunkTokenizer', 'MarkTokenizer', 'SentenceEncoder']
 
 _BATCH = 1024  # texts whose new chunks are looked up together
 _CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
@@ -126,3 +132,133 @@ class ChunkTokenizer(Tokenizer):
             chunks = self._look_up([self._split(text) for text in batch])
             pieces += [_ChunkedPieces(self, *each) for each in zip(batch, chunks)]
         return pieces
+
+
+class MarkTokenizer(ChunkTokenizer):
+    """A tokenizer that finds its special tokens in texts.
+
+    The text between them is cut into chunks by itself. The mask token takes the white space before
+    it. A subclass calls `_set_marks` when it has its vocabulary.
+    """
+
+    finds_marks = True
+
+    def _set_marks(self):
+        roles = self._roles()
+        self._marks = frozenset(token for token in roles.values() if token)
+        mask = roles.get('mask')
+        # no match begins within white space: the time would grow with the square of its length
+        spaces = {mask: r'(?:(?<!\s)\s+)?'}
+        ways = [spaces.get(token, '') + regex.escape(token) for token in self._marks]
+        self._mark_pattern = regex.compile('|'.join(ways) or r'(?!)')
+
+    def _library_tokens(self):
+        return self._marks
+
+    def _library_token(self, token):
+        return AddedToken(token, lstrip=token == self.mask_token, normalized=False, special=True)
+
+    def _found(self, text):
+        """Yield the place of each chunk and the chunk."""
+        start = 0
+        for mark in self._mark_pattern.finditer(text):
+            yield from self._between(text, start, mark.start())
+            yield mark.start(), mark.group()
+            start = mark.end()
+        yield from self._between(text, start, len(text))
+
+    def _between(self, text, start, stop):
+        for match in self._pattern.finditer(text, start, stop):
+            yield match.start(), match.group()
+
+    def _split(self, text):
+        return [chunk for _, chunk in self._found(text)]
+
+    def _places(self, text):
+        return [place for place, _ in self._found(text)]
+
+    def _learn(self, chunks):
+        marks = [chunk.strip() in self._marks for chunk in chunks]
+        others = iter(super()._learn([c for c, is_mark in zip(chunks, marks) if not is_mark]))
+        return [
+            self._mark(chunk) if is_mark else next(others) for chunk, is_mark in zip(chunks, marks)
+        ]
+
+    def _mark(self, chunk):
+        token = chunk.strip()
+        span = len(chunk) - len(token), len(chunk)
+        return Chunk((self._id_of(token),), (token,), (span,), (0,), (token,))
+
+    def _align_chunk(self, text, chunk):
+        return chunk if chunk.words is not None else super()._align_chunk(text, chunk)
+
+
+_SENTENCES = 1024  # are read before their new chunks are tokenized together
+_SENTENCE_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
+
+
+class SentenceEncoder:
+    """The ids of sentences, without special tokens.
+
+    The ids of each chunk between white space are kept, as bytes, which are quick to join, if the
+    tokenizer has ``ids_of_chunks``: its pieces don't depend on text beyond white space, as BERT's
+    don't.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    is_random : bool
+        Whether it draws a segmentation each time; then nothing is kept.
+    """
+
+    def __init__(self, tokenizer, is_random=False):
+        self._tokenizer = tokenizer
+        self._keeps = not is_random and hasattr(tokenizer, 'ids_of_chunks')
+        self._forget()
+
+    def _forget(self):
+        self._ids, self._chars = {}, 0
+
+    def encode(self, sentences):
+        """Ids of sentences.
+
+        Parameters
+        ----------
+        sentences : list of str
+
+        Returns
+        -------
+        ids : numpy.ndarray, int32
+            All sentences, joined.
+        counts : list of int
+            Number of each sentence's ids.
+        """
+        encode = self._encode_known if self._keeps else self._encode_anew
+        parts = []
+        for start in range(0, len(sentences), _SENTENCES):
+            parts += encode(sentences[start : start + _SENTENCES])
+        ids = np.frombuffer(b''.join(parts), np.intc)
+        return ids, [len(part) // ids.itemsize for part in parts]
+
+    def _encode_known(self, sentences):
+        # the two agree on what is printable, and one is quicker
+        chunks = [
+            text.split() if text.isascii() and text.isprintable() else CHUNK.findall(text)
+            for text in sentences
+        ]
+        if self._chars > _SENTENCE_CHARS:
+            self._forget()
+        new = list(set().union(*chunks).difference(self._ids))
+        if new:
+            ids = self._tokenizer.ids_of_chunks(new)
+            self._ids.update(zip(new, (array.array('i', each).tobytes() for each in ids)))
+            self._chars += sum(map(len, new))
+        known = self._ids.__getitem__
+        return [b''.join(map(known, each)) for each in chunks]
+
+    def _encode_anew(self, sentences):
+        found = self._tokenizer.encode_batch(sentences, pad=False, add_special_tokens=False)
+        return [ids.tobytes() for ids in found.input_ids]
+
+    def __getstate__(self):
+        return {**self.__dict__, '_ids': {}, '_chars': 0}

@@ -3,7 +3,9 @@
 import collections
 import io
 import itertools
+import logging
 import os
+import re
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -16,6 +18,7 @@ from .vocab import load_vocab, save_vocab
 
 __all__ = [
     'BERT_TOKENS',
+    'LONGEST_WORD',
     'count_words',
     'learn_byte_pairs',
     'learn_sentence_pieces',
@@ -24,10 +27,45 @@ __all__ = [
     'split_words',
 ]
 
+_log = logging.getLogger(__name__)
+
 #: BERT's special tokens, in the order of Google's files
 BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
+#: characters of a word that a vocabulary is learned from. The libraries' time and memory grow with
+#: the square of a word's length, or faster.
+LONGEST_WORD = 1000
+
 _REPEATS = 1000  # of a word in a line
+_SPACES = r'\t\n\r \x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000'
+_STOPS = r'!-/:-@\[-`{-~\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f'
+_IDEOGRAPHS = r'\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df'
+# what lies within a word: for BERT; for GPT-2: letters and digits, or other characters, or spaces
+_BERT_RUN = re.compile(rf'[^{_SPACES}{_STOPS}{_IDEOGRAPHS}]+')
+_GPT2_RUN = re.compile(rf'[^\W_]+|[{_SPACES}]+|(?:[^\w{_SPACES}]|_)+')
+
+
+class _ShortWords:
+    """Lines without the words beyond `LONGEST_WORD`; the first one that is left out is told of."""
+
+    def __init__(self, run):
+        self._run, self._has_told = run, False
+
+    def __call__(self, lines):
+        for line in lines:
+            yield self._run.sub(self._keep, line) if len(line) > LONGEST_WORD else line
+
+    def _keep(self, run):
+        word = run.group()
+        if len(word) <= LONGEST_WORD:
+            return word
+        if not self._has_told:
+            self._has_told = True
+            _log.warning(
+                'words of more than %d characters are left out, such as one of %d: %.40s...',
+                LONGEST_WORD, len(word), word,
+            )  # fmt: skip
+        return ' '
 
 
 def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
@@ -36,7 +74,7 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     Parameters
     ----------
     path : str or os.PathLike
-        The text, in UTF-8.
+        The text, in UTF-8. Words beyond `LONGEST_WORD` are left out, with one warning.
     size : int
         Most tokens: the 256 bytes, the special tokens and the merged pairs.
     folder : str or os.PathLike
@@ -61,7 +99,8 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
         initial_alphabet=alphabet,
         show_progress=False,
     )
-    tokenizer.train_from_iterator((line for _, line in read_lines(path)), trainer)
+    lines = _ShortWords(_GPT2_RUN)(line for _, line in read_lines(path))
+    tokenizer.train_from_iterator(lines, trainer)
     if tokenizer.get_vocab_size() < least:
         raise InputError(f'{str(path)!r} has nothing to learn byte pairs from')
     tokenizer.model.save(make_writable_dir(folder))
@@ -74,6 +113,7 @@ def count_words(lines, lower=True):
     Parameters
     ----------
     lines : iterable of str
+        Words beyond `LONGEST_WORD` are left out, with one warning.
     lower : bool
         Whether texts are lower-cased and lose their accents.
 
@@ -84,7 +124,7 @@ def count_words(lines, lower=True):
     """
     normalizer, splitter = _word_piece_steps(lower)
     counts = collections.Counter()
-    for line in lines:
+    for line in _ShortWords(_BERT_RUN)(lines):
         words = splitter.pre_tokenize_str(normalizer.normalize_str(line))
         counts.update(word for word, _ in words)
     return counts
@@ -111,7 +151,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     ----------
     read : callable or collections.Counter
         ``read()`` iterates over the text's lines; it is called twice. Or what `count_words` gives,
-        which leads to the same vocabulary.
+        which leads to the same vocabulary. Words beyond `LONGEST_WORD` are left out.
     vocab_size : int
         Most tokens, `BERT_TOKENS` included.
     path : str or os.PathLike
@@ -129,6 +169,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
         Path of the file.
     """
     is_counted = isinstance(read, collections.Counter)
+    without_long = _ShortWords(_BERT_RUN)
     limit = {} if limit_alphabet is None else {'limit_alphabet': limit_alphabet}
 
     def train(size, special_tokens):
@@ -137,7 +178,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
             learner.pre_tokenizer, lines = pre_tokenizers.CharDelimiterSplit(' '), _repeated(read)
         else:
             learner.normalizer, learner.pre_tokenizer = _word_piece_steps(lower)
-            lines = read()
+            lines = without_long(read())
         trainer = trainers.WordPieceTrainer(
             vocab_size=size,
             min_frequency=min_frequency,
@@ -169,6 +210,7 @@ def split_words(lines, lower=True):
     Parameters
     ----------
     lines : iterable of str
+        Words beyond `LONGEST_WORD` are left out, with one warning.
     lower : bool
         Whether texts are lower-cased.
 
@@ -177,7 +219,7 @@ def split_words(lines, lower=True):
     str
     """
     basic = GluonBasicTokenizer(lower)  # BertSPTokenizer splits texts with it before the model
-    for line in lines:
+    for line in _ShortWords(_BERT_RUN)(lines):
         yield ' '.join(basic.tokenize(line))
 
 

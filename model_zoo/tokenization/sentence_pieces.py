@@ -4,7 +4,7 @@ import os
 
 import tokenizers
 
-from ..checkpoint.tensorflow_table import read_message
+from ..checkpoint.tensorflow_file import read_message
 from ..errors import InputError
 from ..util.files import atomic_write, file_in
 
@@ -19,21 +19,7 @@ FAIRSEQ_NAME = 'sentencepiece.bpe.model'
 
 
 def open_model(path):
-    """Read a SentencePiece model.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    sentencepiece.SentencePieceProcessor
-
-    Raises
-    ------
-    InputError
-        If it can't be read.
-    """
+    """Read a SentencePiece model."""
     import sentencepiece
 
     path = os.fspath(path)
@@ -46,20 +32,7 @@ def open_model(path):
 
 
 def save_model(processor, path, name):
-    """Write a SentencePiece model.
-
-    Parameters
-    ----------
-    processor : sentencepiece.SentencePieceProcessor
-    path : str or os.PathLike
-        A file, or a directory in which `name` is written.
-    name : str
-
-    Returns
-    -------
-    str
-        Path of the file.
-    """
+    """Write a SentencePiece model to a file, or to `name` in a folder; returns the path."""
     path = file_in(path, name)
     with atomic_write(path, 'wb') as file:
         file.write(processor.serialized_model_proto())
@@ -70,14 +43,6 @@ def fairseq_ids(processor):
     """Tokens and ids of a model's pieces as fairseq has them, for XLM-R.
 
     Its special tokens come first, and ``<mask>`` last.
-
-    Parameters
-    ----------
-    processor : sentencepiece.SentencePieceProcessor
-
-    Returns
-    -------
-    dict of str to int
     """
     try:
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]

@@ -161,15 +161,5 @@ def _check_roles(vocab):
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None):
-    """Find the file of a vocabulary, without its weights.
-
-    Parameters
-    ----------
-    model, dataset, root, path
-        As of `model_zoo.pretrained.find_files`.
-
-    Returns
-    -------
-    VocabFile
-    """
+    """The `VocabFile` of a model without its weights; see `model_zoo.pretrained.find_files`."""
     return VocabFile.of(find_files(model, dataset, root, path, weights=False))

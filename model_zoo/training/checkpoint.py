@@ -17,6 +17,7 @@ import mxnet as mx
 
 from ..checkpoint.params import read_params, write_params
 from ..checkpoint.sums import SUMS, read_sums, write_sums
+from ..environment import blas
 from ..errors import CheckpointError, InputError
 from ..util.files import make_writable_dir, read_json, sha256_of, write_json
 from .optimizer_state import load_optimizer, optimizer_tensors
@@ -76,9 +77,15 @@ class Checkpoint:
         self.state = content['state']
         self.config = content['config']
         self._counts = content['update_counts']
+        self._blas = content.get('blas', blas())  # earlier versions didn't write it
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
+        if self._blas != blas():
+            logger.warning(
+                'the training was computed by %s and goes on by %s, whose last digits differ; '
+                'ZOO_BLAS=%s chooses', self._blas, blas(), str(self._blas).lower(),
+            )  # fmt: skip
         path = os.path.join(self.path, _MODEL)
         is_plain = type(block).load_parameters is mx.gluon.Block.load_parameters
         # of a damaged file MXNet believes the sizes, and fails for one without arrays
@@ -157,6 +164,7 @@ class CheckpointStore:
                 'state': state,
                 'config': config,
                 'update_counts': counts,
+                'blas': blas(),
             }
             write_json(os.path.join(part, _STATE), content)
             files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]

@@ -138,7 +138,8 @@ class TrainingLoop:
         if state.step > self.plan.num_steps or state.batch > most:
             raise CheckpointError(
                 f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
-                f'{state.step} of {self.plan.num_steps}, batch {state.batch}'
+                f'{state.step} of {self.plan.num_steps}, batch {state.batch}; as many updates are '
+                'needed at least'
             )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
@@ -186,8 +187,7 @@ class TrainingLoop:
             guard = stack.enter_context(InterruptGuard())
             try:
                 self._workers.broadcast(self.block)
-                self.updater.prepare(self._workers)
-                stack.callback(self.updater.release)
+                self._workers.prepare(self.updater.parameters)
                 self._call('on_start')
                 while not self._finished():
                     self._run_epoch(guard)

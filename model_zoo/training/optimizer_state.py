@@ -39,11 +39,10 @@ def optimizer_tensors(block, trainer):
         counts.update(of_device)  # the same on all devices
     tensors, updates = {}, {}
     for index, name, _ in _names(block, trainer):
-        if index not in counts:
-            continue  # not updated yet
-        updates[name] = counts[index]
         for path, array in _leaves(updater.states.get(index)):
             tensors[name + path] = array.asnumpy()
+        if index in counts:
+            updates[name] = counts[index]
     return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
 
 

@@ -1,6 +1,7 @@
 """When a training updates, evaluates and saves."""
 
 import dataclasses
+import logging
 import math
 from typing import Callable, Optional, Tuple
 
@@ -8,6 +9,8 @@ from ..errors import InputError
 from .checkpoint import CheckpointStore, check_same_config
 
 __all__ = ['Checkpoints', 'Evaluation', 'Plan']
+
+logger = logging.getLogger(__name__)
 
 
 def _check_positive(**numbers):
@@ -95,6 +98,9 @@ class Checkpoints:
         samples of an update together: these are factors of that product, too.
     free : tuple of str
         Fields of earlier checkpoints that don't matter.
+    totals : tuple of str
+        Fields of `config` that say how many updates there are in all. They may be others when the
+        training is resumed, and so may then be ``warmup_ratio``, a part of them.
     resume_hint : str
         Last words of the message after Ctrl-C.
     """
@@ -105,6 +111,7 @@ class Checkpoints:
     sizes: Tuple[str, ...] = ()
     numbers: Tuple[str, ...] = ()
     free: Tuple[str, ...] = ()
+    totals: Tuple[str, ...] = ()
     resume_hint: str = 'run the same command with `resume` to go on'
 
     def __post_init__(self):
@@ -119,6 +126,17 @@ class Checkpoints:
             Configurations: `config`, and the number of workers as ``np`` if there are several.
         """
         saved = {name: value for name, value in saved.items() if name not in self.free}
+        changed = [name for name in self.totals if saved.get(name) != current.get(name)]
+        if changed:
+            left_out = {*self.totals, 'warmup_ratio'}
+            logger.info(
+                'going on with %s: the learning rate follows the schedule of the new total',
+                ', '.join(f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed),
+            )
+            saved, current = (
+                {name: value for name, value in config.items() if name not in left_out}
+                for config in (saved, current)
+            )
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(each, factors) for each in (saved, current))

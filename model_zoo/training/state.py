@@ -1,10 +1,10 @@
 """The state of a training."""
 
 import dataclasses
-import math
-from typing import Any, List, Optional
+from typing import List, Optional
 
 from ..errors import CheckpointError
+from ..util.files import check_json
 from .loss_scale import LossScale
 
 __all__ = ['TrainingState']
@@ -57,7 +57,7 @@ class TrainingState:
     log: List[dict] = dataclasses.field(default_factory=list)
     epochs: List[dict] = dataclasses.field(default_factory=list)
     loss_scale: Optional[LossScale] = None
-    position: Optional[Any] = None
+    position: Optional[object] = None
 
     @classmethod
     def from_json(cls, fields):
@@ -69,37 +69,34 @@ class TrainingState:
             If a field is unknown or has an impossible value.
         """
         try:
+            check_json(fields, cls)
+            for place, record in enumerate(fields.get('epochs', ())):
+                check_json(record, {'score': float, 'step': int}, f'epochs[{place}]')
             state = cls(**fields)
+            _check_counts(state)
             if state.loss_scale is not None:
                 state.loss_scale = LossScale(**state.loss_scale)
-                _check(state.loss_scale)
-            _check(state)
-            for record in state.epochs:
-                _check_number('score', float, record['score'])
-                _check_number('step', int, record['step'])
-        except (KeyError, TypeError, ValueError) as error:
+                _check_counts(state.loss_scale)
+        except ValueError as error:
             raise CheckpointError(f'the state of the training is damaged: {error}') from error
         return state
 
     @property
     def best(self):
-        """The record of the epoch with the highest score, the first of equals; None if none."""
-        return max(self.epochs, key=lambda record: record['score'], default=None)
+        """The record of the epoch with the highest score, and of equals with the lowest loss on
+        the dev sets; None if there is none."""
+        return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
 
 
-def _check(counts):
-    """Raise ValueError unless the numbers of a dataclass are counts and times."""
-    for field in dataclasses.fields(counts):
-        value = getattr(counts, field.name)
-        if field.type in (int, float):
-            _check_number(field.name, field.type, value)
-            if value < 0:
-                raise ValueError(f'{field.name} is {value}')
-        elif field.name in ('log', 'epochs') and not isinstance(value, list):
-            raise ValueError(f'{field.name} is no list')
+def _loss(record):
+    """The mean loss of an evaluation's sets; 0 if it measures none."""
+    reports = (scores for scores in record['report'].values() if isinstance(scores, dict))
+    losses = [scores['loss'] for scores in reports if isinstance(scores.get('loss'), float)]
+    return sum(losses) / len(losses) if losses else 0.0
 
 
-def _check_number(name, kind, value):
-    kinds = (int, float) if kind is float else (int,)
-    if type(value) not in kinds or not math.isfinite(value):
-        raise ValueError(f'{name} is {value!r:.80}')
+def _check_counts(counts):
+    """Raise ValueError if a number of a dataclass is negative: they are counts and times."""
+    for name, value in vars(counts).items():
+        if isinstance(value, (int, float)) and value < 0:
+            raise ValueError(f'{name} is {value}')

@@ -26,11 +26,9 @@ class Workers:
         Number of this process, and of all. Number 0 writes files and logs.
     local_rank : int
         Number of this process on its machine, and of its GPU.
-    share_memory : bool
-        Whether all are on one machine, and may share out the updates.
     """
 
-    rank, size, local_rank, share_memory = 0, 1, 0, False
+    rank, size, local_rank = 0, 1, 0
 
     def sum(self, values):
         """Sums of numbers over the workers; all of them have to call this.
@@ -94,9 +92,6 @@ class HorovodWorkers(Workers):
         digits, and what is below 5e-10 is lost.
     bucket_bytes : int
         See `GradientBuckets`.
-    share_memory : bool
-        Let the processes of a single machine sum gradients in memory that they share, and update a
-        part of the weights each (`SharedUpdate`), where that can be done. Not with `compression`.
 
     Raises
     ------
@@ -104,7 +99,7 @@ class HorovodWorkers(Workers):
         If Horovod isn't installed, or wasn't built for MXNet.
     """
 
-    def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES, share_memory=True):
+    def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):
         if compression not in (None, 'float16'):
             raise InputError(f"`compression` {compression!r}: give None or 'float16'")
         try:
@@ -119,8 +114,6 @@ class HorovodWorkers(Workers):
         self._hvd, self._compression = hvd, compression
         self._bucket_bytes, self._buckets = bucket_bytes, None
         self.rank, self.size, self.local_rank = hvd.rank(), hvd.size(), hvd.local_rank()
-        is_one_machine = 1 < self.size == hvd.local_size()
-        self.share_memory = share_memory and compression is None and is_one_machine
 
     def sum(self, values):
         if self.size == 1:

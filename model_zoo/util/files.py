@@ -1,34 +1,58 @@
 """Files that are written completely or not at all."""
 
 import contextlib
+import dataclasses
+import errno
 import hashlib
 import json
+import math
+import numbers
 import os
 import re
 import secrets
 import shutil
+import stat
+import sys
 import tempfile
+import typing
 
-from ..errors import InputError, ZooError
+import filelock
+
+from ..errors import InputError, ZooError, did_you_mean
 from . import remote
 
 __all__ = [
+    'LIMITS',
     'atomic_write',
+    'check_json',
     'file_in',
+    'keep_permissions',
+    'lock_file',
     'make_output_dir',
     'make_writable_dir',
     'output_folder',
     'parse_json',
     'put_in_place',
+    'raised',
     'read_json',
     'remove_leftovers',
     'sha256_of',
     'state_of',
+    'writable_target',
     'write_json',
     'written_together',
 ]
 
+#: environment variable: a number that limits are multiplied by
+LIMITS = 'MODEL_ZOO_LIMITS'
+
 _TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
+_DESCRIPTOR = re.compile(r'/dev/(stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+')
+_MOST_DIGITS = 308  # of an integer, which is then in the range of float
+_WORDS = {
+    dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
+    float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
+}  # fmt: skip
 
 
 def make_writable_dir(path):
@@ -111,7 +135,11 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     """Open a temporary file beside `path`, and rename it to `path` once the block has ended well.
 
     On any error, including Ctrl-C and a full disk, the temporary file is removed and an existing
-    file at `path` stays as it was.
+    file at `path` stays as it was. A file that is replaced keeps its permissions and owner (one of
+    another user, or a container's single file, is written over once there is room for all of it);
+    one that nobody may write is refused. A symbolic link stays, and its target is written. A
+    device, a pipe or what another program has opened (``/dev/stdout``) is never replaced: text is
+    written to it as it comes, other content when it is whole.
 
     Parameters
     ----------
@@ -127,21 +155,52 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     file object or str
     """
     path = os.fspath(path)
-    folder, name = os.path.split(path)
+    try:
+        with _opened(path, mode, encoding) as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, ZooError):
+            raise
+        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
+
+
+def _opened(path, mode, encoding):
     if remote.is_url(path):
-        with tempfile.TemporaryDirectory(prefix='zoo-') as here:
-            local = os.path.join(here, name)
-            with atomic_write(local, mode, encoding) as file:
-                yield file
-            upload(local, path)
-        return
-    temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+        return _sent(path, mode, encoding, lambda local: upload(local, path))
+    target, status = writable_target(path)
+    if status is None or target is not None:
+        return _replacing(target, status, mode, encoding)
+    if mode == 'w':
+        return open(_append(path), mode, encoding=encoding)
+
+    def send(local):
+        with open(local, 'rb') as source, open(_append(path), 'wb') as sink:
+            shutil.copyfileobj(source, sink)
+
+    return _sent(path, mode, encoding, send)
+
+
+def _append(path):
+    return os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, 'O_BINARY', 0))
+
+
+@contextlib.contextmanager
+def _sent(path, mode, encoding, send):
+    """A file of another folder; ``send(path)`` takes it once it is whole."""
+    with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
+        local = os.path.join(folder, os.path.basename(path))
+        with atomic_write(local, mode, encoding) as file:
+            yield file
+        send(local)
+
+
+@contextlib.contextmanager
+def _replacing(target, status, mode, encoding):
+    """A temporary file beside `target`, which it replaces at the end."""
+    temporary = _temporary_for(target)
     # not tempfile.mkstemp, whose files others can't read: here the system applies the umask
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
-    try:
-        handle = os.open(temporary, flags, 0o666)
-    except OSError as error:
-        raise InputError(f'cannot write {path!r}: {error.strerror}') from error
+    handle = os.open(temporary, flags, 0o666)
     try:
         if mode is None:
             os.close(handle)
@@ -154,13 +213,118 @@ def atomic_write(path, mode='w', encoding='utf-8'):
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
+        _put(temporary, target, status)
+    finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)
-        if isinstance(error, OSError) and not isinstance(error, ZooError):
-            raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
-        raise
+
+
+def _temporary_for(target):
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+
+
+def writable_target(path):
+    """Where a file is written, and what is there.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    str or None
+        The path, or where it is a symbolic link, that which it leads to. None for what is written
+        to as it is: a device, a pipe, or what a program has opened, such as ``/dev/stdout``.
+    os.stat_result or None
+        None if nothing is there.
+
+    Raises
+    ------
+    InputError
+        If there is a folder, or a file that nobody may write.
+    """
+    problem = status = None
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        problem = getattr(error, 'strerror', None) or error
+        if getattr(error, 'errno', None) == errno.ELOOP:  # a link that leads to itself
+            problem = 'it is not a regular file'
+    if not os.path.basename(path):
+        problem = 'that is not the name of a file'
+    elif status is not None and stat.S_ISDIR(status.st_mode):
+        problem = 'it is a folder'
+    elif status is not None and not (status.st_mode & 0o222 and os.access(path, os.W_OK)):
+        problem = 'it may not be written to'
+    if problem is not None:
+        raise InputError(f'cannot write {path!r}: {problem}; give the name of a file')
+    if status is None or stat.S_ISREG(status.st_mode) and not _DESCRIPTOR.fullmatch(path):
+        return os.path.realpath(path) if os.path.islink(path) else path, status
+    return None, status
+
+
+def _put(source, target, status):
+    """Rename a file; of a file at `target`, whose `status` is given, permissions and owner stay."""
+    if os.stat(source).st_dev != os.stat(os.path.dirname(target) or '.').st_dev:
+        beside = _temporary_for(target)
+        try:
+            shutil.copyfile(source, beside)
+            _put(beside, target, status)
+            os.remove(source)
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(beside)
+        return
+    if status is None:
+        os.replace(source, target)
+        return
+    try:
+        keep_permissions(source, status)
+        os.replace(source, target)
+    except OSError as error:
+        # another's file may not become one's own; a container's single file can't be replaced
+        if error.errno not in (errno.EPERM, errno.EBUSY, errno.EACCES):
+            raise
+        _write_over(source, target)
+
+
+def _keep(path, status, kept):
+    """Give a file another name, too; or copy it, if `_put` may write over it."""
+    if not hasattr(os, 'geteuid') or os.geteuid() in (0, status.st_uid):
+        with contextlib.suppress(OSError):  # of another disk, or a disk without links
+            os.link(path, kept)
+            return
+    shutil.copy2(path, kept)
+
+
+def keep_permissions(path, status):
+    """Give a file the permissions and the owner that `status`, an `os.stat_result`, tells."""
+    if hasattr(os, 'chown') and (status.st_uid, status.st_gid) != _owner(os.stat(path)):
+        os.chown(path, status.st_uid, status.st_gid)
+    os.chmod(path, stat.S_IMODE(status.st_mode))
+
+
+def _owner(status):
+    return status.st_uid, status.st_gid
+
+
+def _write_over(source, target):
+    """Write the content of a file over that of another, once there is room for it."""
+    with open(source, 'rb') as new, open(target, 'rb+') as file:
+        before, size = (os.fstat(each.fileno()).st_size for each in (file, new))
+        if hasattr(os, 'posix_fallocate') and size > before:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError:
+                file.truncate(before)
+                raise
+        shutil.copyfileobj(new, file)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sha256_of(path):
@@ -172,23 +336,159 @@ def sha256_of(path):
     return digest.hexdigest()
 
 
-def parse_json(text):
-    """What a JSON text holds.
+def raised(limit):
+    """A limit of what a file may unpack to, or a download may take, as the user has raised it."""
+    text = os.environ.get(LIMITS) or '1'
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0 < factor < 1e9:
+        raise InputError(f'{LIMITS} is {text!r:.80}: give a number to multiply the limits by')
+    return limit * factor
+
+
+def parse_json(text, shape=object, most_bytes=2**26, most_depth=64):
+    """What a JSON text holds, of the shape that the caller declares.
+
+    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_lines`, and
+    declares what it relies on. Integers have at most 308 digits, so that all of them are floats,
+    too.
 
     Parameters
     ----------
     text : str or bytes
         Bytes are UTF-8.
+    shape : type or dict
+        What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
+        integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
+        ``List[str]``, ``Tuple[float, float]`` (a list of two), ``Dict[str, int]``, ``Union`` and
+        ``Optional`` of `typing`; a dataclass for an object that has its fields and no others; or a
+        dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
+        others. Of a dict's names, those that are `Optional` may be missing.
+    most_bytes : int
+        Of the text, checked before it is parsed. Values take up to thirty times as much.
+    most_depth : int
+        Of lists and objects within one another.
 
     Raises
     ------
     ValueError
-        If it isn't JSON, or is nested more deeply than Python can read.
+        If it isn't JSON, or something else than what is declared; the message tells the place.
     """
+    if len(text) > most_bytes:
+        raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')
+    too_deep = f'its lists or objects are nested too deeply, beyond {most_depth}'
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_int=_integer)
     except RecursionError:
-        raise ValueError('its lists or objects are nested too deeply') from None
+        raise ValueError(too_deep) from None
+    is_text = isinstance(text, str)
+    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > most_depth:
+        level = [value]
+        for _ in range(most_depth):
+            level = [
+                inner
+                for outer in level
+                for inner in (outer.values() if isinstance(outer, dict) else outer)
+                if isinstance(inner, (dict, list))
+            ]
+        if level:
+            raise ValueError(too_deep)
+    check_json(value, shape)
+    return value
+
+
+def _integer(digits):
+    if len(digits) > _MOST_DIGITS + digits.startswith('-'):
+        raise ValueError(f'a number has {len(digits)} digits, and {_MOST_DIGITS} are the most')
+    return int(digits)
+
+
+def check_json(value, shape, place='it'):
+    """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
+    origin, parts = typing.get_origin(shape), typing.get_args(shape)
+    if origin is typing.Union:
+        if not any(_has_shape(value, each) for each in parts):
+            for each in parts:  # the one that it resembles tells more
+                if _is_object(each) and isinstance(value, dict):
+                    check_json(value, each, place)
+            _refuse(value, ' or '.join(map(_words_for, parts)), place)
+    elif _is_object(shape):
+        _check_fields(value, shape, place)
+    elif origin is tuple:
+        check_json(value, list, place)
+        if len(value) != len(parts):
+            raise ValueError(f'{place} must have {len(parts)} values, but has {len(value)}')
+        for key, (each, kind) in enumerate(zip(value, parts)):
+            check_json(each, kind, _within(place, key))
+    elif origin in (list, dict):
+        check_json(value, origin, place)
+        values, kind = value if origin is list else value.values(), parts[-1]
+        if kind in (int, str) and all(type(each) is kind for each in values):
+            return
+        for key, each in enumerate(value) if origin is list else value.items():
+            check_json(each, kind, _within(place, key))
+    elif not _has_type(value, shape):
+        _refuse(value, _words_for(shape), place)
+
+
+def _check_fields(value, shape, place):
+    check_json(value, dict, place)
+    if isinstance(shape, dict):
+        fields, required = shape, [name for name, kind in shape.items() if not _is_optional(kind)]
+    else:
+        fields = typing.get_type_hints(shape)
+        required = [
+            field.name for field in dataclasses.fields(shape)
+            if field.default is field.default_factory is dataclasses.MISSING
+        ]  # fmt: skip
+        unknown = next((name for name in value if name not in fields), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, fields)
+            raise ValueError(f'{place} has unknown {unknown:.80}{hint}')
+    missing = [name for name in required if name not in value]
+    if missing:
+        raise ValueError(f'{place} lacks {", ".join(missing)}')
+    for name, kind in fields.items():
+        if name in value:
+            check_json(value[name], kind, _within(place, name))
+
+
+def _within(place, name):
+    name = f'item {name}' if isinstance(name, int) else f'{name:.80}'
+    return name if place == 'it' else f'{place}: {name}'
+
+
+def _is_object(shape):
+    return isinstance(shape, dict) or dataclasses.is_dataclass(shape)
+
+
+def _is_optional(shape):
+    return typing.get_origin(shape) is typing.Union and type(None) in typing.get_args(shape)
+
+
+def _has_shape(value, shape):
+    try:
+        check_json(value, shape)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_type(value, shape):
+    if shape is float:
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return type(value) is int if shape is int else isinstance(value, shape)
+
+
+def _words_for(shape):
+    shape = dict if _is_object(shape) else typing.get_origin(shape) or shape
+    return _WORDS.get(shape, getattr(shape, '__name__', str(shape)))
+
+
+def _refuse(value, wanted, place):
+    raise ValueError(f"{place} can't be {value!r:.80}: {wanted} is expected")
 
 
 def remove_leftovers(folder, of=None):
@@ -231,28 +531,42 @@ def state_of(path):
     return frozenset(found)
 
 
-def read_json(path, what=''):
-    """What a JSON file holds.
+def read_json(path, what='', shape=object, most_bytes=2**26, most_depth=64):
+    """What a JSON file holds, of the shape that the caller declares.
 
     Parameters
     ----------
     path : str or os.PathLike
+        Or a URL.
     what : str
         What the file is, for messages.
+    shape, most_bytes, most_depth : optional
+        See `parse_json`. Of a larger file no more than `most_bytes` are read; the environment
+        variable ``MODEL_ZOO_LIMITS`` multiplies them.
 
     Raises
     ------
     InputError
-        If it can't be read; the message names the file.
+        If it can't be read, or is something else; the message names the file.
     """
+    name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
         with remote.open_binary(path) as file:
-            return parse_json(file.read().decode('utf-8'))
-    except (OSError, ValueError) as error:
-        name = f'{what} {os.fspath(path)!r}'.lstrip()
-        if isinstance(error, OSError):
-            raise InputError(f'cannot read {name}: {error.strerror or error}') from error
+            content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise ValueError(f'it has more than {most_bytes} bytes, unless {LIMITS} raises that')
+        value = parse_json(content.decode('utf-8'), object, most_bytes, most_depth)
+    except OSError as error:
+        raise InputError(f'cannot read {name}: {error.strerror or error}') from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
+    except ValueError as error:
+        raise InputError(f'cannot read {name}: {error}') from error
+    try:
+        check_json(value, shape, name)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return value
 
 
 def write_json(path, value):
@@ -288,8 +602,7 @@ def written_together(directory, prefix=''):
         folder = tempfile.mkdtemp(dir=directory, prefix=f'.{prefix}')
         yield folder
         names = sorted(os.listdir(folder))
-        new, final = ([os.path.join(each, name) for name in names] for each in (folder, directory))
-        put_in_place(new, final, folder)
+        put_in_place({os.path.join(folder, name): os.path.join(directory, name) for name in names})
     except OSError as error:
         if isinstance(error, ZooError):
             raise
@@ -299,34 +612,72 @@ def written_together(directory, prefix=''):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def put_in_place(new, final, temporary):
-    """Rename files, all or none.
+def put_in_place(moves):
+    """Give files other names, all or none; see `atomic_write` for what is there already.
 
     Parameters
     ----------
-    new, final : list of str
-        Their paths now, and those that they get.
-    temporary : str
-        A directory on the same disk, where the files at `final` are kept meanwhile.
+    moves : dict of str to str
+        Path -> the path that it gets.
 
     Raises
     ------
     InputError
-        If one can't be renamed; the files at `final` are then what they were.
+        If one can't be renamed; what was there is then what it was.
     """
-    renames = []
+    targets = {source: writable_target(path) for source, path in moves.items()}
+    done = []
+    folder = os.path.dirname(next(iter(moves), ''))
+    with tempfile.TemporaryDirectory(prefix='.', dir=folder or None) as old:
+        try:
+            for source, (target, status) in targets.items():
+                path = moves[source]
+                if target is None:
+                    with open(source, 'rb') as content, open(_append(path), 'wb') as sink:
+                        shutil.copyfileobj(content, sink)
+                    continue
+                kept = None
+                if status is not None:
+                    kept = os.path.join(old, str(len(done)))
+                    _keep(target, status, kept)
+                done.append((target, kept))  # before it is done: an interrupt may come in between
+                _put(source, target, status)
+        except BaseException as error:
+            for target, kept in reversed(done):
+                with contextlib.suppress(OSError):  # the last one may not have happened
+                    os.remove(target) if kept is None else _put(kept, target, os.stat(kept))
+            if isinstance(error, OSError) and not isinstance(error, ZooError):
+                raise InputError(f'cannot write {path!r}: {error.strerror}') from error
+            raise
+
+
+def lock_file(path, message):
+    """Lock a file until the lock is released, or the process ends.
+
+    Parameters
+    ----------
+    path : str
+        Made where it is missing; it stays.
+    message : str
+        Of the error where another process, or another part of this one, has locked it.
+
+    Returns
+    -------
+    filelock.FileLock
+        Call its ``release``.
+
+    Raises
+    ------
+    InputError
+    """
+    if os.path.islink(path):  # older versions of filelock would empty the file that it leads to
+        raise InputError(f'cannot lock {path!r}: it is a link; remove it')
+    lock = filelock.FileLock(path)
     try:
-        for i, (source, target) in enumerate(zip(new, final)):
-            pairs = [(source, target)]
-            if os.path.exists(target):
-                pairs.insert(0, (target, os.path.join(temporary, f'old{i}')))
-            for pair in pairs:
-                renames.append(pair)  # before it is done: an interrupt may come in between
-                os.replace(*pair)
-    except BaseException as error:
-        for source, target in reversed(renames):
-            with contextlib.suppress(OSError):  # the last one may not have happened
-                os.replace(target, source)
-        if isinstance(error, OSError):
-            raise InputError(f'cannot write {target!r}: {error.strerror}') from error
-        raise
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise InputError(message) from None
+    except OSError as error:
+        problem = error.strerror or error
+        raise InputError(f'cannot lock {path!r}: {problem}; remove it') from error
+    return lock

@@ -127,7 +127,8 @@ def sizes_in(url):
     Returns
     -------
     dict
-        Name, with subfolders -> (size in bytes, something that changes with the content).
+        Name, with subfolders -> (size in bytes, something that changes with the content). Names
+        that would lead elsewhere on this machine are left out.
     """
     system, path = _system(url)
     try:
@@ -140,8 +141,14 @@ def sizes_in(url):
         name[len(base) :]: (info['size'], _version(info))
         for name, info in sorted(found.items())
         if name.startswith(base) and info['type'] == 'file'
-        and not {'', '..'}.intersection(name[len(base) :].split('/'))  # they'd lead elsewhere
+        and _is_plain(name[len(base) :])
     }
+
+
+def _is_plain(name):
+    """Whether a key of an object store, where all are allowed, names one file below a folder."""
+    has_others = '\0' in name or '\\' in name and os.sep == '\\'
+    return not has_others and not {'', '.', '..'}.intersection(name.split('/'))
 
 
 def remove_file(path):

@@ -11,7 +11,7 @@ import time
 os.environ['MXNET_EXEC_BULK_EXEC_TRAIN'] = '0'
 
 from finetune_step import make_labelled
-from side_by_side import add_flags, parse_shapes, run
+from side_by_side import add_flags, parse_shapes, rst_table, run, write_between
 
 #: where `--docs` puts the table
 BEGIN, END = '.. operators: begin', '.. operators: end'
@@ -193,20 +193,7 @@ def table(rows, total, peaks, least=0.004):
         cells += [f'{traffic / seconds / peaks[1]:.0%}' if traffic else '']
         lines.append(cells)
     lines.append(['all others', f'{1e3 * rest:.1f}', f'{rest / total:.1%}', '', '', '', ''])
-    widths = [max(map(len, column)) for column in zip(head, *lines)]
-    rule = '  '.join('=' * width for width in widths)
-    text = ['  '.join(c.ljust(w) for c, w in zip(each, widths)).rstrip() for each in (head, *lines)]
-    return [rule, text[0], rule, *text[1:], rule]
-
-
-def write_docs(path, lines):
-    """Put lines between the marks of a page."""
-    with open(path, encoding='utf-8') as file:
-        text = file.read()
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write('\n'.join([before + BEGIN, '', *lines, '', END + after]))
+    return rst_table(head, lines)
 
 
 def main(argv=None):
@@ -232,7 +219,7 @@ def main(argv=None):
     print(about)
     print('\n'.join(lines))
     if args.docs:
-        write_docs(args.docs, [about, '', *lines])
+        write_between(args.docs, BEGIN, END, [about, '', *lines])
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:
             json.dump({'seconds': seconds, 'peaks': peaks, 'operators': rows}, file, indent=2)

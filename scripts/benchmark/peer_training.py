@@ -21,7 +21,7 @@ import tempfile
 
 import mxnet as mx
 
-from model_zoo.app import Run, Score, cli, load_script
+from model_zoo.app import Run, Score, cli, load_script, task_run
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.objective import Objective
@@ -270,7 +270,8 @@ def main(argv=None):
     parser.add_argument('arguments', nargs=argparse.REMAINDER, help='its arguments')
     args = parser.parse_args(argv)
     path = SCRIPTS / f'{args.script}.py'
-    if not path.is_file() or 'Run(' not in path.read_text(encoding='utf-8'):
+    text = path.read_text(encoding='utf-8') if path.is_file() else ''
+    if 'Run(' not in text and 'run_task(' not in text:
         raise InputError(f'{args.script!r} is no training script, as finetune_squad is')
     for library in ('torch', 'transformers', 'pytorch_pretrained_bert', 'safetensors'):
         try:
@@ -280,8 +281,12 @@ def main(argv=None):
                 f'{library} is missing: `make peers` makes an environment that has it'
             ) from error
     script = load_script(path)
-    script.Run = PeerRun
-    script.main(args.arguments)
+    place = script if hasattr(script, 'Run') else task_run
+    own, place.Run = place.Run, PeerRun
+    try:
+        script.main(args.arguments)
+    finally:
+        place.Run = own
 
 
 if __name__ == '__main__':

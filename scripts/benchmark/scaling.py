@@ -17,8 +17,7 @@ def add_worker(parser):
     parser.add_argument('--units', type=int, default=768, help='a multiple of 64')
     parser.add_argument('--processes', type=int, default=2)
     parser.add_argument('--rounds', type=int, default=5, help='turns of each contender')
-    parser.add_argument('--variants', nargs='+', default=['buckets'], choices=list(VARIANTS),
-        help='ways to sum gradients as over a network')  # fmt: skip
+    parser.add_argument('--variants', nargs='+', default=['buckets'], choices=list(VARIANTS))
     parser.add_argument('--bandwidths', type=float, nargs='+', default=[1, 10, 25, 100],
         metavar='GBIT', help='of the networks to predict for, a second')  # fmt: skip
     parser.add_argument('--workers', type=int, nargs='+', default=[2, 4, 8, 16, 64],
@@ -26,7 +25,7 @@ def add_worker(parser):
     parser.add_argument('--accumulate', type=int, default=1, help='batches of an update')
 
 
-#: ways to sum gradients as over a network: options of `HorovodWorkers`
+#: ways to sum gradients: options of `HorovodWorkers`
 VARIANTS = {
     'buckets': {},
     'one_by_one': {'bucket_bytes': 0},
@@ -47,11 +46,8 @@ class Worker:
         from model_zoo.training import HorovodWorkers, Updater, Workers, mean_over_examples
 
         self._mx = mx
-        size, variant = options['processes'], options['variant']
-        self.workers = Workers()
-        if size > 1:
-            shared = variant == 'shared'
-            self.workers = HorovodWorkers(share_memory=shared, **VARIANTS.get(variant, {}))
+        size = options['processes']
+        self.workers = HorovodWorkers(**VARIANTS[options['variant']]) if size > 1 else Workers()
         self._alone = Workers()
         ((batch, length),) = parse_shapes(options['shape'])
         rows = batch // size
@@ -74,7 +70,7 @@ class Worker:
         )  # fmt: skip
         self._objective = mean_over_examples(lambda batch: model(*batch.inputs, batch.labels))
         self._updater = Updater(model, trainer, lambda number: 1e-5)
-        self._updater.prepare(self.workers)
+        self.workers.prepare(self._updater.parameters)
         self.number = 0
 
     @property
@@ -124,7 +120,7 @@ def serve(options):
 class Team:
     """Processes that train one model; they are stopped while others have their turn."""
 
-    def __init__(self, options, processes, variant='shared'):
+    def __init__(self, options, processes, variant='buckets'):
         self.name = 'one process' if processes == 1 else f'{processes} processes, {variant}'
         options = json.dumps({**options, 'processes': processes, 'variant': variant})
         cores = len(os.sched_getaffinity(0))
@@ -210,8 +206,7 @@ def main(argv=None):
     options = {'shape': args.shape, 'layers': args.layers, 'units': args.units}
     teams = [Team(options, 1)]
     try:
-        variants = ['shared', *args.variants]
-        teams += [Team(options, args.processes, variant) for variant in variants]
+        teams += [Team(options, args.processes, variant) for variant in args.variants]
         figures = measure(teams, args)
     finally:
         for team in teams:
@@ -224,7 +219,7 @@ def main(argv=None):
 
 def measure(teams, args):
     """Medians and all times of all teams, which take turns."""
-    one, _, ring = teams[:3]
+    one, first = teams[:2]
     for team in teams:
         team.ask('step', times=2)  # the first ones plan memory
     steps = {team.name: [] for team in teams}
@@ -232,9 +227,9 @@ def measure(teams, args):
     for _ in range(args.rounds):
         for team in teams:
             steps[team.name] += team.ask('step')
-        alone += ring.ask('step', False)
-    for num_bytes in (2**12, 2**22, ring.num_bytes):
-        sums[num_bytes] = ring.ask('sum', num_bytes, times=5)[1:]
+        alone += first.ask('step', False)
+    for num_bytes in (2**12, 2**22, first.num_bytes):
+        sums[num_bytes] = first.ask('sum', num_bytes, times=5)[1:]
     return {
         'shape': args.shape, 'layers': args.layers, 'units': args.units,
         'processes': args.processes,
@@ -264,7 +259,7 @@ def show(figures, args):
         f'by itself {whole:.3f} s ({bandwidth / 1e9:.2f} GB/s, {1e3 * latency:.2f} ms a message)'
     )
     expected = compute + whole
-    for name, measured in list(steps.items())[2:]:
+    for name, measured in list(steps.items())[1:]:
         print(f'  predicted {expected:.3f} s; {name} {expected / measured - 1:+.1%} of measured')
     part = steps['one process'] * args.accumulate
     print(

@@ -43,13 +43,13 @@ class TransformersPipeline:
         self.block = self.tokenizer = self.files = None
         self.name = self.task
 
-    def prepare(self, items, top_k=None):
+    def prepare(self, items, options=None, meter=None):
         from model_zoo.inference.pipeline import Row, Work
 
         # only its length is looked at: the pipeline cuts the text again
         ids = self._pipeline.tokenizer(items, truncation=True, max_length=512)['input_ids']
         rows = [[Row(own, None, text)] for own, text in zip(ids, items)]
-        return Work(items, rows, {'top_k': top_k})
+        return Work(items, rows, options)
 
     def run_batch(self, rows):
         return self._pipeline(

@@ -32,8 +32,10 @@ __all__ = [
     'parse_shapes',
     'present_ones',
     'report',
+    'rst_table',
     'run',
     'threads',
+    'write_between',
 ]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -56,6 +58,8 @@ class Contender(NamedTuple):
         Further arguments of `make`.
     checkout : str, optional
         Folder whose ``model_zoo`` the worker imports. By default the one of this process.
+    environment : dict
+        Variables of the worker, beside those of this process.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Contender(NamedTuple):
     needs: Tuple[str, ...] = ()
     arguments: Dict[str, Any] = {}
     checkout: str = None
+    environment: Dict[str, str] = {}
 
 
 class Case(NamedTuple):
@@ -238,7 +243,7 @@ class _Worker:
         self._process = subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
-            env=_environment(contender.checkout),
+            env=_environment(contender),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
@@ -273,13 +278,16 @@ class _Worker:
         self._process.wait()
 
 
-def _environment(checkout):
-    """A worker's variables: its project and its threads."""
+def _environment(contender):
+    """A worker's variables: its project, its threads, and the contender's own."""
     import model_zoo  # sets OMP_NUM_THREADS where it isn't set
 
-    root = checkout or os.path.dirname(os.path.dirname(os.path.abspath(model_zoo.__file__)))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(model_zoo.__file__)))
     count = os.environ['OMP_NUM_THREADS']
-    return {**os.environ, 'PYTHONPATH': root, 'MKL_NUM_THREADS': count}
+    return {
+        **os.environ, 'PYTHONPATH': contender.checkout or here, 'MKL_NUM_THREADS': count,
+        **contender.environment,
+    }  # fmt: skip
 
 
 def _serve(connection):
@@ -341,6 +349,24 @@ def _peak_memory():
     except OSError:
         return 0
     return int(line.split()[1]) / 1024
+
+
+def rst_table(head, rows):
+    """The lines of a table of reStructuredText."""
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    rule = '  '.join('=' * width for width in widths)
+    text = ['  '.join(c.ljust(w) for c, w in zip(each, widths)).rstrip() for each in (head, *rows)]
+    return [rule, text[0], rule, *text[1:], rule]
+
+
+def write_between(path, begin, end, lines):
+    """Put lines between two marks of a page."""
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('\n'.join([before + begin, '', *lines, '', end + after]))
 
 
 def matrix_product(options):

@@ -240,7 +240,7 @@ def _names():
         names = [package, *(each.name for each in pkgutil.walk_packages(
             module.__path__, f'{package}.'))]  # fmt: skip
         for name in names:
-            if any(part in name for part in ('.app', '.server', '.cli', '.startup')):
+            if any(part in name for part in ('.app', '.server', '.cli', '.environment')):
                 continue
             module = importlib.import_module(name)
             for each in getattr(module, '__all__', ()):

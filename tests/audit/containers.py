@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import pickle
 import pickletools
 import re
@@ -12,11 +13,11 @@ import zipfile
 
 from damage import NAMES, NUMBERS, TEXTS, damage_bytes, damage_json, damage_protobuf, varint
 
-from model_zoo.checkpoint.crc32c import crc32c
+from model_zoo.checkpoint.tensorflow_file import crc32c
 
 __all__ = ['damage_npy', 'damage_npz', 'damage_pickle', 'damage_safetensors', 'damage_table',
-           'damage_tar', 'damage_tfrecord', 'damage_torch_stream', 'damage_torch_zip',
-           'damage_zip']  # fmt: skip
+           'damage_tar', 'damage_tfrecord', 'damage_tokenizer', 'damage_torch_stream',
+           'damage_torch_zip', 'damage_zip']  # fmt: skip
 
 
 _DTYPES = [b'F64', b'F32', b'F16', b'BF16', b'F8_E4M3', b'F8_E5M2', b'F4', b'U64', b'I64', b'I32',
@@ -214,8 +215,19 @@ def _bomb(rng):
         b'L' + b'9' * 50000 + b'L\n.',
         b'\x80\x04' + b']' * count + b'a' * (count - 1) + b'.',
         b'\x80\x04}(' + b'K\x01)' * count + b'u.',
+        b'\x80\x04' + rng.choice([b'\x8f', b'}', b'(']) * 8_000_000 + b'.',
+        b'\x80\x04}(' + _nested_sets(60, 0) + b'N' + _nested_sets(60, 60) + b'K\x01d.',
         pickle.dumps({'a': [float('nan')] * 10}),
     ])  # fmt: skip
+
+
+def _nested_sets(count, first):
+    """Sets of the one before and of a set with it: to compare two takes 2**count steps."""
+    made = b'(\x91'
+    for number in range(first, first + count):
+        same = b'h' + bytes([number])
+        made += b'\x940(' + same + b'(' + same + b'K\x01\x91\x91'
+    return made
 
 
 def damage_tfrecord(data, rng):
@@ -271,6 +283,8 @@ def damage_tar(data, rng):
     if kind == 0:
         return damage_bytes(data, rng)
     plain = gzip.decompress(data)
+    if rng.random() < 0.05:
+        return _folders(rng.choice([5, 20_000]))
     if kind == 1:
         return gzip.compress(damage_bytes(plain, rng), 1)
     file = io.BytesIO()
@@ -304,3 +318,36 @@ def damage_tar(data, rng):
     return file.getvalue()
 
 
+def _folders(count):
+    """An archive of folders alone, each of which is a member."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode='w:gz', compresslevel=1) as archive:
+        for number in range(count):
+            folder = tarfile.TarInfo(str(number))
+            folder.type = tarfile.DIRTYPE
+            archive.addfile(folder)
+    return made.getvalue()
+
+
+def damage_tokenizer(data, rng):
+    """The steps of a tokenizer.json, some of which multiply a text, or its JSON."""
+    if rng.random() < 0.6:
+        return damage_json(data, rng)
+    content, count = json.loads(data), rng.choice([1, 2, 8, 2000])
+    replace = {'type': 'Replace', 'pattern': rng.choice([{'String': 'a'}, {'Regex': '|a'}]),
+               'content': rng.choice(['b', 'a' * 10, '\ufdfa'])}  # fmt: skip
+    step = rng.choice([replace, replace, {'type': 'Prepend', 'prepend': 'a' * 50},
+                       {'type': 'NFKD'}, {'type': 'ByteLevel'}])  # fmt: skip
+    text = {'Sequence': {'id': rng.choice('AB'), 'type_id': 0}}
+    token = {'SpecialToken': {'id': rng.choice(['[CLS]', 'none']), 'type_id': 0}}
+    template = {'type': 'TemplateProcessing', 'single': [rng.choice([text, token])] * count,
+                'pair': [text] * rng.choice([1, 2, 100_000]), 'special_tokens': {
+                    '[CLS]': {'id': '[CLS]', 'ids': [2] * count, 'tokens': ['[CLS]'] * count}},
+                }  # fmt: skip
+    content.update(rng.choice([
+        {'normalizer': {'type': 'Sequence', 'normalizers': [step] * count}},
+        {'decoder': {'type': 'Sequence', 'decoders': [replace] * count}},
+        {'post_processor': template},
+        {'post_processor': {'type': 'Sequence', 'processors': [template] * min(count, 8)}},
+    ]))  # fmt: skip
+    return json.dumps(content).encode()

@@ -22,6 +22,7 @@ NAMES = ['', '.', '..', '../x', '/etc/passwd', 'a\0b', '\ud800', 'x' * 300, 'con
          '/dev/zero', '/proc/self/mem', '\n', '~', 'con:', '-']  # fmt: skip
 _PATTERNS = [b'\0', b'\xff', b'\x80', b'\n', b'"', b'[' * 50, b'\xed\xa0\x80', b'\xef\xbb\xbf']
 _DEEP = 100000
+_DIGITS, _MANY = (200, 400, 5000, 1_500_000), 500_000
 _MOST = 1 << 24  # bytes that lines are multiplied to
 
 
@@ -119,6 +120,10 @@ def damage_json(data, rng):
         brackets = rng.choice(['[]', '{}'])
         start = '{"a":' if brackets == '{}' else '['
         text = text.replace('"__deep__"', f'{start * _DEEP}1{brackets[1] * _DEEP}')
+    if '"__digits__"' in text:
+        text = text.replace('"__digits__"', rng.choice(['-', '']) + '7' * rng.choice(_DIGITS))
+    if '"__many__"' in text:
+        text = text.replace('"__many__"', f'[{"1," * _MANY}1]')
     return text.encode('utf-8', 'surrogatepass')
 
 
@@ -132,6 +137,8 @@ def damage_value(value, rng, times=None):
         kind = rng.randrange(8)
         if kind == 0:
             del holder[key]
+        elif kind == 1 and isinstance(holder, dict) and rng.random() < 0.1:
+            holder.update((f'{key:.20}{number}', number) for number in range(20_000))
         elif kind == 1 and isinstance(holder, dict):
             name = rng.choice([*TEXTS, *map(str, holder)])
             holder[name] = holder.pop(key)
@@ -166,7 +173,8 @@ def _other(value, rng):
     if isinstance(value, str) and kind < 5:
         return rng.choice([value + 'x', value[:-1], value * 2, value.upper(), *TEXTS, *NAMES])
     return rng.choice([
-        None, True, False, [], {}, [[]], [value], {'a': value}, [None], '__deep__',
+        None, True, False, [], {}, [[]], [value], {'a': value}, [None], '__deep__', '__digits__',
+        '__many__',
         *rng.sample(NUMBERS, 5), *rng.sample(TEXTS, 3),
     ])  # fmt: skip
 

@@ -20,6 +20,7 @@ from containers import (
     damage_table,
     damage_tar,
     damage_tfrecord,
+    damage_tokenizer,
     damage_torch_stream,
     damage_torch_zip,
     damage_zip,
@@ -36,6 +37,7 @@ DAMAGES = {
     'npz': damage_npz, 'zip': damage_zip, 'torch zip': damage_torch_zip,
     'torch stream': damage_torch_stream, 'pickle': damage_pickle, 'table': damage_table,
     'tfrecord': damage_tfrecord, 'tar': damage_tar,
+    'tokenizer': damage_tokenizer,
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import tarfile
 import zipfile
+from typing import Tuple
 
 import mxnet as mx
 import numpy as np
@@ -17,19 +18,36 @@ import bert
 import gpt2
 import transfo_xl
 from export import export_block
+from model_zoo.app import PartialOutput
 from model_zoo.checkpoint.params import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
 from model_zoo.tasks.pretraining.documents import Corpus
 from model_zoo.tasks.pretraining.tfrecords import write_tfrecords
-from model_zoo.tokenization.byte_level import bytes_to_unicode
+from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.state import TrainingState
+from model_zoo.util.executor import FinishedTasks
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / 'fixtures'
 WORDS = tiny_models.WORDS
 ROWS = [('good film .', 'a cat', 'pos', 1.0), ('bad film .', 'a dog', 'neg', 0.5),
         ('the cat sleeps', 'in paris', 'pos', 0.0)] * 3  # fmt: skip
+
+
+def notes(folder):
+    """What commands keep beside their results, and a recipe."""
+    (folder / 'a.txt').write_text('x')
+    FinishedTasks(str(folder), ['job'], Tuple[int, int]).put('a.txt', [3, 4])
+    with PartialOutput(str(folder / 'out.jsonl'), {'model': 'x', 'layers': [1, 2]}) as partial:
+        partial.append(b'{}\n')
+    shutil.copy(FIXTURES.parents[1] / 'scripts' / 'recipes' / 'lcqmc.json', folder / 'recipe.json')
+    content = {'title': 'x', 'scores': {'f1': {'expected': 1, 'ours': {
+        'mean': 0.5, 'spread': None, 'values': [0.5]}}}, 'runs': {'ours': {'1': {}}}}  # fmt: skip
+    (folder / 'summary.json').write_text(json.dumps({'toy': content}))
+    best = {'epoch': 1, 'dev': {'f1': 0.5}}
+    (folder / 'results.json').write_text(json.dumps({'task': 'x', 'best': best, 'seconds': 3.5}))
+    (folder / 'copied.json').write_text(json.dumps({'config.json': [1, 'x']}))
 
 
 def _copy(*parts, names=None):

@@ -1,27 +1,32 @@
 """How each kind of file is read, and what of it is damaged."""
 
 import os
+import shutil
+from typing import Dict, Tuple
 
 import mxnet as mx
 import numpy as np
 import originals
+from script_runs import load_script
+from target import Unequal
 
 import bert
 import gpt
 import gpt2
 import transfo_xl
-from bert.pytorchic import make_config
 from bert_embedding import BertEmbedding
-from model_zoo.app import load_exported
-from model_zoo.app.labels import labels_of_folder
+from model_zoo.app import PartialOutput, load_exported
+from model_zoo.app.recipes import Summary, open_recipe
+from model_zoo.app.recipes import table as recipe_table
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.graph_file import check_graph, sums_path
-from model_zoo.checkpoint.layouts import weights_in_folder
-from model_zoo.checkpoint.sums import check_sums, write_sums
+from model_zoo.checkpoint.params import check_graph
+from model_zoo.checkpoint.readers import weights_in_folder
+from model_zoo.checkpoint.sums import check_sums, sums_path, write_sums
 from model_zoo.opening import open_model
-from model_zoo.pretrained.archives import unpacked
+from model_zoo.pretrained.places import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag
 from model_zoo.tasks.classification import custom_task, infer_labels, read_examples
+from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tasks.pretraining.pregenerated import read_epoch, read_epoch_lengths
 from model_zoo.tasks.pretraining.shards import read_lengths, read_shard
 from model_zoo.tasks.sentences import read_sentences
@@ -32,7 +37,10 @@ from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
 from model_zoo.training.checkpoint import Checkpoint
 from model_zoo.training.state import TrainingState
+from model_zoo.util.executor import FinishedTasks
 from model_zoo.util.files import read_json
+from model_zoo.util.remote import upload
+from mxnet_pytorchic_bert.models import make_config
 
 __all__ = ['READINGS']
 
@@ -225,6 +233,49 @@ def gluon_vocab(folder):
     return made.idx_to_token, bert.BertTokenizer.from_vocab(made).encode(TEXTS[0])
 
 
+def finished(folder):
+    return FinishedTasks(str(folder), ['job'], Tuple[int, int]).get('a.txt')
+
+
+def rest(folder):
+    """The rest of a job that was killed goes on, or is refused."""
+    job = {'model': 'x', 'layers': [1, 2]}
+    with PartialOutput(str(folder / 'out.jsonl'), job, True) as partial:
+        return list(partial)
+
+
+def recipe(folder):
+    made = open_recipe(str(folder / 'recipe.json'), folder)
+    for part in [each for each in made.data.values() if isinstance(each, dict)]:
+        (folder / 'data').mkdir(exist_ok=True)
+        (folder / 'data' / 'x').write_text('a\nb\n')
+        part['file'] = 'x'
+    words = made.arguments(1, str(folder / 'data'), str(folder / 'out'))
+    if any(each.name != 'data' for each in folder.parent.glob('data*')):
+        raise Unequal('a file outside of the folder')
+    return words, made.seeds, made.scores
+
+
+def summary(folder):
+    return recipe_table(read_json(folder / 'summary.json', shape=Dict[str, Summary]))
+
+
+def results(folder):
+    return load_script('info').history(str(folder))
+
+
+def copied(folder):
+    """A damaged note makes a copy new."""
+    url = f'memory://{folder}/model'
+    for name in ('config.json', 'b.json'):
+        upload(str(folder / 'a.txt'), f'{url}/{name}')
+    os.makedirs(folder / 'copy', exist_ok=True)
+    shutil.copy(folder / 'copied.json', folder / 'copy')
+    made = copy_of(url, str(folder / 'copy'))
+    return {name: open(os.path.join(made, name)).read()  # noqa: SIM115
+            for name in sorted(os.listdir(made))}  # fmt: skip
+
+
 SEALED = {'sealed': True}
 #: name -> (its maker in `originals`, the damaged files and how, the reader, options)
 READINGS = {
@@ -280,8 +331,8 @@ READINGS = {
     'merges of GPT': ('gpt_pairs', {'merges.txt': 'lines', 'vocab.json': 'json'}, coded(
         lambda folder: gpt.OpenAIGPTTokenizer(str(folder / 'vocab.json'),
                                               str(folder / 'merges.txt'))), {}),
-    'tokenizer.json': ('tokenizer_json', dict.fromkeys(['tokenizer.json', *FOLDER_JSON[1:]],
-                                                       'json'),
+    'tokenizer.json': ('tokenizer_json', {'tokenizer.json': 'tokenizer',
+                                          **dict.fromkeys(FOLDER_JSON[1:], 'json')},
                        coded(lambda folder: FileTokenizer.from_pretrained(str(folder))), {}),
     'sentence pieces': ('sentence_pieces', {'sentencepiece.bpe.model': 'protobuf'}, coded(
         lambda folder: bert.XLMRobertaTokenizer(str(folder / 'sentencepiece.bpe.model'))), {}),
@@ -336,6 +387,14 @@ READINGS = {
         '2_Dense/pytorch_model.bin': 'torch zip', '0_Transformer/config.json': 'json',
         '0_Transformer/sentence_bert_config.json': 'json',
     }, vectors, {'seconds': 60}),
+    'note of a finished part': ('notes', {'.done/a.txt.json': 'json'}, finished, {}),
+    'rest of a job': ('notes', {'out.jsonl.part/job.json': 'json', 'out.jsonl.part/ends': 'bytes',
+                                'out.jsonl.part/records': 'bytes'}, rest, {}),
+    'recipe': ('notes', {'recipe.json': 'json'}, recipe, {}),
+    'summary of recipes': ('notes', {'summary.json': 'json'}, summary, {}),
+    'results of a training': ('notes', {'results.json': 'json'}, results, {}),
+    'note of a copy': ('notes', {'copied.json': 'json'}, copied,
+                       {**SEALED, 'needs': ('fsspec',)}),
     'archive tar.gz': ('archives', {'x.tar.gz': 'tar'}, unpack('x.tar.gz'), {}),
     'archive zip': ('archives', {'x.zip': 'zip'}, unpack('x.zip'), {}),
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 What writes files is stopped in the middle: by an error of the system at a random file operation, by
 a limit of a file's size, by a small disk, by a disk that becomes read-only, by a folder that is
-removed. It must say so in one line, leave no part of a file, and leave what was there before or the
-new files; what is half of both must be refused when it is read.
+removed; or something else is in the place of its file: a device, a pipe, a link, a folder, a file
+that nobody may write. It must say so in one line, leave no part of a file, and leave what was there
+before or the new files; what is half of both must be refused when it is read.
 """
 
 import contextlib
@@ -12,15 +13,21 @@ import errno
 import multiprocessing
 import os
 import resource
+import select
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import originals
 from files import digest
+from local_hub import point_at, publish
+from loopback import LoopbackServer, Resource
 from target import REFUSED, RIGHT, Target, Unequal, judge
 from writers import WRITERS, writer_of
 
@@ -28,7 +35,9 @@ import bert
 from model_zoo.app.corpus import Corpus
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import ZooError
-from model_zoo.pretrained.archives import unpacked
+from model_zoo.pretrained import download
+from model_zoo.pretrained.hub import Repository
+from model_zoo.pretrained.places import unpacked
 from model_zoo.tasks.squad import encode_squad, read_squad
 
 __all__ = ['targets']
@@ -206,6 +215,107 @@ def _wild_clock(rng, folder):
         time.time = original
 
 
+# -- what is in the place of a file ------------------------------------------------------------
+
+
+def _swap(kind, path, elsewhere):
+    """Put something else in the place of a file that was written; returns what is to stay."""
+    if kind == 'permissions':
+        path.chmod(0o604)
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 2345)
+        return _facts(path)
+    if kind == 'read-only':
+        path.chmod(0o444)
+        return _facts(path)
+    target = elsewhere / path.name
+    shutil.move(path, target)
+    if kind == 'device':
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    elif kind == 'pipe':
+        os.mkfifo(path)
+    elif kind == 'socket':
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(os.path.relpath(path))
+    elif kind == 'folder':
+        path.mkdir()
+        (path / 'mine').write_text('x')
+    else:
+        path.symlink_to(target)
+        if kind == 'link to a folder':
+            target.unlink()
+            target.mkdir()
+            (target / 'mine').write_text('x')
+        elif kind == 'dangling link':
+            target.unlink()
+    return _facts(path)
+
+
+def _facts(path):
+    found = path.lstat()
+    facts = [stat.S_IFMT(found.st_mode), found.st_uid, found.st_gid]
+    if not path.is_symlink():
+        return [*facts, stat.S_IMODE(found.st_mode), sorted(map(str, path.glob('*')))]
+    return [*facts, os.readlink(path), sorted(map(str, path.glob('*')))]
+
+
+TARGETS = ('permissions', 'read-only', 'device', 'pipe', 'socket', 'folder', 'link',
+           'link to a folder', 'dangling link')  # fmt: skip
+
+
+def _replace(shared, rng, folder):
+    values, write, read, expected, _ = shared
+    out, elsewhere = folder / 'out', folder / 'elsewhere'
+    out.mkdir()
+    elsewhere.mkdir()
+    write(values[0], out)
+    path = rng.choice(sorted(each for each in out.rglob('*') if each.is_file()))
+    kind = rng.choice(TARGETS)
+    (folder / 'kind.txt').write_text(f'{kind}: {path}')
+    try:
+        before = _swap(kind, path, elsewhere)
+    except PermissionError:  # devices are root's
+        return REFUSED
+    content = path.read_bytes() if kind == 'read-only' else None
+    with contextlib.ExitStack() as stack:
+        if kind == 'pipe':
+            stack.enter_context(_drained(path))
+        outcome, why = judge(lambda: (write(values[1], out), RIGHT)[1])
+    if outcome not in (RIGHT, REFUSED):
+        raise Unequal(f'{kind} at {path.name}: {why}')
+    if not os.path.lexists(path):
+        raise Unequal(f'{kind} at {path.name} is gone')
+    if _facts(path) != before or content is not None and path.read_bytes() != content:
+        raise Unequal(f'{kind} at {path.name} was {before} and is {_facts(path)}')
+    if outcome == RIGHT and kind in ('permissions', 'link', 'dangling link'):
+        if digest(read(out)) != expected[1]:
+            raise Unequal(f'{kind} at {path.name}: it holds something else')
+    elif outcome == REFUSED and kind in ('permissions', 'link', 'dangling link', 'pipe', 'device'):
+        raise Unequal(f'{kind} at {path.name} could be written to: {why}')
+    return outcome
+
+
+@contextlib.contextmanager
+def _drained(path):
+    """Read a pipe while it is written to."""
+    handle = os.open(path, os.O_RDWR)  # so that neither side waits for the other
+    done = threading.Event()
+
+    def drain():
+        while not done.is_set():
+            if select.select([handle], [], [], 0.05)[0]:
+                os.read(handle, 1 << 16)
+
+    thread = threading.Thread(target=drain)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        os.close(handle)
+
+
 # -- many processes -----------------------------------------------------------------------------
 
 
@@ -280,8 +390,66 @@ def _together(name):
                   batch=3)  # fmt: skip
 
 
+ODD = ['', '-1', '\xb2', 'x', '9' * 30, '../../outside', '/tmp/audit-outside', 'bytes 5-1/2',
+       'bytes 3-/x', '"', 'http://[', 'file:///etc/passwd', '1' * 40, '"v2"']  # fmt: skip
+HEADERS = ['Content-Length', 'Content-Range', 'ETag', 'Location', 'Last-Modified',
+           'X-Linked-Etag', 'X-Linked-Size', 'X-Repo-Commit']  # fmt: skip
+BODY = bytes(range(256)) * 800
+
+
+def _serve(folder):
+    """A hub on this machine; this process takes it for the one that there is."""
+    from huggingface_hub import constants
+
+    server = LoopbackServer().__enter__()
+    download.BACKOFF = 0.001
+    os.environ['no_proxy'] = '127.0.0.1'
+    constants.HF_HUB_OFFLINE = False
+    point_at(server.url)
+    return server
+
+
+def _download(server, rng, folder):
+    """A file of a server that breaks off, lies and changes its mind: whole, or not at all."""
+    from huggingface_hub import constants
+
+    constants.HF_HUB_CACHE = str(folder / 'hub')
+    publish(server, 'me/tiny', {'file': BODY})
+    resource = server.resources['/me/tiny/resolve/main/file']
+    resource.cuts = [rng.randrange(len(BODY)) for _ in range(rng.choice([0, 1, 6]))]
+    resource.mixes, resource.ranges = rng.random() < 0.5, rng.random() < 0.8
+    resource.status = rng.choice([200, 200, 200, 302])
+    if rng.random() < 0.7:
+        resource.headers[rng.choice(HEADERS)] = rng.choice(ODD)
+    server.headers_of_404['X-Error-Code'] = 'EntryNotFound'
+    server.headers_of_404['X-Repo-Commit'] = rng.choice(ODD)
+    path = str(folder / 'downloads' / 'file')
+    if rng.random() < 0.5:  # a part of another version is there
+        server.resources['/f'] = Resource(BODY[::-1], cuts=[100_000])
+        download.ATTEMPTS = 1
+        with contextlib.suppress(ZooError):
+            download.download(server.url + 'f', path)
+    download.ATTEMPTS, server.resources['/f'] = 3, resource
+    try:
+        if rng.random() < 0.5:
+            path = Repository('me/tiny').file(rng.choice(['file', 'none']))
+        else:
+            path = download.download(server.url + 'f', path)
+    finally:
+        if os.path.exists('/tmp/audit-outside') or list(folder.parent.rglob('outside*')):
+            raise Unequal('a file was written to another folder')
+    with open(path, 'rb') as file:
+        if file.read() != BODY:
+            raise Unequal('the file is not what the server has')
+    return RIGHT
+
+
 def targets():
     made = [Target(f'systems/{name}', _prepare(name), _disturb, seconds=60, memory=None,
                    batch=10)
             for name in (*WRITERS, 'learn vocab')]  # fmt: skip
+    made += [Target(f'systems/in the place of {name}', _prepare(name), _replace, seconds=60,
+                    memory=None, batch=10)
+             for name in WRITERS if name != 'checkpoint']  # fmt: skip
+    made.append(Target('systems/downloads', _serve, _download, memory=None))
     return [*made, *map(_together, CACHES)]

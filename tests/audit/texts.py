@@ -44,6 +44,9 @@ def hostile(rng):
         one = rng.choice(['x', '\u6771', '\u0301', '[', '.', 'ab', '\U0001f600', ' ', '\ud800',
                           '[MASK]', '\0', '\n', '\r ', '- ', "'", '<mask>', '\u2014'])  # fmt: skip
         return one * ((1 << rng.randrange(12, 20)) // len(one))
+    if kind < 0.03:  # a word without an end
+        pair = rng.choice(['ab', '\u20acy', 'a\u0301', '_!', '\u30ab\u30fc', 'a\x1c', '1a'])
+        return f'the {pair * (1 << rng.randrange(12, 20))} cat'
     if kind < 0.1:
         return ''.join(chr(rng.randrange(0x110000)) for _ in range(rng.randrange(30)))
     pieces = rng.choices([*_PIECES, *string.ascii_letters], k=rng.choice([0, 1, 2, 5, 20, 200]))
@@ -239,7 +242,7 @@ def _run(main, argv, encoding='utf-8'):
 
 def _text_file(rng):
     """Some lines, and seldom bytes that are no UTF-8."""
-    lines = [hostile(rng)[:20000] for _ in range(rng.choice([1, 3, 10]))]
+    lines = [hostile(rng)[: rng.choice([20000, 200_000])] for _ in range(rng.choice([1, 3, 10]))]
     data = '\n'.join(lines).encode('utf-8', 'surrogatepass' if rng.random() < 0.3 else 'replace')
     return data + rng.choice([b'', b'\n', b'\n\nthe cat\nsleeps\n\n', b'\xff\n'])
 

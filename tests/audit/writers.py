@@ -13,8 +13,10 @@ from target import Unequal
 
 import bert
 import transfo_xl
+from bert_embedding.writers import open_writer
 from export import export_block
 from model_zoo.app import cli, load_exported
+from model_zoo.app.records import write_records
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.shards import read_shard, write_shard
 from model_zoo.tokenization.vocab import load_vocab
@@ -83,11 +85,36 @@ def _corpora():
     return [make(3), make(5)], lambda corpus, folder: corpus.save_pretrained(str(folder)), read
 
 
+def _outputs(name, write):
+    """A command's ``--output``: each value is a list of texts."""
+
+    def write_to(texts, folder):
+        write(texts, str(folder / name))
+
+    return [['a', 'b'], ['c', 'd\u0301', 'e']], write_to, lambda folder: (
+        (folder / name).read_bytes())
+
+
+def _vectors(extension):
+    def write(texts, path):
+        with open_writer(path) as writer:
+            for text in texts:
+                writer.sentence(np.full(4, ord(text[0]), 'f4'))
+
+    return lambda: _outputs(f'x.{extension}', write)
+
+
+def _records(texts, path):
+    write_records(({'text': each} for each in texts), 'jsonl', path)
+
+
 #: name -> ([old, new], write, read), or functions that make the first
 WRITERS = {
     'save native': _saving('native'), 'save huggingface': _saving('huggingface'),
     'save pytorch': _saving('pytorch'), 'export': _exporting(), 'checkpoint': _checkpoints(),
     'shard': _shards, 'tokenizer': _tokenizers, 'corpus': _corpora,
+    'records': lambda: _outputs('x.jsonl', _records),
+    **{f'vectors {each}': _vectors(each) for each in ('npz', 'jsonl', 'safetensors')},
 }  # fmt: skip
 
 

@@ -276,7 +276,7 @@ def _run_process(command, cwd=None, env=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     if result.returncode:
         last = '\n'.join(result.stdout.strip().splitlines()[-8:])

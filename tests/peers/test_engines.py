@@ -1,4 +1,4 @@
-"""ONNX Runtime as an engine: same results as MXNet's, in pipelines, embeddings and scripts."""
+"""ONNX Runtime and OpenVINO as engines: MXNet's results, in pipelines, embeddings and scripts."""
 
 import json
 import os
@@ -15,14 +15,17 @@ from bert_embedding import BertEmbedding
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from gpt2.tokenizer import bytes_to_unicode
+from model_zoo.environment import cpu_flags, used_processors
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.generation import generate
-from model_zoo.inference import make_engine
+from model_zoo.inference import engines, make_engine
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+from model_zoo.inference.openvino_engine import OpenVINOEngine
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
 pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
+openvino = pytest.importorskip('openvino')
 pytestmark = pytest.mark.peers
 
 TEXTS = ['A cat sleeps on the warm windowsill.', 'no', '', 'Well, that is that. ' * 12]
@@ -64,13 +67,15 @@ def test_engines_agree(name):
     block = tiny(name)
     for shape in ((3, 17), (1, 4)):
         batch = arrays(*shape)
-        ours = make_engine(block).run(*batch)
-        theirs = make_engine(block, 'onnxruntime').run(*batch)
-        assert len(ours) == len(theirs)
-        for one, other in zip(ours, theirs):
+        ours, runtime, theirs = (
+            make_engine(block, name).run(*batch) for name in ('mxnet', 'onnxruntime', 'openvino')
+        )
+        assert len(ours) == len(runtime) == len(theirs)
+        for one, two, three in zip(ours, runtime, theirs):
             rows = np.arange(shape[1]) < batch[2][:, None]
             keep = rows if one.ndim > 1 and one.shape[1] == shape[1] else slice(None)
-            np.testing.assert_allclose(one[keep], other[keep], rtol=0, atol=1e-4)
+            np.testing.assert_allclose(one[keep], two[keep], rtol=0, atol=1e-4)
+            np.testing.assert_allclose(two[keep], three[keep], rtol=0, atol=1e-5)
 
 
 def test_a_file_is_made_once(cache):
@@ -90,6 +95,19 @@ def test_a_file_is_made_once(cache):
         OnnxRuntimeEngine(first)
 
 
+@pytest.mark.parametrize('sums', [True, False], ids=['with sums', 'without'])
+def test_a_damaged_file_of_the_cache_is_made_again(cache, caplog, sums):
+    block = tiny('BertForSequenceClassification', num_labels=3)
+    engine = OnnxRuntimeEngine.of(block)
+    expected = engine.run(*arrays())
+    os.truncate(engine.path, 100)
+    if not sums:
+        os.remove(f'{engine.path}-SHA256SUMS')
+    again = OnnxRuntimeEngine.of(block)
+    assert 'it is made again' in caplog.text and again.path == engine.path
+    np.testing.assert_array_equal(again.run(*arrays())[0], expected[0])
+
+
 def test_int8_is_close():
     block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays()
     (ours,), (theirs,) = make_engine(block).run(*batch), make_engine(
@@ -104,8 +122,139 @@ def test_what_cannot_be():
         make_engine(block, 'onnxruntime', 'bfloat16')
     with pytest.raises(InputError, match='calibration'):
         make_engine(block, 'mxnet', 'int8')
-    assert make_engine(block, 'auto').name == 'onnxruntime'
+    with pytest.raises(InputError, match='float16, not|not float16'):
+        make_engine(block, 'openvino', 'float16')
+    assert make_engine(block, 'auto', 'int8').name == 'onnxruntime'
     assert make_engine(block, 'auto', 'float16').name == 'mxnet'
+
+
+def test_openvino_computes_in_what_it_is_told(cache):
+    """Its own defaults are bfloat16 where there is AMX, pinned threads, and keys of 8 bits."""
+    block = tiny('BertModel')
+    for precision, name in (('float32', 'f32'), ('bfloat16', 'bf16')):
+        if precision == 'bfloat16' and 'avx512_bf16' not in cpu_flags():
+            continue
+        model = OpenVINOEngine.of(block, precision, streams=2).model
+        found = {
+            each: model.get_property(each)
+            for each in ('INFERENCE_PRECISION_HINT', 'KV_CACHE_PRECISION', 'NUM_STREAMS',
+                         'INFERENCE_NUM_THREADS', 'ENABLE_CPU_PINNING',
+                         'DYNAMIC_QUANTIZATION_GROUP_SIZE')
+        }  # fmt: skip
+        assert found.pop('INFERENCE_PRECISION_HINT').get_type_name() == name
+        assert found.pop('KV_CACHE_PRECISION').get_type_name() == name
+        assert found == {
+            'NUM_STREAMS': min(2, used_processors()), 'INFERENCE_NUM_THREADS': used_processors(),
+            'ENABLE_CPU_PINNING': False, 'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,
+        }  # fmt: skip
+    assert list((cache / 'openvino').glob('*.blob'))  # a second start is fast
+
+
+@pytest.mark.skipif('avx512_bf16' not in cpu_flags(), reason='this processor has no bfloat16')
+def test_openvino_in_bfloat16():
+    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays()
+    (exact,) = make_engine(block, 'openvino').run(*batch)
+    (found,) = make_engine(block, 'openvino', 'bfloat16').run(*batch)
+    assert 0 < np.abs(exact - found).max() < 0.02 * np.abs(exact).max()
+
+
+def test_openvino_in_int8(cache):
+    """It calibrates with the first texts, keeps the file, and its products run in 8 bits."""
+    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays(24, 30)
+    few = make_engine(block, 'openvino', 'int8')
+    with pytest.raises(InputError, match='256 tokens or more, and these have [0-9]+'):
+        few.run(*arrays(1, 5))
+    (exact,) = make_engine(block).run(*batch)
+    (found,) = few.run(*batch)
+    cosine = (exact * found).sum() / np.sqrt((exact**2).sum() * (found**2).sum())
+    assert cosine > 0.99 and np.abs(exact - found).max() > 0
+    path = OpenVINOEngine.file_of(block, 'int8', True)
+    kinds = [
+        str(node.get_rt_info()['primitiveType'].astype(str))
+        for node in OpenVINOEngine(path, 'int8').model.get_runtime_model().get_ops()
+        if node.get_rt_info()['layerType'].astype(str) == 'FullyConnected'
+    ]
+    assert len(kinds) >= 12 and all(kind.endswith(('I8', 'i8', 'u8')) for kind in kinds)
+    later = make_engine(block, 'openvino', 'int8')  # of another process
+    np.testing.assert_array_equal(later.run(*batch)[0], found)
+    assert len(later.run(*arrays(1, 5))) == 1
+    assert make_engine(block, 'auto', 'int8').name == 'openvino'
+    with pytest.raises(InputError, match='OpenVINO has no INT8 for GPT2LMHeadModel'):
+        make_engine(writer('gpt2'), 'openvino', 'int8')
+
+
+@pytest.fixture
+def fast_openvino(monkeypatch):
+    """A table in which OpenVINO is twice as fast."""
+    rows = {f'{name} {dtype}': ms for name, ms in (('mxnet', 2), ('openvino', 1))
+            for dtype in ('float32', 'bfloat16')}  # fmt: skip
+    table = {'ours': {'forward': {'1x32': rows}, 'generation': {'1x32': rows}}}
+    figures = {'processors': dict.fromkeys(('amx', 'avx512', 'avx2'), table)}
+    monkeypatch.setattr(engines, '_figures', lambda: figures)
+    monkeypatch.setattr(engines, '_TOKENS_OF_EXPORT', 500)
+    monkeypatch.setattr(engines, '_TOKENS_OF_LOADING', 100)
+
+
+def test_auto_changes_when_that_is_worth_it(fast_openvino):
+    block, batch = tiny('BertForSequenceClassification', num_labels=4), arrays(10, 30)
+    engine = make_engine(block, 'auto')
+    exact = engine.run(*batch)[0]
+    assert engine.name == 'mxnet'  # 300 tokens, of which half are saved
+    for _ in range(3):
+        engine.run(*batch)
+    assert engine.name == 'openvino'
+    np.testing.assert_allclose(engine.run(*batch)[0], exact, rtol=0, atol=1e-5)
+    later = make_engine(block, 'auto')  # the file is there
+    later.run(*batch)
+    assert later.name == 'openvino'
+    server = make_engine(tiny('BertModel'), 'auto')
+    server.settle()
+    assert server.name == 'openvino'
+
+
+def test_auto_generates(fast_openvino):
+    block = writer('gpt2')
+    engine = make_engine(block, 'auto')
+    wanted = generate(block, PROMPTS, 12)
+    names = []
+    for _ in range(6):
+        assert [each[0].tokens for each in generate(engine.language_model, PROMPTS, 12)] == [
+            each[0].tokens for each in wanted
+        ]
+        names.append(engine.name)
+    assert names[0] == 'mxnet' and names[-1] == 'openvino'
+
+
+@pytest.mark.parametrize('problem', ['read-only', 'attentions', 'export'])
+def test_auto_stays_with_mxnet_where_it_must(
+    problem, fast_openvino, caplog, monkeypatch, tmp_path
+):
+    block, batch = tiny('BertForSequenceClassification', num_labels=5), arrays()
+    if problem == 'read-only':
+        (tmp_path / 'models').write_text('no folder can be made here')
+        monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    elif problem == 'attentions':
+        block.base.output_attentions = True
+    else:
+        monkeypatch.setattr(engines.OpenVINOEngine, '_open', lambda self: 1 / 0)
+    engine = make_engine(block, 'auto', 'float32')
+    engine.settle()
+    engine.settle()
+    assert engine.name == 'mxnet' and caplog.text.count('cannot run this model') == 1
+    if problem != 'attentions':
+        assert engine.run(*batch)[0].shape == (3, 5)
+
+
+def test_choices(monkeypatch):
+    """The table of figures has all engines of this kind of processor, the fastest first."""
+    for kind in ('amx', 'avx512', 'avx2'):
+        monkeypatch.setattr(engines, 'processor', lambda kind=kind: kind)
+        for precision in ('float32', 'bfloat16', 'int8'):
+            speeds = [each.speed for each in engines.choices(precision)]
+            assert speeds == sorted(speeds, reverse=True)
+    assert engines.choices('float32') and all(
+        each.is_installed for each in engines.choices('float32')
+    )
 
 
 def test_embeddings(minilm_dir):
@@ -181,9 +330,10 @@ WAYS = {
 
 @pytest.mark.parametrize('way', WAYS)
 @pytest.mark.parametrize('name', ['gpt', 'gpt2', 'transfo_xl'])
-def test_generation(name, way):
+@pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
+def test_generation(engine, name, way):
     block = writer(name)
-    engine = make_engine(block, 'onnxruntime')
+    engine = make_engine(block, engine)
     ours = generate(block, PROMPTS, 12, **WAYS[way])
     theirs = generate(engine.language_model, PROMPTS, 12, **WAYS[way])
     tokens = [[each.tokens for each in of_prompt] for of_prompt in ours]
@@ -194,9 +344,10 @@ def test_generation(name, way):
             assert left.log_prob == pytest.approx(right.log_prob, abs=1e-3)
 
 
-def test_generation_beyond_the_context():
+@pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
+def test_generation_beyond_the_context(engine):
     block = writer('gpt2')
-    engine = make_engine(block, 'onnxruntime')
+    engine = make_engine(block, engine)
     options = {'max_new_tokens': 40, 'overflow': 'slide'}
     ours, theirs = generate(block, PROMPTS, **options), generate(engine, PROMPTS, **options)
     assert [each[0].tokens for each in ours] == [each[0].tokens for each in theirs]

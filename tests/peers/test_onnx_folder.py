@@ -14,7 +14,7 @@ import gpt
 import gpt2
 from export import export_onnx_folder
 from model_zoo import open_model
-from model_zoo.app.labels import name_labels
+from model_zoo.tasks.labels import name_labels
 
 pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')

@@ -14,6 +14,7 @@ from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+from model_zoo.tasks.labels import name_labels
 
 onnx = pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
@@ -153,6 +154,23 @@ def test_command_for_classification(tmp_path):
     told = export(tmp_path, block, 'classification', *columns)
     assert told['quantization'] == 'dynamic' and told['calib_mode'] is None
     assert told['float32']['dev']['accuracy'] == before and told['lost'] <= 0.005
+
+
+def test_labels_are_in_the_order_of_the_model(tmp_path):
+    write_reviews(tmp_path)
+    rows = (tmp_path / 'dev.tsv').read_text()
+    rows = rows.replace('pos\t', 'entailment\t').replace('neg\t', 'not_entailment\t')
+    (tmp_path / 'dev.tsv').write_text(rows)
+    block = make(vocab_size=words_of(tmp_path / 'vocab.txt'), num_labels=2)
+    accuracies = []
+    for labels in (('not_entailment', 'entailment'), ('entailment', 'not_entailment'), None):
+        name_labels(block, 'RTE', labels)
+        if labels is None:  # as in version 0.2, whose order is GluonNLP's
+            del block.config.extras['id2label']
+        told = export(tmp_path, block, 'classification', '--dev_data', tmp_path / 'dev.tsv',
+                      '--text_columns', 'text', '--label_column', 'label')  # fmt: skip
+        accuracies.append(told['float32']['dev']['accuracy'])
+    assert accuracies[0] == accuracies[2] != accuracies[1]
 
 
 def test_command_for_tagging(tmp_path):

@@ -112,16 +112,19 @@ def test_30_steps_of_bert_with_the_originals_methods(tmp_path, name, norm):
     import bert_compare
     import pytorch_pretrained_bert
 
-    from model_zoo.optimizer import torch_like
+    import mxnet_pretrained_bert
 
     oracle = load_oracle()
     head = oracle.make_head('BertForSequenceClassification').train()  # without dropout
-    block = bert_compare.make_block(
+    made = bert_compare.make_block(
         'BertForSequenceClassification', oracle.state_of(head), tmp_path
-    ).eval()
+    )
+    block = mxnet_pretrained_bert.BertForSequenceClassification(made.config, made.num_labels)
+    block.load_state_dict(oracle.state_of(head))
+    block.eval()
     options = {'lr': 1e-3, 'warmup': 0.1, 't_total': 40, 'max_grad_norm': norm}
     theirs = getattr(pytorch_pretrained_bert, name)(grouped(head), **options)
-    ours = getattr(torch_like, name)(grouped(block), **options)
+    ours = getattr(mxnet_pretrained_bert, name)(grouped(block), **options)
     assert [len(group['params']) for group in ours.param_groups][1] > 5
     for step in range(30):
         inputs = bert_compare.make_inputs('BertForSequenceClassification', True, step)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bert import BertForPreTraining
-from bert.pytorchic import load_model, make_config, reset_parameters, save_model
-from model_zoo.checkpoint.torch_archive import write_archive
+from model_zoo.checkpoint.torch_file import write_archive
+from mxnet_pytorchic_bert.models import load_model, make_config, reset_parameters, save_model
 
 torch = pytest.importorskip('torch')
 pytestmark = pytest.mark.peers

@@ -9,6 +9,7 @@ weights don't, is left out.
 The description of 0.3 has three blocks of its own, which differ from those of 0.6.2 in a few lines.
 """
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -22,7 +23,8 @@ import numpy as np
 import pytest
 from huggingface_hub import constants
 
-from model_zoo.pretrained import find, get_entry, hub, resolve
+from model_zoo.pretrained import catalogue, find, get_entry, hub, resolve
+from model_zoo.util.files import sha256_of
 
 torch = pytest.importorskip('torch')
 original = pytest.importorskip('pytorch_pretrained_bert')
@@ -163,6 +165,12 @@ def places(folders, tmp_path, monkeypatch):
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folders['cache']))
     monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
     monkeypatch.setattr(find, 'find_sources', lambda: [hub.HubSource()])
+    for name in NAMES:  # what was made is what the catalogue has
+        entry = get_entry(*resolve(name))
+        entry = dataclasses.replace(
+            entry, hub_revision=None, hub_sha256=sha256_of(folders[name] / 'pytorch_model.bin')
+        )
+        monkeypatch.setitem(catalogue._ENTRIES, (entry.model, entry.dataset), entry)
     monkeypatch.setattr(torch.Tensor, 'byte', torch.Tensor.bool)  # as today's torch wants masks
     load = torch.load
     monkeypatch.setattr(
@@ -218,7 +226,11 @@ def compare(theirs, ours):
         name for name, each in theirs.items() if name[0] != '_' and isinstance(each, plain)
     ]
     for name in names:
-        assert_same(theirs[name], ours[name], name)
+        found = ours[name]
+        # 0.6.2 as released returns the last layer's states, the description and ours all layers'
+        if name.startswith('hidden_states') and isinstance(found, list):
+            found = found[-1]
+        assert_same(theirs[name], found, name)
     return set(names)
 
 

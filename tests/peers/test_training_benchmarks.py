@@ -55,3 +55,18 @@ def test_a_step_of_a_language_model(tmp_path, family, contenders):
     rows = json.loads(path.read_text('utf-8'))['results']
     assert {row['contender'] for row in rows} == contenders
     assert all(row['best_s'] > 0 for row in rows)
+
+
+def test_inference(tmp_path):
+    """The figures of all engines and peers go to the table."""
+    table = tmp_path / 'speed.json'
+    table.write_text('{"processors": {}}', encoding='utf-8')
+    command = [
+        sys.executable, ROOT / 'scripts' / 'benchmark' / 'inference.py', '--precision', 'int8',
+        '--layers', '1', '--shapes', '1x8', '--rounds', '1', '--table', table,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, env={**os.environ, 'PYTHONPATH': str(ROOT)})
+    (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
+    assert set(figures['ours']['forward']['1x8']) == {'onnxruntime int8', 'openvino int8'}
+    assert set(figures['peers']['forward']['1x8']) == {'torch int8', 'onnxruntime int8'}
+    assert all(ms > 0 for ms in figures['ours']['forward']['1x8'].values())

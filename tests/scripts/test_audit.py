@@ -49,7 +49,7 @@ def tell(name, seed, outcome, why):
 
 folder = pathlib.Path(sys.argv[1])
 pool = Pool(targets, folder / 'work', folder / 'kept', 2)
-pool.run(lambda: (left.pop(), 5, 2) if left else None, tell, time.monotonic() + 100)
+pool.run(lambda: (left.pop(), 5, 2) if left else None, tell, time.monotonic() + 600)
 (folder / 'found.json').write_text(json.dumps(found))
 """
 

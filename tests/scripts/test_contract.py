@@ -177,7 +177,8 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
                 if not remembers:
                     patch.setattr(run_module, 'find_contexts', lambda *given: contexts)
             assert run(toy.script, *argv) == 0
-    assert_same_model(tmp_path / 'one', tmp_path / 'two', 1e-5)
+    # Adam makes steps of the learning rate of what is only rounding in a small gradient
+    assert_same_model(tmp_path / 'one', tmp_path / 'two', 3e-5)
     if remembers:
         with monkeypatch.context() as patch:
             patch.setattr(run_module, 'find_contexts', lambda *given: contexts)

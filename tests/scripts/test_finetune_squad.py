@@ -15,6 +15,7 @@ from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassifica
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
+from model_zoo.tasks.squad import evaluate
 
 SCRIPT = SCRIPTS / 'finetune_squad.py'
 CASE = 'finetune_squad'
@@ -144,8 +145,9 @@ def export_to(folder, *more):
     return cli.run(export.main, list(map(str, argv)))
 
 
-def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsys):
-    model = ['--model_name', trained / 'best_model']
+@pytest.mark.parametrize('form', [[], ['--one_output']])
+def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsys, form):
+    model = ['--model_name', trained / 'best_model', *form]
     assert export_to(tmp_path, '--task', 'question_answering', *model) == 0
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
     argv += ['--model_prefix', tmp_path / 'question_answering']
@@ -206,7 +208,7 @@ def test_version_1_with_mxnets_adam(toy):
 
 
 def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(script, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
+    monkeypatch.setattr(evaluate, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
     assert run(script, arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
     assert len(read(tmp_path, 'predictions.json')) == 3
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
@@ -219,7 +221,7 @@ def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, mon
         wanted.append((segment, version_2))
         return str(data / f'{segment}-{1 + version_2}.json')
 
-    monkeypatch.setattr(script, 'find_squad', find)
+    monkeypatch.setattr(evaluate, 'find_squad', find)
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
     place = argv.index('--predict_file')
     assert run(script, argv[:place] + argv[place + 2 :]) == 0

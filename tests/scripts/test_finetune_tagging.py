@@ -92,6 +92,16 @@ def test_any_column(script, data, tmp_path):
     assert results['training']['epochs'][0]['score'] == results['best']['dev']['accuracy']
 
 
+def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
+    argv = arguments(data, tmp_path, '--training_steps', '2')[2:]  # without --data_dir
+    argv += ['--train_file', data / 'train.txt', '--test_file', data / 'test.txt']
+    assert run(script, *argv) == 0
+    results = json.loads((tmp_path / 'results.json').read_text())
+    assert set(results['best']) == {'epoch', 'parameters'}
+    assert results['best_model'].keys() == {'test'}
+    assert results['predictions'] == ['test_predictions.txt']
+
+
 def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
     assert run(script, *arguments(data, tmp_path)) == 1

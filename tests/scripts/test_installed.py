@@ -36,7 +36,7 @@ def run(*words, cwd, **options):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(('PYTHON', 'PIP_'))}
     done = subprocess.run(
         list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True,
-        timeout=300, **options,
+        timeout=900, **options,
     )  # fmt: skip
     assert done.returncode == 0, f'{done.stdout}\n{done.stderr}'
     return done.stdout

@@ -35,7 +35,9 @@ cached_main = functools.lru_cache(maxsize=None)(lambda name: main_of(name, ROOT)
 def our_flags(name):
     """All flags, and names of arguments, of one of our commands."""
     records = flags_of(parser_of(cached_main(name)))
-    return {flag for record in records for flag in record['flags'] or [record['dest']]}
+    arguments = [record for record in records if not record['flags']]
+    shown = {word for record in arguments for word in record.get('metavar', '').split()}
+    return shown.union(*(record['flags'] or [record['dest']] for record in records))
 
 
 def expand(words, values):
@@ -115,6 +117,50 @@ def test_mark_of_acceptance_is_true(command, capsys):
     argv = expand(command['argv'], command['exports'])
     accepted = accepts(command['runs_here'], argv)
     assert accepted is command['accepted'], capsys.readouterr().err
+
+
+#: defaults of GluonNLP when its README was written, of the flags that the README's commands omit
+DEFAULTS_OF_README = {
+    'gluonnlp/finetune_classifier.py': {
+        '--epochs': 3, '--batch_size': 32, '--dev_batch_size': 8, '--optimizer': 'bertadam',
+        '--lr': 5e-5, '--epsilon': 1e-6, '--warmup_ratio': 0.1, '--log_interval': 10,
+        '--max_len': 128, '--seed': 2, '--accumulate': None, '--bert_model': 'bert_12_768_12',
+        '--output_dir': './output_dir',
+    },
+    'gluonnlp/finetune_squad.py': {
+        '--test_batch_size': 24, '--accumulate': None, '--warmup_ratio': 0.1, '--log_interval': 50,
+        '--max_seq_length': 384, '--doc_stride': 128, '--max_query_length': 64,
+        '--n_best_size': 20, '--max_answer_length': 30, '--null_score_diff_threshold': 0.0,
+        '--bert_model': 'bert_12_768_12', '--output_dir': './output_dir',
+    },
+    'gluonnlp/create_pretraining_data.py': {'--random_seed': 12345, '--num_outputs': 1},
+    'gluonnlp/run_pretraining.py': {
+        '--num_buckets': 1, '--dtype': 'float32', '--accumulate': 1, '--seed': 0,
+        '--model': 'bert_12_768_12',
+    },
+    'gluonnlp/run_pretraining_hvd.py': {
+        '--num_buckets': 1, '--dtype': 'float32', '--accumulate': 1, '--seed': 0,
+        '--model': 'bert_12_768_12',
+    },
+    'gluonnlp/embedding.py': {
+        '--model': 'bert_12_768_12', '--batch_size': 256, '--oov_way': 'avg', '--dtype': 'float32',
+    },
+    'gluonnlp/export.py': {'--model_name': 'bert_12_768_12', '--dropout': 0.1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    'command',
+    [command for command in OURS if command['id'].startswith('gluonnlp-readme-')],
+    ids=identity,
+)
+def test_flags_that_the_readme_omits_have_its_settings(command):
+    parser = parser_of(cached_main(command['runs_here']))
+    ours = {flag: action.dest for action in parser._actions for flag in action.option_strings}
+    given = {word.split('=')[0] for word in command['argv']}
+    theirs = DEFAULTS_OF_README[command['flags_of']]
+    omitted = {flag: value for flag, value in theirs.items() if flag not in given}
+    assert omitted == {flag: parser.get_default(ours[flag]) for flag in omitted}
 
 
 @pytest.mark.parametrize(

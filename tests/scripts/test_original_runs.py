@@ -1,15 +1,18 @@
 """The originals' published command lines at work, shortened, on tiny data and weights."""
 
+import json
 import pathlib
 import re
 import shlex
 import shutil
 
+import numpy as np
 import pytest
 from command_flags import main_of
 from original_world import config, write_models, write_world
 from test_original_commands import COMMANDS, ROOT, expand
 
+from bert import BertForSequenceClassification
 from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
 from model_zoo.app.originals import SCRIPTS
@@ -206,3 +209,158 @@ def test_googles_output_folder_is_gone_on_with(world, here, capsys):
     pathlib.Path('out/test_results.tsv').unlink()
     assert cli.run(main, [*words, '--do_predict=true']) == 0
     assert pathlib.Path('out/test_results.tsv').read_text() == predicted
+
+
+def pytorch(script):
+    return main_of(f'scripts/originals/pytorch_pretrained_bert/{script}.py', ROOT)
+
+
+@pytest.mark.parametrize(
+    ('script', 'words'),
+    [
+        ('run_classifier', ['--task_name=mrpc', '--data_dir=train', '--max_seq_length=12']),
+        ('run_squad', ['--train_file=SQUAD', '--max_seq_length=12', '--max_query_length=4',
+                       '--doc_stride=2']),
+        ('run_swag', ['--train_file=SWAG', '--max_seq_length=12']),
+        ('run_openai_gpt', ['--train_dataset=STORIES', '--n_valid=0']),
+    ],
+)  # fmt: skip
+def test_a_training_without_a_dev_set(world, here, capsys, script, words):
+    """As in the originals: the last epoch is the result, and nothing is downloaded."""
+    (here / 'train').mkdir()
+    shutil.copy(world / 'glue' / 'MRPC' / 'train.tsv', here / 'train')
+    stories = world / 'RocStories' / 'cloze_test_val__spring2016 - cloze_test_ALL_val.csv'
+    for name, path in (('SQUAD', world / 'SQUAD' / 'train-v1.1.json'), ('STORIES', stories),
+                       ('SWAG', world / 'SWAG' / 'data' / 'train.csv')):  # fmt: skip
+        words = [word.replace(name, str(path)) for word in words]
+    model = [] if script == 'run_openai_gpt' else ['--bert_model=bert-base-uncased']
+    words = [*words, *model, '--do_train', '--output_dir=out', '--training_steps=2']
+    assert cli.run(pytorch(script), words) == 0
+    assert 'there is no dev set: the last epoch is the result' in capsys.readouterr().err
+    results = json.loads((here / 'out' / 'results.json').read_text())
+    assert results['best']['epoch'] == len(results['training']['epochs'])
+    assert (here / 'out' / 'pytorch_model.bin').exists()
+    assert not (here / 'out' / 'eval_results.txt').exists()
+    asks = '--do_predict' if script == 'run_squad' else '--do_eval'
+    assert cli.run(pytorch(script), [*words, asks, '--overwrite_output_dir']) == 1
+    assert re.search(r'no dev set|no --predict_file', capsys.readouterr().err)
+
+
+def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
+    """Under the original's names, with its results; the best one is in best_model/."""
+    main = pytorch('run_classifier')
+    words = ['--task_name=cola', f'--data_dir={world}/glue/CoLA', '--max_seq_length=12',
+             '--bert_model=bert-base-uncased', '--output_dir=out']  # fmt: skip
+    train = [*words, '--do_train', '--do_eval', '--num_train_epochs=3', '--train_batch_size=2']
+    assert cli.run(main, [*train, '--learning_rate=1e-2', '--warmup_proportion=0.5']) == 0
+    output = here / 'out'
+    last = BertForSequenceClassification.from_pretrained(output / 'pytorch_model.bin')
+    want = BertForSequenceClassification(last.config, num_labels=2)
+    want.load_parameters(str(output / 'model_bert_CoLA_2.params'))
+    for name, parameter in want.collect_params().items():
+        own = last.collect_params()[name.replace(want.prefix, last.prefix)]
+        np.testing.assert_array_equal(own.data().asnumpy(), parameter.data().asnumpy())
+    assert (output / 'vocab.txt').exists() and (output / 'config.json').exists()
+    records = json.loads((output / 'results.json').read_text())['training']['epochs']
+    found = eval_results(output)
+    dev = records[-1]['report']['dev']
+    assert found['global_step'] == 12 and found['loss'] == records[-1]['train_loss']
+    assert found['eval_accuracy'] == found['acc'] == dev['accuracy']
+    assert found['eval_loss'] == dev['loss'] and found['mcc'] == dev['matthews']
+    assert cli.run(main, [*words, '--do_eval', '--bert_model=out', '--output_dir=again']) == 0
+    again = eval_results(here / 'again')
+    assert again['eval_accuracy'] == found['eval_accuracy'] and again['global_step'] == 0
+    np.testing.assert_allclose(again['eval_loss'], found['eval_loss'], rtol=1e-5)
+
+
+def eval_results(folder):
+    """What eval_results.txt has: name -> number."""
+    lines = (folder / 'eval_results.txt').read_text().splitlines()
+    return {name: float(value) for name, value in (line.split(' = ') for line in lines)}
+
+
+def test_more_epochs_go_on(world, here, capsys):
+    """In the same folder, as an Estimator does; ours with --resume."""
+    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
+    google = [
+        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', f'--vocab_file={model}/vocab.txt',
+        f'--bert_config_file={model}/bert_config.json', '--output_dir=out', '--max_seq_length=12',
+        f'--init_checkpoint={model}/bert_model.ckpt', '--do_train', '--train_batch_size=2',
+    ]  # fmt: skip
+    main = main_of('scripts/originals/google/run_classifier.py', ROOT)
+    assert cli.run(main, [*google, '--num_train_epochs=1']) == 0
+    assert 'Step 4/4' in capsys.readouterr().err
+    assert cli.run(main, [*google, '--num_train_epochs=2']) == 0
+    log = capsys.readouterr().err
+    assert 'going on with epochs 2, not 1: the learning rate follows' in log
+    assert 'resuming from' in log and 'Step 8/8' in log and 'Step 4/' not in log
+    ours = main_of('scripts/finetune_classifier.py', ROOT)
+    words = [word for word in google if not word.startswith(('--do_train', '--train_batch'))]
+    words += ['--batch_size=2', '--lr=5e-5', '--save_last=pytorch', '--resume']
+    assert cli.run(ours, [*words, '--epochs=3']) == 0
+    assert 'Step 12/12' in capsys.readouterr().err
+    assert cli.run(ours, [*words, '--epochs=1']) == 1
+    assert 'is of a longer training: step 12 of 4' in capsys.readouterr().err
+
+
+def test_help_shows_the_defaults_in_force(capsys):
+    main = main_of('scripts/originals/google/run_pretraining.py', ROOT)
+    with pytest.raises(SystemExit):
+        main(['--help'])
+    shown = ' '.join(capsys.readouterr().out.split())
+    for flag, value in (('num_steps', '100000'), ('max_seq_length', '128'), ('lr', '5e-5')):
+        assert re.search(rf' --{flag}\b[^()]*(\(default: .*?\))', shown).group(1) == (
+            f'(default: {value})'
+        )
+    ours = main_of('scripts/run_pretraining.py', ROOT)
+    with pytest.raises(SystemExit):
+        ours(['--help'])
+    assert re.search(r'--num_steps\b.*?\(default: 20\)', capsys.readouterr().out, re.DOTALL)
+
+
+def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
+    main = main_of('scripts/originals/google/run_pretraining.py', ROOT)
+    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
+    words = [
+        '--input_file=tmp/tf_examples.tfrecord', '--output_dir=pretrained', '--do_train',
+        f'--bert_config_file={model}/bert_config.json', f'--vocab_file={model}/vocab.txt',
+        '--train_batch_size=4', '--max_seq_length=12', '--max_predictions_per_seq=2',
+    ]  # fmt: skip
+    for flag, wrong in (('max_seq_length', 16), ('max_seq_length', 8),
+                        ('max_predictions_per_seq', 1)):  # fmt: skip
+        assert cli.run(main, [*words, f'--{flag}={wrong}']) == 1
+        assert f'--{flag} {wrong}: the samples in' in capsys.readouterr().err
+    assert cli.run(main, [*words, '--num_train_steps=4', '--num_warmup_steps=2']) == 0
+    capsys.readouterr()
+    assert cli.run(main, [*words, '--num_train_steps=6', '--num_warmup_steps=2']) == 0
+    log = capsys.readouterr().err
+    assert 'going on with num_steps 6, not 4' in log and 'going on from' in log
+    results = json.loads((here / 'pretrained' / 'results.json').read_text())
+    assert results['training']['steps'] == 6
+
+
+def test_a_trainings_folder_is_a_checkpoint(world, here, capsys):
+    """Its newest weights are meant: the last epoch's, or those of a training that was stopped."""
+    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
+    words = ['--task_name=mrpc', f'--data_dir={world}/glue/MRPC', '--max_seq_length=12']
+    train = [*words, f'--init_checkpoint={model}', f'--bert_config_file={model}/bert_config.json',
+             f'--vocab_file={model}/vocab.txt', '--do_train', '--training_steps=2']  # fmt: skip
+    google = main_of('scripts/originals/google/run_classifier.py', ROOT)
+    ours = main_of('scripts/finetune_classifier.py', ROOT)
+    for main, name in ((google, 'out'), (ours, 'own')):
+        assert cli.run(main, [*train, f'--output_dir={name}']) == 0
+        again = [*words, f'--init_checkpoint={name}', '--do_eval', f'--output_dir={name}-again']
+        capsys.readouterr()
+        assert cli.run(main, again) == 0
+        log = capsys.readouterr().err
+        assert ('own is the folder of a training' in log) == (name == 'own')
+        report = json.loads((here / name / 'results.json').read_text())['training']['epochs'][-1]
+        found = json.loads((here / f'{name}-again' / 'inference.json').read_text())['dev']['dev']
+        np.testing.assert_allclose(found['loss'], report['report']['dev']['loss'], rtol=1e-5)
+    # stopped before the end: there are checkpoints only, and the flags name the rest
+    for name in ('best_model', 'results.json'):
+        place = here / 'own' / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    files = [f'--bert_config_file={model}/bert_config.json', f'--vocab_file={model}/vocab.txt']
+    stopped = [*words, '--init_checkpoint=own', *files, '--do_eval', '--output_dir=stopped']
+    assert cli.run(ours, stopped) == 0

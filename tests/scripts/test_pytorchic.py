@@ -10,10 +10,10 @@ from contract import Killed, kill
 from script_runs import SCRIPTS, load_script, run
 
 from bert import BertForPreTraining, BertForSequenceClassification
-from bert.pytorchic import CONFIG_FIELDS
-from model_zoo.app.pytorchic import choose_gpus, linear_rate, name_values
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
+from mxnet_pytorchic_bert.models import CONFIG_FIELDS
+from mxnet_pytorchic_bert.training import choose_gpus, linear_rate, name_values
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'pytorchic'
 HERE = SCRIPTS / 'originals' / 'pytorchic_bert'

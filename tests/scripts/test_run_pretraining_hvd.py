@@ -56,7 +56,7 @@ def arguments(data, folder, batch_size, *more):
     return [str(word) for word in argv]
 
 
-def launch(count, program, argv, timeout=120):
+def launch(count, program, argv, timeout=500):
     """Run a program by `count` processes; returns the finished `horovodrun`."""
     command = [HOROVODRUN, '--gloo', '-np', count, '-H', f'localhost:{count}', sys.executable]
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
@@ -161,7 +161,7 @@ FAILING = '''
 import os, sys
 sys.path.insert(0, {scripts!r})
 import run_pretraining, run_pretraining_hvd
-from model_zoo import cli
+from model_zoo.app import cli
 from model_zoo.errors import InputError
 
 make_objective, calls = run_pretraining.pretraining_objective, []
@@ -194,7 +194,7 @@ def test_worker_that_dies_stops_the_job_with_its_error(data, tmp_path, failure, 
     program = tmp_path / 'failing.py'
     program.write_text(FAILING.format(scripts=str(SCRIPTS), failure=failure))
     argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 100000)
-    result = launch(2, program, argv, timeout=100)  # it would train for much longer
+    result = launch(2, program, argv, timeout=400)  # it would train for much longer
     assert result.returncode != 0
     assert message in result.stdout + result.stderr
 

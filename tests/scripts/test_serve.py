@@ -92,7 +92,7 @@ def test_from_start_to_end(folders, tmp_path):
             thread.join()
             text = whole[0].json()[0]['generated_text']
             assert text == 'The' + events[-1]['generated_text']
-        assert served.process.wait(60) == 0
+        assert served.process.wait(300) == 0
         with pytest.raises(httpx.ConnectError):
             httpx.get(f'{served.url}/health')
     assert 'Traceback' not in served.log

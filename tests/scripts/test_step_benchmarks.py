@@ -1,4 +1,4 @@
-"""scripts/benchmark/operators.py and scaling.py: their arithmetic, and runs on a tiny model."""
+"""scripts/benchmark/operators.py, scaling.py, inference.py: arithmetic, tables, and small runs."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_profile_names_single_operators(load, tmp_path):
     flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', path, '--docs', page]
     subprocess.run(
         [sys.executable, FOLDER / 'operators.py', *flags],
-        env={**os.environ, 'PYTHONPATH': str(ROOT)}, check=True, timeout=200,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)}, check=True, timeout=900,
     )  # fmt: skip
     rows = {name: rest for name, *rest in json.loads(path.read_text('utf-8'))['operators']}
     assert {'FullyConnected', '_backward_FullyConnected', operators.UPDATE} <= set(rows)
@@ -64,10 +64,29 @@ def test_a_table_replaces_the_one_of_the_page(load, tmp_path):
     page = tmp_path / 'page.rst'
     page.write_text(f'A\n\n{operators.BEGIN}\nold\n{operators.END}\n\nB\n', encoding='utf-8')
     for _ in range(2):
-        operators.write_docs(str(page), lines)
+        operators.write_between(str(page), operators.BEGIN, operators.END, lines)
     text = page.read_text('utf-8')
     assert text.count('``dot``') == 1 and 'old' not in text
     assert text.startswith('A\n') and text.endswith('\n\nB\n')
+
+
+@pytest.mark.slow
+def test_a_busy_process_beside_the_work(load, minilm_dir, tmp_path):
+    path, text = tmp_path / 'figures.json', tmp_path / 'text.txt'
+    text.write_text('One line.\n', encoding='utf-8')
+    module = load('shared_machine')
+    flags = ['--model', minilm_dir, '--file', text, '--json', path, '--rounds', 1]
+    flags += ['--neighbours', 'quiet', 'niced', '--work', 'embedding', '--settings']
+    module.main([*map(str, flags), '', 'GOMP_SPINCOUNT=0 OMP_NUM_THREADS=1'])
+    rows = json.loads(path.read_text('utf-8'))
+    assert [(row['neighbour'], row['setting']) for row in rows] == [
+        (name, setting) for name in ('quiet', 'niced')
+        for setting in ('model_zoo', 'GOMP_SPINCOUNT=0 OMP_NUM_THREADS=1')
+    ]  # fmt: skip
+    assert all(0 < row['best_ms'] <= row['median_ms'] for row in rows)
+    with module.neighbour('busy') as process:
+        assert process.poll() is None
+    assert process.returncode < 0
 
 
 def test_seconds_of_a_sum(load):
@@ -83,8 +102,30 @@ def test_two_processes_are_measured_beside_one(load, tmp_path, capsys):
     flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', str(path)]
     load('scaling').main(flags)
     figures = json.loads(path.read_text('utf-8'))
-    names = {'one process', '2 processes, shared', '2 processes, buckets'}
-    assert set(figures['steps']) == names
+    assert set(figures['steps']) == {'one process', '2 processes, buckets'}
     assert all(len(times) == 1 and times[0] > 0 for times in figures['steps'].values())
     said = capsys.readouterr().out
     assert 'predicted' in said and '\n  100 ' in said
+
+
+def test_the_table_of_speed_is_that_of_the_file(load):
+    """Which ``inference.py --table --readme`` has written."""
+    inference = load('inference')
+    path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
+    table = json.loads(path.read_text('utf-8'))['processors']['avx512']
+    lines = inference.speed_lines(table)
+    assert '\n'.join(lines) in (ROOT / 'README.rst').read_text('utf-8')
+    assert {line.split()[1] for line in lines[3:-1]} >= {'float32', 'bfloat16', 'int8'}
+
+
+def test_the_best_peer_of_each_precision(load):
+    row = {'mxnet float32': 2, 'openvino float32': 1.26}
+    peers = {'torch float32': 3, 'openvino float32': 1.5, 'torch bfloat16': 0.8}
+    lines = load('inference').speed_lines(
+        {'ours': {'forward': {'1x32': row}}, 'peers': {'forward': {'1x32': peers}}}
+    )
+    cells = dict(line.rsplit('  ', 1) for line in lines[3:-1] if '  ' in line)
+    cells = {name.strip(): text.strip() for name, text in cells.items()}
+    assert cells['openvino float32'] == '1.3'
+    assert cells['best peer, float32'] == '1.5 (openvino)'
+    assert cells['best peer, bfloat16'] == '0.8 (torch)'

@@ -48,7 +48,7 @@ def test_a_student_of_fewer_layers_learns_and_goes_on(script, data, teacher, tmp
     training = json.loads((whole / 'results.json').read_text())['training']
     parts = [training['log'][-1][f'{name}_loss'] for name in ('states', 'teacher', 'labels')]
     # the states' is the mean over tokens, the others' over examples
-    assert sum(parts) == pytest.approx(training['log'][-1]['loss'], rel=0.05)
+    assert sum(parts) == pytest.approx(training['log'][-1]['loss'], rel=0.1)
     undo = kill(45)
     try:
         with pytest.raises(Killed):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import pathlib
 
 import pytest
 import tiny
@@ -69,7 +70,7 @@ def test_predict_with_an_engine(classifier, capsys):
         assert run(script, classifier, 'the cat', '--engine', engine) == 0
         scores.append(lines_of(capsys)[0]['score'])
     assert scores[1] == pytest.approx(scores[0], abs=1e-5)
-    assert run(script, classifier, 'the cat', '--precision', 'int8') == 1
+    assert run(script, classifier, 'the cat', '--engine', 'mxnet', '--precision', 'int8') == 1
     assert 'INT8' in capsys.readouterr().err
 
 
@@ -133,6 +134,18 @@ def test_info(classifier, capsys):
     assert wanted in [line.split() for line in lines]
     assert run(script, '--list', '--format', 'json') == 0
     assert {'model', 'dataset', 'names'} == set(json.loads(capsys.readouterr().out)[0])
+
+
+@pytest.mark.parametrize('content', ['[]', '"x"', '', '[' * 999, '\x80'])
+def test_info_with_damaged_results(classifier, content, capsys):
+    path = pathlib.Path(classifier, 'results.json')
+    path.write_text(content, 'latin1')
+    try:
+        assert run(load_script('info'), classifier, '--format', 'json') == 0
+    finally:
+        path.unlink()
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)['family'] == 'bert' and 'no history: ' in captured.err
 
 
 def test_doctor(capsys, monkeypatch):

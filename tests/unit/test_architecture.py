@@ -17,29 +17,29 @@ LEVELS = (
     {'analysis', 'inference', 'tasks'},
     {'training', 'generation', 'onnx'},
     {'blocks'},
-    {'opening', 'registry', 'builder'},  # which know neither blocks nor families
+    {'opening', 'registry'},  # which know neither blocks nor families
     {'tokenization'},
     {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer'},
     {'util'},
-    {'errors', 'families'},
+    {'environment', 'errors', 'families'},
 )
 #: its own files, which none of the rooms imports
-FACES = {'model_zoo', 'model_zoo.moved'}
+FACES = {'model_zoo'}
 HEAVY = {
-    'jax', 'keras', 'onnx', 'onnxruntime', 'pytorch_pretrained_bert', 'tensorflow', 'torch',
-    'transformers',
+    'jax', 'keras', 'onnx', 'onnxruntime', 'openvino', 'pytorch_pretrained_bert', 'tensorflow',
+    'torch', 'transformers',
 }  # fmt: skip
 #: other libraries that are slow to import, and needed for some tasks only
 SLOW = {'huggingface_hub', 'matplotlib', 'requests', 'scipy', 'sentencepiece', 'sklearn'}
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
-    'model_zoo.moved': {'import_module'},  # old paths
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.inference.onnx_engine': {'onnxruntime'},
-    'model_zoo.inference.onnx_generation': {'onnxruntime'},
+    'model_zoo.inference.onnx_generation': {'onnxruntime', 'openvino'},
+    'model_zoo.inference.openvino_engine': {'openvino'},
     'model_zoo.onnx.graph': {'onnx'},
     'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
@@ -109,7 +109,7 @@ def test_arrows(package):
 
 
 def test_every_room_of_model_zoo_has_its_level():
-    rooms = {room(module) for module in in_package('model_zoo')} - {None, 'moved'}
+    rooms = {room(module) for module in in_package('model_zoo')} - {None}
     assert rooms <= set().union(*LEVELS)
 
 

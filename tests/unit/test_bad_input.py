@@ -162,6 +162,17 @@ def test_samples_that_would_fill_the_memory(tmp_path):
         read_lengths(str(path))
 
 
+def test_the_limit_of_an_archive_of_arrays_can_be_raised(tmp_path, monkeypatch):
+    path = str(tmp_path / 'a.npz')
+    noise = np.random.RandomState(0).bytes(70_000)
+    np.savez_compressed(path, a=np.frombuffer(noise + bytes(8_000_000), np.uint8))
+    with pytest.raises(CheckpointError, match='8 MB; if you trust it, set MODEL_ZOO_LIMITS=10'):
+        ArrayArchive(path).__enter__()
+    monkeypatch.setenv('MODEL_ZOO_LIMITS', '10')
+    with ArrayArchive(path) as archive:
+        assert archive.read('a').size == 8_070_000
+
+
 def test_a_configuration_of_more_layers_than_the_weights_have(tmp_path):
     block = BertModel(BertConfig(**CONFIG))
     block.initialize()
@@ -220,10 +231,20 @@ def test_a_damaged_cache_is_made_anew(tmp_path, fixtures):
 
 
 @pytest.mark.parametrize('field', ['step', 'batch', 'seconds', 'log', 'epochs', 'unknown'])
-@pytest.mark.parametrize('value', [-1, 'x', 1e400])
+@pytest.mark.parametrize('value', [-1, 'x', 1e400, -(10**400), [[]]])
 def test_a_state_of_training_that_was_edited(field, value):
     with pytest.raises(CheckpointError, match='the state of the training is damaged'):
         TrainingState.from_json({field: value})
+
+
+def test_an_evaluation_of_a_training_that_was_edited():
+    for record, problem in [
+        ({'score': 10**400, 'step': 1}, r"epochs\[0\]: score can't be 10000"),
+        ({'score': 0.5}, 'lacks step'),
+        ({'score': 0.5, 'step': 1.5}, "step can't be 1.5: a whole number is expected"),
+    ]:
+        with pytest.raises(CheckpointError, match=problem):
+            TrainingState.from_json({'epochs': [record]})
 
 
 @pytest.mark.parametrize('hybridize', [False, True])

@@ -20,8 +20,11 @@ DISTRIBUTIONS = {
     'prometheus_client': 'prometheus-client',
     'pytorch_pretrained_bert': 'pytorch-pretrained-bert',
     'sklearn': 'scikit-learn',
+    'pydantic': 'fastapi',
+    'pydantic_core': 'fastapi',
     'starlette': 'fastapi',
     'tensorflow': 'tensorflow-cpu',
+    'typing_extensions': 'fastapi',
 }
 @pytest.fixture(scope='module')
 def arguments():
@@ -53,6 +56,7 @@ def test_packages(arguments):
     families = {path.parent.name for path in ROOT.glob('*/__init__.py')} - {'scripts'}
     others = {'zoo_scripts': 'scripts'}
     others['mxnet_pretrained_bert'] = 'scripts/originals/mxnet_pretrained_bert'
+    others['mxnet_pytorchic_bert'] = 'scripts/originals/pytorchic_bert/mxnet_pytorchic_bert'
     names = set(arguments['packages']) - {*others}
     assert {name for name in names if '.' not in name} == families
     assert arguments['package_dir'] == others
@@ -149,7 +153,9 @@ def test_each_extra_is_imported_by_a_test(arguments):
         imported |= {*re.findall(r"(?m)^ *(?:import|from) (\w+)|importorskip\(\s*'(\w+)", text)}
     imported = {name for names in imported for name in names}
     # an extra may be loaded by what needs it: its own tests import that
-    needed_by = {'protobuf': 'onnx', 'cffi': 'horovod', 'pyarrow': 'datasets'}
+    needed_by = {
+        'protobuf': 'onnx', 'cffi': 'horovod', 'pyarrow': 'datasets', 'mkl': 'ctypes',
+    }  # fmt: skip
     for extra, requirements in arguments['extras_require'].items():
         for name in names_of(requirements) if extra != 'dev' else ():
             name = needed_by.get(name, name)

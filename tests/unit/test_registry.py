@@ -14,7 +14,6 @@ from mxnet.gluon.model_zoo import model_store
 import bert
 import model_zoo
 from model_zoo import registry
-from model_zoo.builder import Builder
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.pretrained import download
 
@@ -177,21 +176,3 @@ def test_parts_of_the_repositorys_weights(repository, pooler, decoder, classifie
 def test_repositorys_weights_of_another_size(repository):
     with pytest.raises(CheckpointError, match='wrong shape|lacks parameters'):
         model_zoo.get_model('bert_12_768_12', **{**SIZES, 'units': 32})
-
-
-def test_builders_of_version_0_1():
-    """A family that registers no `Family` of its own builds its models so."""
-    def make(config, files, lacks, wide=False):
-        assert files is None and lacks is None
-        return bert.BertModel(config, use_pooler=not wide), ()
-
-    hparams = {'num_layers': ('num_hidden_layers',), 'dropout': ('hidden_dropout_prob',)}
-    vocab = BERTVocab(gluonnlp.data.count_tokens(['the', 'cat']))
-    build = Builder(bert.BertModel, hparams, make, options=('wide',))
-    block, same = build('bert_6_384_12', vocab=vocab, pretrained=False, wide=True, dropout=0.3)
-    assert same is vocab and not block.has_pooler
-    assert (block.config.hidden_dropout_prob, block.config.vocab_size) == (0.3, len(vocab))
-    with pytest.raises(InputError, match="no option 'width'; known: num_layers, dropout"):
-        build('bert_6_384_12', vocab=vocab, pretrained=False, width=1)
-    plain, _ = Builder(bert.BertModel, hparams)('bert_6_384_12', vocab=vocab, pretrained=False)
-    assert plain.has_pooler and not plain.has_decoder

@@ -1,7 +1,6 @@
 """The originals' programs for TensorFlow 1, run on a comparison's inputs."""
 
 import importlib.util
-import json
 import os
 import sys
 import types
@@ -10,6 +9,7 @@ import numpy as np
 
 from ...errors import InputError, MissingExtraError
 from ...pretrained import files_in_folder
+from ...util.files import read_json
 
 __all__ = ['load_original', 'run_tensorflow']
 
@@ -139,8 +139,9 @@ def _run_bert(checkpoint, code, config, inputs):
     session = _Session(tf, checkpoint)
     # the activation is the program's own, whatever ours is told
     _, fields = config.to_format('tensorflow', '')
-    with open(files_in_folder(checkpoint).config, encoding='utf-8') as file:
-        fields['hidden_act'] = json.load(file).get('hidden_act', 'gelu')
+    fields['hidden_act'] = read_json(files_in_folder(checkpoint).config, shape=dict).get(
+        'hidden_act', 'gelu'
+    )
     settings = modeling.BertConfig.from_dict(fields)
     batch, length = inputs.words.shape
     with tf.Graph().as_default():

@@ -1,5 +1,6 @@
 """What the originals' flags come to in ours, where that is more than another name."""
 
+import logging
 import os
 
 from ...errors import InputError
@@ -19,17 +20,26 @@ __all__ = [
 ]
 
 
+logger = logging.getLogger(__name__)
+
+
 def divide_train_batch_size(args):
     """``--train_batch_size``, the examples of an update."""
     check_at_least_one(args, 'train_batch_size')
     if args.train_batch_size:
         parts = (args.accumulate or 1) * len((getattr(args, 'gpus', None) or '0').split(','))
-        if args.train_batch_size % parts:
+        args.batch_size = args.train_batch_size // parts
+        if not args.batch_size:
             raise InputError(
                 f'--train_batch_size {args.train_batch_size} cannot be divided into '
                 f'--gradient_accumulation_steps {parts}, or GPUs'
             )
-        args.batch_size = args.train_batch_size // parts
+        if args.train_batch_size % parts:
+            logger.warning(
+                '--train_batch_size %d is no multiple of --gradient_accumulation_steps %d, or '
+                'GPUs: batches have %d examples, an update %d',
+                args.train_batch_size, parts, args.batch_size, args.batch_size * parts,
+            )  # fmt: skip
 
 
 def count_epochs(args):
@@ -69,7 +79,9 @@ def choose_run(args):
     elif trains and args.only_inference:
         raise InputError('--do_train and --only_inference contradict one another: give one')
     if not trains and not any(others):
-        raise InputError('nothing to do: give --do_train, --do_predict or both')
+        raise InputError('nothing to do: give --do_train, --do_eval, --do_predict or several')
+    if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
+        raise InputError('--do_predict: there is no --predict_file')
     args.only_inference = not trains
 
 
@@ -87,10 +99,11 @@ def go_on_with_output(args):
         has_training = _has_files(args.output_dir, 'checkpoints')
         args.resume |= has_training and not args.overwrite_output_dir
         return
-    trained = os.path.join(args.output_dir, 'best_model')
-    if os.path.isdir(trained):
-        args.bert_model = trained
-        args.init_checkpoint = args.bert_config_file = args.vocab_file = None
+    for trained in (args.output_dir, os.path.join(args.output_dir, 'best_model')):
+        if os.path.isfile(os.path.join(trained, 'config.json')):
+            args.bert_model = trained
+            args.init_checkpoint = args.bert_config_file = args.vocab_file = None
+            return
 
 
 def go_on_with_pretraining(args):

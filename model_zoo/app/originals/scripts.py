@@ -5,7 +5,7 @@ import importlib.util
 import os
 import pathlib
 import sys
-from typing import Tuple
+from typing import Dict, Tuple
 
 from .. import cli
 
@@ -34,13 +34,11 @@ class Script:
     ours: str
     defaults: Tuple[str, ...] = ()
 
-    def arguments(self, argv):
-        """Those of our script."""
-        return [*self.defaults, *argv]
-
 
 _EXAMPLES = '--train_batch_size=32',
-_BERTADAM = (*_EXAMPLES, '--as_bertadam')
+_LABELS = '--label_order=originals',
+_LAST = '--save_last=pytorch_pretrained_bert',
+_BERTADAM = (*_EXAMPLES, *_LAST, '--as_bertadam')
 _SAMPLES = '--max_seq_length=128', '--max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false', '--as_estimator', '--lr=5e-5'
 
@@ -50,7 +48,9 @@ SCRIPTS = {
         'create_pretraining_data', (*_SAMPLES, '--dupe_factor=10')
     ),
     'google/extract_features': Script('extract_features'),
-    'google/run_classifier': Script('finetune_classifier', (*_GOOGLE, *_EXAMPLES)),
+    'google/run_classifier': Script(
+        'finetune_classifier', (*_GOOGLE, *_EXAMPLES, *_LAST, *_LABELS)
+    ),
     'google/run_pretraining': Script(
         'run_pretraining',
         (
@@ -60,7 +60,7 @@ SCRIPTS = {
         ),
     ),
     'google/run_squad': Script(
-        'finetune_squad', (*_GOOGLE, *_EXAMPLES, '--dev_batch_size=8', '--wd=0.01')
+        'finetune_squad', (*_GOOGLE, *_EXAMPLES, *_LAST, '--dev_batch_size=8', '--wd=0.01')
     ),
     'pytorch_pretrained_bert/bertology': Script(
         'bertology',
@@ -72,12 +72,13 @@ SCRIPTS = {
         'create_pretraining_data', (*_SAMPLES, '--dupe_factor=3', '--json_epochs')
     ),
     'pytorch_pretrained_bert/run_classifier': Script(
-        'finetune_classifier', (*_BERTADAM, '--do_train=false', '--lr=5e-5', '--seed=42')
+        'finetune_classifier',
+        (*_BERTADAM, *_LABELS, '--do_train=false', '--lr=5e-5', '--seed=42'),
     ),
     'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2'),
     'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
     'pytorch_pretrained_bert/run_openai_gpt': Script(
-        'finetune_gpt', ('--model_name=openai-gpt', '--as_bertadam')
+        'finetune_gpt', (*_LAST, '--model_name=openai-gpt', '--as_bertadam')
     ),
     'pytorch_pretrained_bert/run_squad': Script(
         'finetune_squad',
@@ -97,9 +98,9 @@ class Converter:
     ----------
     source, family, model : str
         ``--from``, ``--family`` and ``--model`` of our script.
-    names : tuple of str
-        Of its arguments, in their order: the weights, the output, and the configuration, which may
-        be left out if it is the last one.
+    names : dict of str to str
+        Its arguments in their order -> the flags that its older scripts have instead: the weights,
+        the output, and the configuration, which may be left out if it is the last one.
     takes_corpus : bool
         Whether a pickled corpus may take the place of the weights, or go with them.
     """
@@ -107,28 +108,37 @@ class Converter:
     source: str
     family: str
     model: str
-    names: Tuple[str, ...]
+    names: Dict[str, str]
     takes_corpus: bool = False
     ours: str = 'convert_checkpoint'
 
     def arguments(self, argv):
         """Those of our script."""
         parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
-        for number, name in enumerate(self.names):
-            optional = name.endswith('CONFIG') and number == len(self.names) - 1
-            parser.add_argument(name, nargs='?' if optional else None)
+        parser.add_argument('words', nargs='*', metavar=' '.join(self.names))
+        for name, flag in self.names.items():
+            parser.add_argument(f'--{flag}', dest=name, help=f'instead of {name}')
         if self.takes_corpus:
             parser.add_argument('--transfo_xl_dataset_file', dest='corpus',
                                 help='a pickled corpus, converted besides')  # fmt: skip
         values = vars(parser.parse_args(argv))
-        source, output = [values[self.names[0]]], values[_DUMP]
-        corpus = values.pop('corpus', None)
-        if self.takes_corpus and is_corpus(source[0]):
+        words, corpus = values.pop('words'), values.pop('corpus', None)
+        for name in self.names:
+            if not values[name] and words:
+                values[name] = words.pop(0)
+        names = list(self.names)
+        optional = {names[-1] if names[-1].endswith('CONFIG') else None, corpus and names[0]}
+        missing = [name for name in names if not values[name] and name not in optional]
+        if missing or words:
+            parser.error(f'give {", ".join(missing)}' if missing else f'{words[0]} is too many')
+        source, output = list(filter(None, [values[names[0]]])), values[_DUMP]
+        if self.takes_corpus and source and is_corpus(source[0]):
             source, corpus = [], source[0]
         config = next(value for name, value in values.items() if name.endswith('CONFIG'))
         config = ['--config', config] if config else []
         # a folder, where the name isn't that of a file
-        target = [] if pathlib.Path(output).suffix else ['--to', 'pytorch']
+        is_other = pathlib.Path(output).suffix not in ('', '.bin')
+        target = [] if is_other else ['--to', 'pytorch_pretrained_bert']
         options = ['--from', self.source, '--family', self.family, '--model', self.model]
         options += ['--corpus', corpus] if corpus else []
         return [*options, *config, *target, *source, output]
@@ -147,23 +157,45 @@ _DUMP = 'PYTORCH_DUMP_OUTPUT'
 #: name of the form -> Converter
 CONVERTERS = {
     'convert_tf_checkpoint_to_pytorch': Converter(
-        'tensorflow', 'bert', 'BertForPreTraining', ('TF_CHECKPOINT', 'TF_CONFIG', _DUMP)
+        'tensorflow',
+        'bert',
+        'BertForPreTraining',
+        {
+            'TF_CHECKPOINT': 'tf_checkpoint_path',
+            'TF_CONFIG': 'bert_config_file',
+            _DUMP: 'pytorch_dump_path',
+        },
     ),
     'convert_openai_checkpoint': Converter(
         'numpy',
         'gpt',
         'OpenAIGPTModel',
-        ('OPENAI_GPT_CHECKPOINT_FOLDER_PATH', _DUMP, 'OPENAI_GPT_CONFIG'),
+        {
+            'OPENAI_GPT_CHECKPOINT_FOLDER_PATH': 'openai_checkpoint_folder_path',
+            _DUMP: 'pytorch_dump_folder_path',
+            'OPENAI_GPT_CONFIG': 'openai_config_file',
+        },
     ),
     'convert_transfo_xl_checkpoint': Converter(
         'tensorflow',
         'transfo_xl',
         'TransfoXLLMHeadModel',
-        ('TF_CHECKPOINT_OR_DATASET', _DUMP, 'TF_CONFIG'),
+        {
+            'TF_CHECKPOINT_OR_DATASET': 'tf_checkpoint_path',
+            _DUMP: 'pytorch_dump_folder_path',
+            'TF_CONFIG': 'transfo_xl_config_file',
+        },
         takes_corpus=True,
     ),
     'convert_gpt2_checkpoint': Converter(
-        'tensorflow', 'gpt2', 'GPT2Model', ('TF_CHECKPOINT', _DUMP, 'GPT2_CONFIG')
+        'tensorflow',
+        'gpt2',
+        'GPT2Model',
+        {
+            'TF_CHECKPOINT': 'gpt2_checkpoint_path',
+            _DUMP: 'pytorch_dump_folder_path',
+            'GPT2_CONFIG': 'gpt2_config_file',
+        },
     ),
 }
 
@@ -205,7 +237,14 @@ def original_main(file):
     script = CONVERTERS.get(path.stem) or SCRIPTS[f'{path.parent.name}/{path.stem}']
 
     def main(argv=None):
-        arguments = script.arguments(sys.argv[1:] if argv is None else argv)
-        return load_script(path.parents[2] / f'{script.ours}.py').main(arguments)
+        words, ours = sys.argv[1:] if argv is None else list(argv), path.parents[2]
+        module = load_script(ours / f'{script.ours}.py')
+        if isinstance(script, Converter):
+            return module.main(script.arguments(words))
+        cli.Parser.preset = script.defaults
+        try:
+            return module.main(words)
+        finally:
+            cli.Parser.preset = ()
 
     return main

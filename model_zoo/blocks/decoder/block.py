@@ -3,6 +3,7 @@
 import math
 
 import mxnet as mx
+import numpy as np
 
 from ...checkpoint.mapping import Padded
 from ...errors import InputError
@@ -36,6 +37,19 @@ class DecoderBlock(AttentionBlock):
         if num_special_tokens is not None:
             block.set_num_special_tokens(num_special_tokens)
         return block
+
+    def tensors_in(self, format):
+        """See `ZooBlock.tensors_in`; pytorch-pretrained-bert wants some of its own."""
+        named = super().tensors_in(format)
+        if format != 'pytorch_pretrained_bert':
+            return named
+        config, prefix = self.config, '' if self.backbone is None else f'{self.backbone}.'
+        mask = np.tril(np.ones((1, 1, config.n_ctx, config.n_ctx), np.float32))
+        named.update({f'{prefix}h.{n}.attn.bias': mask for n in range(config.n_layer)})
+        if prefix:
+            table = self.mappings()['huggingface'].names('word_embed.weight', named, True)[0]
+            named['lm_head.decoder.weight'] = named[table]
+        return {name.replace('_head.summary.', '_head.linear.'): named[name] for name in named}
 
     def example_makers(self, batch_size, length, random):
         config, rows = self.config, self._example_rows(batch_size)

@@ -5,7 +5,7 @@ from typing import Dict, List, Optional
 
 from ...errors import InputError
 from ...layers.activations import check_activation
-from ..config import AttentionConfig
+from ..config import PYTORCH_FORMATS, AttentionConfig
 
 __all__ = ['DecoderConfig']
 
@@ -59,7 +59,7 @@ class DecoderConfig(AttentionConfig):
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
-        if format in ('huggingface', 'pytorch'):  # transformers' vocabulary includes them
+        if format in PYTORCH_FORMATS:  # transformers' vocabulary includes them
             fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)
         return name, fields
 

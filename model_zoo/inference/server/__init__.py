@@ -2,7 +2,7 @@
 
 from .app import build_app
 from .cluster import serve_on_ray
-from .reload import Reloader
+from .models import Reloader
 from .run import bind, name_models, read_key, serve
 from .settings import Settings
 

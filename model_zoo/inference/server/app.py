@@ -1,22 +1,32 @@
-"""The server's application: its models, limits and routes."""
+"""The server's application: its models and routes, and what every request passes."""
 
 import contextlib
+import hmac
 import importlib.metadata
+import ipaddress
+import json
 import logging
+import re
+import time
 
 from ...errors import ZooError
 from . import huggingface, open_inference, openai_api, page
-from .errors import check_extra
-from .gate import Gate, error_response
+from .errors import TooLargeError, check_extra, status_of
 from .metrics import Metrics
 from .models import Models
 from .service import Service
 from .settings import Settings
 
-__all__ = ['build_app']
+__all__ = ['Gate', 'build_app', 'error_response']
 
 _log = logging.getLogger(__name__)
 
+#: paths that need no key
+OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
+              *page.PATHS.values())  # fmt: skip
+#: tasks of which a model reads two texts at once
+PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
+              'rerank'}  # fmt: skip
 PROJECT = 'gluon-transformer-zoo'
 DESCRIPTION = """
 Models of gluon-transformer-zoo. With an API key, requests have the header
@@ -87,7 +97,7 @@ def _version():
 
 
 def _add_errors(app):
-    """Every error as JSON, with the status that it stands for."""
+    """Every error as JSON, with the status that it stands for; `Gate` has those left."""
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
@@ -105,16 +115,11 @@ def _add_errors(app):
     async def gone(request, error):
         return error_response(request.url.path, 'the client has gone', 499)  # for the counters
 
-    async def unexpected(request, error):
-        _log.error('%s %s failed', request.method, request.url.path, exc_info=error)
-        return error_response(request.url.path, error, 500)
-
     app.add_exception_handler(ZooError, known)
     app.add_exception_handler(TimeoutError, known)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(ClientDisconnect, gone)
-    app.add_exception_handler(Exception, unexpected)
 
 
 def _add_state(app, service):
@@ -156,6 +161,7 @@ def describe(served):
         'owned_by': 'gluon-transformer-zoo',
         'task': pipeline.task,
         'tasks': served.tasks,
+        'text_pairs': is_of_pairs(served),
         'max_length': pipeline.max_length,
         'engine': pipeline.engine.name,
     }
@@ -164,3 +170,159 @@ def describe(served):
     if pipeline.task == 'fill-mask':
         told['mask_token'] = pipeline.tokenizer.mask_token
     return told
+
+
+def is_of_pairs(served):
+    """Whether a model reads two texts at once, as far as its folder tells."""
+    if not PAIR_TASKS.isdisjoint(served.tasks):
+        return True
+    extras = getattr(getattr(served.pipeline.block, 'config', None), 'extras', {})
+    return bool(extras.get('text_pairs'))
+
+
+def _error_body(path, message, status):
+    """An error as the clients of a path expect it."""
+    message = ' '.join(str(message).split())
+    if path.startswith('/v1/'):
+        kinds = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
+        kind = kinds.get(status, 'invalid_request_error' if status < 500 else 'server_error')
+        message = {'message': message, 'type': kind, 'param': None, 'code': status}
+    # half a character stays an escape, which JSON has, too
+    return json.dumps({'error': message}, ensure_ascii=False).encode(errors='backslashreplace')
+
+
+def error_response(path, error, status=None, headers=None):
+    """The response for an error.
+
+    Parameters
+    ----------
+    path : str
+    error : Exception or str
+    status : int, optional
+        Default: that of the error's class.
+    headers : dict, optional
+
+    Returns
+    -------
+    starlette.responses.Response
+    """
+    from starlette.responses import Response
+
+    if status is None:
+        status = status_of(error)
+    if status == 500 and not isinstance(error, (str, ZooError)):  # what nobody expects
+        error = f'the server failed: {type(error).__name__}'
+    wait = getattr(error, 'retry_after', None)
+    if wait is not None:
+        headers = {'Retry-After': str(wait)}
+    return Response(_error_body(path, error, status), status, headers,
+                    media_type='application/json')  # fmt: skip
+
+
+class Gate:
+    """ASGI middleware around a server's application.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : Settings
+    metrics : Metrics
+    """
+
+    def __init__(self, app, settings, metrics):
+        self.app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope, receive, send):
+        if scope['type'] != 'http':
+            await self.app(scope, receive, send)
+            return
+        begin, status = time.perf_counter(), None
+
+        async def watched_send(message):
+            nonlocal status
+            if message['type'] == 'http.response.start':
+                status = message['status']
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, watched_send)
+            else:
+                await self.app(scope, self._limited(receive), watched_send)
+        except Exception as error:  # uvicorn would log it again, if it were raised
+            _log.exception('%s %s failed', scope['method'], scope['path'])
+            if status is None:
+                await error_response(scope['path'], error, 500)(scope, receive, watched_send)
+        finally:
+            route = getattr(scope.get('route'), 'path', 'unknown')
+            self._metrics.count_request(route, status or 500, time.perf_counter() - begin)
+
+    def _refusal(self, scope):
+        """The response to a request that isn't even read; None for others."""
+        headers = {name: value.decode('latin-1') for name, value in scope['headers']}
+        path, host, close = scope['path'], headers.get(b'host', ''), {'Connection': 'close'}
+        if not self._is_called(host, scope):
+            return error_response(path, f'this server is not called {host!r:.200}; its setting '
+                                  'allowed_hosts takes more names', 403)  # fmt: skip
+        if _is_of_another_site(scope['method'], host, headers):
+            return error_response(path, 'another site may only send application/json', 403)
+        if self._settings.api_key is not None and path not in OPEN_PATHS:
+            given = headers.get(b'authorization', '')
+            given = given[7:] if given[:7].lower() == 'bearer ' else headers.get(b'x-api-key', '')
+            if not hmac.compare_digest(given.strip().encode(), self._settings.api_key.encode()):
+                error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
+                return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
+        length = headers.get(b'content-length', '')
+        if length and b'transfer-encoding' in headers:  # a proxy may have read another body
+            error = 'Content-Length and Transfer-Encoding exclude each other'
+            return error_response(path, error, 400, close)
+        if length.isdigit() and int(length) > self._settings.max_body:
+            return error_response(path, self._too_large(), 413, close)  # the body is left unread
+        return None
+
+    def _is_called(self, host, scope):
+        """Whether the server goes by this name: on loopback, a web page may have any other."""
+        name, allowed = re.sub(r':\d+$', '', host).lower(), self._settings.allowed_hosts
+        is_local = _is_loopback((scope.get('server') or ('',))[0])
+        if not name or (allowed is None and not is_local) or (is_local and _is_loopback(name)):
+            return True
+        return allowed is not None and bool({name, '*'}.intersection(allowed))
+
+    def _too_large(self):
+        return f'the request is larger than {self._settings.max_body} bytes'
+
+    def _limited(self, receive):
+        """`receive` with a limit for bodies that don't tell their length."""
+        size = 0
+
+        async def receive_limited():
+            nonlocal size
+            message = await receive()
+            size += len(message.get('body', b''))
+            if size > self._settings.max_body:
+                raise TooLargeError(self._too_large())
+            return message
+
+        return receive_limited
+
+
+def _is_loopback(name):
+    if name == 'localhost' or name.endswith('.localhost'):
+        return True
+    try:
+        address = ipaddress.ip_address(name.strip('[]'))
+    except ValueError:
+        return False
+    return (getattr(address, 'ipv4_mapped', None) or address).is_loopback
+
+
+def _is_of_another_site(method, host, headers):
+    """Whether a browser may send this for another site's page without asking the server first."""
+    if method in ('GET', 'HEAD', 'OPTIONS'):
+        return False
+    media_type = headers.get(b'content-type', '').partition(';')[0].strip().lower()
+    origin, site = headers.get(b'origin'), headers.get(b'sec-fetch-site', 'none')
+    is_foreign = origin is not None and origin.partition('://')[2].lower() != host.lower()
+    is_foreign = is_foreign or site not in ('same-origin', 'none')
+    return is_foreign and media_type != 'application/json'

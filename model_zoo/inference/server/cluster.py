@@ -10,9 +10,9 @@ import threading
 from types import SimpleNamespace
 
 from ...errors import InputError
-from ...util.ray_cluster import join_cluster
+from ...util.executor import join_cluster
+from .app import Gate, error_response
 from .errors import ClosedError, OverloadedError, check_extra
-from .gate import Gate, error_response
 from .metrics import Metrics
 from .run import serve
 

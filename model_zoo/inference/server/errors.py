@@ -5,9 +5,11 @@ import concurrent.futures
 import importlib.util
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
+from ..pipeline import TooLargeError
 
 __all__ = [
     'ClosedError',
+    'FailedError',
     'NoSuchModelError',
     'OverloadedError',
     'TooLargeError',
@@ -18,10 +20,6 @@ __all__ = [
 
 class NoSuchModelError(UnknownNameError):
     """A request for a model that isn't served."""
-
-
-class TooLargeError(InputError):
-    """A text or a request above the server's limits."""
 
 
 class OverloadedError(ZooError):
@@ -36,6 +34,10 @@ class OverloadedError(ZooError):
     def __init__(self, message, retry_after):
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class FailedError(ZooError):
+    """A worker has failed, and has logged why."""
 
 
 class ClosedError(ZooError):

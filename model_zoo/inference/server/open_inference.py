@@ -4,16 +4,23 @@ Texts are BYTES; the model's own ids go in, and its scores come out, as numbers.
 """
 
 import json
+import math
+import struct
 
 import numpy as np
 
 from ...errors import InputError, UnknownNameError
-from ..pipeline import Row, Work
+from ..pipeline import NUMBER
 from . import huggingface
-from .service import check_ids
-from .tensors import read_request, write_response
+from .service import Call
 
-__all__ = ['add_routes']
+__all__ = ['add_routes', 'read_request', 'write_response']
+
+#: the protocol's datatypes; BYTES is apart
+TYPES = {
+    'BOOL': '?', 'UINT8': 'u1', 'UINT16': '<u2', 'UINT32': '<u4', 'UINT64': '<u8', 'INT8': 'i1',
+    'INT16': '<i2', 'INT32': '<i4', 'INT64': '<i8', 'FP16': '<f2', 'FP32': '<f4', 'FP64': '<f8',
+}  # fmt: skip
 
 #: inputs of a task, all of shape (batch,); those in brackets may be left out
 INPUTS = {
@@ -40,28 +47,16 @@ OTHERS = (
     'binary_data_output', 'headers', 'priority', 'sequence_end', 'sequence_id', 'sequence_start',
     'timeout',
 )  # fmt: skip
-SCHEMA = {
-    'type': 'object',
-    'required': ['inputs'],
-    'properties': {
-        'id': {'type': 'string'},
-        'inputs': {'type': 'array', 'items': {'type': 'object'}},
-        'outputs': {'type': 'array', 'items': {'type': 'object'}},
-        'parameters': {'type': 'object', 'description': "options of the task's pipeline"},
-    },
-    'example': {
-        'inputs': [{'name': 'text', 'datatype': 'BYTES', 'shape': [1], 'data': ['A fine day.']}]
-    },
-}
 
 
 def add_routes(app, service):
     """Add the routes to a FastAPI application."""
     from fastapi import Request
-    from fastapi.responses import JSONResponse, Response
+    from fastapi.responses import JSONResponse
 
-    models = service.models
-    body = {'requestBody': {'content': {'application/json': {'schema': SCHEMA}}, 'required': True}}
+    from . import bodies
+
+    models, body = service.models, bodies.documented(bodies.OpenInference)
     options = {'tags': ['Open Inference Protocol']}
 
     @app.get('/v2', **options)
@@ -99,19 +94,10 @@ def add_routes(app, service):
         if request.headers.get('content-encoding', 'identity') != 'identity':
             raise InputError('the body must not be compressed')
         size = request.headers.get('inference-header-content-length')
-        if size is not None and not size.isdigit():
+        if size is not None and not (size.isdecimal() and len(size) < 16):
             raise InputError(f'Inference-Header-Content-Length is {size!r:.40}')
-        content, arrays = read_request(await request.body(), None if size is None else int(size))
-        outputs = await _infer(service, name, _options(content), arrays)
-        outputs, binary = _wanted(content, outputs)
-        head = {'model_name': name, 'model_version': '1'}
-        if isinstance(content.get('id'), str):
-            head['id'] = content['id']
-        answer, size = write_response(head, outputs, binary)
-        if size is None:
-            return Response(answer, media_type='application/json')
-        headers = {'Inference-Header-Content-Length': str(size)}
-        return Response(answer, headers=headers, media_type='application/octet-stream')
+        size = None if size is None else int(size)
+        return await service.respond(request, lambda data: _call(service, name, data, size))
 
     async def metadata(name: str):
         """Inputs and outputs of a model."""
@@ -124,35 +110,29 @@ def add_routes(app, service):
         app.get(path, **shown)(metadata)
 
 
-def _options(content):
-    parameters = content.get('parameters') or {}
-    if not isinstance(parameters, dict):
-        raise InputError('parameters must be an object')
-    return {name: value for name, value in parameters.items() if name not in OTHERS}
+def _call(service, name, data, header_length):
+    from fastapi.responses import Response
 
+    content, arrays = read_request(data, header_length)
+    options = {name: value for name, value in content.parameters.items()
+               if name not in OTHERS and value is not None}  # fmt: skip
 
-def _wanted(content, outputs):
-    """The outputs that a request asks for, and the names of those that it wants as bytes."""
-    asked = content.get('outputs')
-    as_bytes = (content.get('parameters') or {}).get('binary_data_output', False)
-    if not asked:
-        return outputs, set(outputs) if as_bytes else set()
-    chosen, binary = {}, set()
-    for each in asked if isinstance(asked, list) else [asked]:
-        name = each.get('name') if isinstance(each, dict) else each
-        if name not in outputs:
-            raise UnknownNameError.of('output', name, outputs)
-        chosen[name] = outputs[name]
-        if (each.get('parameters') or {}).get('binary_data', as_bytes):
-            binary.add(name)
-    return chosen, binary
+    def write(outputs):
+        outputs, binary = _wanted(content, outputs)
+        numbers = sum(each.size for key, each in outputs.items() if key not in binary)
+        service.meter([]).add('answer', NUMBER * numbers)
+        head = {'model_name': name, 'model_version': '1'}
+        if content.id is not None:
+            head['id'] = content.id
+        answer, size = write_response(head, outputs, binary)
+        if size is None:
+            return answer
+        headers = {'Inference-Header-Content-Length': str(size)}
+        return Response(answer, headers=headers, media_type='application/octet-stream')
 
-
-async def _infer(service, name, options, arrays):
-    """The outputs of a model, arrays by their names."""
-    served = service.models.get(name)
     if 'input_ids' in arrays:
-        return await _scores(service, served, options, arrays)
+        return _scores(service, name, options, arrays, write)
+    served = service.models.get(name)
     task = served.pipeline.task
     if 'candidate_labels' in options:
         task = 'zero-shot-classification'
@@ -160,15 +140,27 @@ async def _infer(service, name, options, arrays):
         task = 'sentence-similarity'
     items = _items(arrays, INPUTS.get(task, ['text']))
     if served.is_writer:
-        groups = await huggingface.write_texts(service, name, items, options)
-        return {'generated_text': _texts([group[0]['generated_text'] for group in groups])}
+        from .bodies import Writing
+
+        return huggingface.texts_call(
+            service, name, items, Writing.of(options), write=lambda groups: write(
+                {'generated_text': _texts([group[0]['generated_text'] for group in groups])})
+        )  # fmt: skip
     if task == 'feature-extraction':
-        own = {'pooling': 'model', 'normalize': True, **options, 'return_tensors': True}
-        vectors = await service.infer(name, items, own, task)
-        if own['pooling'] is None:
+        options = {'pooling': 'model', 'normalize': True, **options, 'return_tensors': True}
+        if options['pooling'] is None:
             raise InputError('pooling must be a name: texts have different numbers of tokens')
-        return {'embedding': np.stack(vectors).astype(np.float32)}
-    results = await service.infer(name, items, options, task)
+    served = service.served(name, is_writer=False)
+    pipeline = served.of_task(task)
+    work = pipeline.prepare(items, options, service.meter(items))
+    return Call(served, work, lambda outputs: write(_outputs(task, pipeline.finish(work, outputs))))
+
+
+def _outputs(task, results):
+    """The arrays of a pipeline's results, by their names."""
+    results = list(results)
+    if task == 'feature-extraction':
+        return {'embedding': np.stack(results).astype(np.float32)}
     if task == 'sentence-similarity':
         return {'score': np.array(results, np.float32)}
     outputs = {'result': _texts([json.dumps(each, ensure_ascii=False) for each in results])}
@@ -177,6 +169,22 @@ async def _infer(service, name, options, arrays):
         outputs['label'] = _texts([str(each['label']) for each in first])
         outputs['score'] = np.array([each['score'] for each in first], np.float32)
     return outputs
+
+
+def _wanted(content, outputs):
+    """The outputs that a request asks for, and the names of those that it wants as bytes."""
+    as_bytes = content.parameters.get('binary_data_output') is True
+    if not content.outputs:
+        return outputs, set(outputs) if as_bytes else set()
+    chosen, binary = {}, set()
+    for each in content.outputs:
+        if each.name not in outputs:
+            raise UnknownNameError.of('output', each.name, outputs)
+        chosen[each.name] = outputs[each.name]
+        wants = each.parameters.binary_data
+        if as_bytes if wants is None else wants:
+            binary.add(each.name)
+    return chosen, binary
 
 
 def _texts(values):
@@ -212,49 +220,49 @@ def _items(arrays, names):
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-async def _scores(service, served, options, arrays):
-    """What the model gives for ids, padded with 0."""
+def _scores(service, name, options, arrays, write):
+    """The `Call` for what the model gives for ids, padded with 0."""
     if options:
         raise InputError(f'input_ids take no parameters: {", ".join(options)}')
-    if served.is_writer or served.pipeline.task not in SCORES:
-        raise InputError(f'{served.pipeline.task} takes texts, not input_ids')
-    for name in arrays:
-        if f'[{name}]' not in ID_INPUTS and name != 'input_ids':
-            raise UnknownNameError.of('input', name, [each.strip('[]') for each in ID_INPUTS])
+    served = service.models.get(name)
+    pipeline = served.pipeline
+    if served.is_writer or pipeline.task not in SCORES:
+        raise InputError(f'{pipeline.task} takes texts, not input_ids')
+    for each in arrays:
+        if f'[{each}]' not in ID_INPUTS and each != 'input_ids':
+            raise UnknownNameError.of('input', each, [each.strip('[]') for each in ID_INPUTS])
     ids = arrays['input_ids']
-    for name, array in arrays.items():
+    for each, array in arrays.items():
         if array.dtype.kind not in 'iu' or array.ndim != 2 or array.shape != ids.shape:
-            raise InputError(f'the input {name} must hold integers, of shape (batch, length)')
+            raise InputError(f'the input {each} must hold integers, of shape (batch, length)')
     if not ids.size:
         raise InputError('input_ids are empty')
-    types = arrays.get('token_type_ids', np.zeros_like(ids))
     lengths = _lengths(arrays.get('attention_mask', np.ones_like(ids)))
+    served, meter = service.served(name, is_writer=False), service.meter([])
+    meter.add('answer', 4 * ids.size * _numbers(pipeline))
+    types, width = arrays.get('token_type_ids', np.zeros_like(ids)), ids.shape[1]
+    ids, types = ([row[:length].tolist() for row, length in zip(each, lengths)]
+                  for each in (ids, types))  # fmt: skip
+    work = pipeline.prepare_ids(ids, types, None, meter)
 
-    def prepare(served, pipeline):
-        limit = pipeline.max_length
-        if limit is not None and ids.shape[1] > limit:
-            raise InputError(f'input_ids have {ids.shape[1]} tokens; the model takes {limit}')
-        kinds = getattr(pipeline.block.config, 'type_vocab_size', 2)
-        rows = []
-        for own, own_types, length in zip(ids, types, lengths):
-            check_ids(own[:length].tolist(), pipeline.block.config.vocab_size)
-            if own_types.min() < 0 or own_types.max() >= max(kinds, 1):
-                raise InputError(f'token_type_ids must be from 0 to {kinds - 1}')
-            about = np.arange(length)  # the places whose words a masked language model tells
-            rows.append([Row(own[:length].astype('i4'), own_types[:length].astype('i4'), about)])
-        return Work(list(ids), rows, {})
+    def finish(outputs):
+        found = {}
+        for number, output in enumerate(SCORES[pipeline.task]):
+            rows = [row[number] for row in outputs]
+            if pipeline.token_outputs:
+                rows = [_padded(row, width) for row in rows]
+            found[output] = np.stack(rows).astype(np.float32)
+        return write(found)
 
-    def finish(served, pipeline, work, outputs):
-        return outputs
+    return Call(served, work, finish)
 
-    outputs = await service.run(served.name, [], prepare, finish)
-    found = {}
-    for number, name in enumerate(SCORES[served.pipeline.task]):
-        rows = [row[number] for row in outputs]
-        if served.pipeline.task != 'text-classification':  # something for each token
-            rows = [_padded(row[:length], ids.shape[1]) for row, length in zip(rows, lengths)]
-        found[name] = np.stack(rows).astype(np.float32)
-    return found
+
+def _numbers(pipeline):
+    """How many numbers the model gives for a token, about."""
+    config = pipeline.block.config
+    return {'fill-mask': config.vocab_size, 'feature-extraction': config.units}.get(
+        pipeline.task, len(pipeline.labels) + 2
+    )
 
 
 def _lengths(mask):
@@ -294,3 +302,136 @@ def _metadata(served):
         'inputs': inputs,
         'outputs': outputs,
     }
+
+
+# -- tensors -----------------------------------------------------------------------------------
+
+
+def read_request(body, header_length=None):
+    """A request: its JSON, and its inputs as arrays.
+
+    Parameters
+    ----------
+    body : bytes
+    header_length : int, optional
+        How much of it is JSON, if tensors follow it as bytes.
+
+    Returns
+    -------
+    OpenInference
+    dict of str to numpy.ndarray
+        By name; str in an array of objects for BYTES.
+    """
+    from .bodies import OpenInference
+
+    size = len(body) if header_length is None else header_length
+    if not 0 <= size <= len(body):
+        raise InputError(f'the header of {size} bytes is longer than the body, {len(body)}')
+    content = OpenInference.read(body[:size])
+    rest, arrays = memoryview(body)[size:], {}
+    for tensor in content.inputs:
+        name, length = tensor.name, tensor.parameters.binary_data_size
+        if length is not None:
+            if length > len(rest):
+                raise InputError(f'the input {name} has fewer bytes than its binary_data_size')
+            values, rest = _from_bytes(name, tensor.datatype, bytes(rest[:length])), rest[length:]
+        else:
+            values = _from_json(name, tensor.datatype, tensor.data or [])
+        count = math.prod(tensor.shape)
+        if len(values) != count:
+            raise InputError(f'the input {name} has {len(values)} values, and its shape {count}')
+        arrays[name] = values.reshape(tensor.shape)
+    if len(rest):
+        raise InputError(f'{len(rest)} bytes are left over behind the tensors')
+    return content, arrays
+
+
+def _from_bytes(name, datatype, data):
+    if datatype != 'BYTES':
+        kind = np.dtype(TYPES[datatype])
+        if len(data) % kind.itemsize:
+            raise InputError(f'the input {name} has {len(data)} bytes, no multiple of its datatype')
+        return np.frombuffer(data, kind)
+    values, place = [], 0
+    while place < len(data):
+        if place + 4 > len(data):
+            raise InputError(f'the bytes of the input {name} end within a length')
+        (length,) = struct.unpack_from('<I', data, place)
+        value = data[place + 4 : place + 4 + length]
+        if len(value) != length:
+            raise InputError(f'the bytes of the input {name} end within a text')
+        values.append(_text(name, value))
+        place += 4 + length
+    return _texts(values)
+
+
+def _from_json(name, datatype, data):
+    values, left = [], [data]
+    while left:
+        each = left.pop()
+        if isinstance(each, list):
+            left += reversed(each)
+        else:
+            values.append(each)
+    if datatype == 'BYTES':
+        if not all(isinstance(each, str) for each in values):
+            raise InputError(f'the data of the input {name} must be str')
+        return _texts(values)
+    if not all(isinstance(each, (bool, int, float)) for each in values):
+        raise InputError(f'the data of the input {name} must be numbers')
+    try:
+        return np.array(values, TYPES[datatype])
+    except (ValueError, OverflowError) as error:
+        raise InputError(f'the data of the input {name} is no {datatype}: {error}') from None
+
+
+def _text(name, value):
+    try:
+        return value.decode('utf-8')
+    except UnicodeDecodeError:
+        raise InputError(f'a text of the input {name} is not UTF-8') from None
+
+
+def write_response(head, outputs, binary):
+    """A response.
+
+    Parameters
+    ----------
+    head : dict
+        What comes before the outputs.
+    outputs : dict of str to numpy.ndarray
+        str in an array of objects for BYTES.
+    binary : set of str
+        Names of the outputs that are sent as bytes.
+
+    Returns
+    -------
+    bytes
+    int or None
+        How much of them is JSON, if bytes follow it.
+    """
+    tensors, parts = [], []
+    for name, values in outputs.items():
+        datatype = _datatype(values)
+        tensor = {'name': name, 'datatype': datatype, 'shape': list(values.shape)}
+        if name in binary:
+            parts.append(_to_bytes(datatype, values))
+            tensor['parameters'] = {'binary_data_size': len(parts[-1])}
+        else:
+            tensor['data'] = values.ravel().tolist()
+        tensors.append(tensor)
+    header = json.dumps({**head, 'outputs': tensors}).encode()
+    return b''.join([header, *parts]), len(header) if parts else None
+
+
+def _datatype(values):
+    if values.dtype == object:
+        return 'BYTES'
+    return next(name for name, kind in TYPES.items() if np.dtype(kind) == values.dtype)
+
+
+def _to_bytes(datatype, values):
+    if datatype != 'BYTES':
+        return values.astype(TYPES[datatype]).tobytes()
+    encoded = [each.encode() for each in values.ravel()]
+    return b''.join(struct.pack('<I', len(each)) + each for each in encoded)

@@ -1,19 +1,24 @@
-"""A server as a process: its models, its socket, its end."""
+"""A server as a process: its models, its socket, its connections, its end."""
 
+import asyncio
 import logging
 import os
 import pathlib
+import resource
 import signal
 import socket
 import threading
+import time
 
 from ...errors import InputError
 from .errors import check_extra
-from .guard import guarded
 
 __all__ = ['bind', 'name_models', 'read_key', 'serve']
 
 _log = logging.getLogger(__name__)
+
+MOST_HEAD = 1 << 16  # bytes of a request before its body
+LOOK_SECONDS = 0.1  # between two looks at the connections
 
 
 def name_models(models):
@@ -98,10 +103,11 @@ def bind(host, port):
     if not 0 <= port < 2**16:
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     try:
-        family, _, _, _, address = socket.getaddrinfo(
+        family, socket_type, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sets TCP_NODELAY for a socket only if it is told that its protocol is TCP
+        bound = socket.socket(family, socket_type, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
@@ -120,8 +126,12 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
         Of `bind`.
     timeout : float
         Seconds that accepted requests have after the signal.
-    request_timeout, most_connections
-        ``seconds`` and ``most`` of `guarded`.
+    request_timeout : float
+        Seconds in which a request must have arrived, and in which a client must have read
+        something of an answer that waits for it.
+    most_connections : int
+        Above these the connections are closed that have waited longest for a request. It is at
+        most half of the files that the process may open.
 
     Raises
     ------
@@ -129,17 +139,65 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
         If uvicorn isn't installed.
     """
     check_extra('uvicorn')
-    import uvicorn
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
     host, port = bound.getsockname()[:2]
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
-        server_header=False, ws='none',
-        http=guarded(AutoHTTPProtocol, request_timeout, most_connections),
-    )  # fmt: skip
     _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     if threading.current_thread() is threading.main_thread():
         # at its end uvicorn raises the signal again, for the handler that there was before
         signal.signal(signal.SIGTERM, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[bound])
+    asyncio.run(run_server(make_server(app, timeout), bound, request_timeout, most_connections))
+
+
+def make_server(app, timeout=60.0):
+    """uvicorn's server, with the limits that it has of its own."""
+    import uvicorn
+
+    return uvicorn.Server(uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
+        server_header=False, ws='none',
+        http='h11', h11_max_incomplete_event_size=MOST_HEAD,  # httptools takes heads of any size
+    ))  # fmt: skip
+
+
+async def run_server(server, bound, request_timeout=30.0, most_connections=1000):
+    """Run the server, and watch its connections; see `serve`."""
+    most = min(most_connections, max(1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+    connections = server.server_state.connections
+    watching = asyncio.ensure_future(_close_idle(connections, request_timeout, most))
+    try:
+        await server.serve(sockets=[bound])
+    finally:
+        watching.cancel()
+
+
+async def _close_idle(connections, seconds, most):
+    """Close connections whose client doesn't send its request, or doesn't read its answer.
+
+    uvicorn has neither time-out, and no public hook for one: `timeout_keep_alive` ends with the
+    first byte of a request, and `limit_concurrency` refuses those who come instead of those who
+    stay. So this reads what uvicorn knows of its connections, and changes nothing of it.
+    """
+    waiting = {}  # connection -> since when it has stood as it stands
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        now, before, waiting = time.monotonic(), waiting, {}
+        for connection in connections:
+            standing = _standing(connection)
+            if standing is not None:
+                since, stood = before.get(connection, (now, None))
+                waiting[connection] = (since if standing == stood else now), standing
+        excess = len(connections) - most
+        by_age = sorted(waiting, key=lambda connection: waiting[connection][0])
+        for place, connection in enumerate(by_age):
+            waited = now - waiting[connection][0]
+            if waited > seconds or (place < excess and waited):  # 0 is one that has just come
+                connection.transport.abort()
+
+
+def _standing(connection):
+    """How far the client of a connection has come; None while the server is at work for it."""
+    cycle, unread = connection.cycle, connection.transport.get_write_buffer_size()
+    if unread:
+        return cycle, unread
+    if cycle is None or cycle.response_complete or cycle.more_body:
+        return cycle, cycle is not None and cycle.more_body
+    return None

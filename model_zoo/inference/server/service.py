@@ -1,17 +1,39 @@
 """Requests on their way through a server, whatever their protocol."""
 
 import asyncio
+import concurrent.futures
+import json
+from typing import Callable, NamedTuple, Optional
 
 from ...errors import InputError
-from ..text import MAX_NEW_TOKENS
+from ..pipeline import Meter
 from .errors import ClosedError, TooLargeError
-from .payload import check_texts
 from .writer import Sampling, WritingJob
 
-__all__ = ['Service', 'check_ids']
+__all__ = ['Call', 'Service', 'to_json']
 
-#: Characters of a request that are cut into tokens at once; more than these in another thread.
-SMALL = 4000
+#: threads that read requests and write answers
+THREADS = 4
+
+
+class Call(NamedTuple):
+    """A request that is read and checked.
+
+    Parameters
+    ----------
+    served : Served
+    work : Work or WritingJob
+        What its worker does.
+    finish : callable
+        ``finish(outputs) -> bytes or Response`` makes the answer of what the worker gives.
+    events : callable, optional
+        ``events(tokens)`` makes server-sent events, str, of the tokens of a job as they come.
+    """
+
+    served: object
+    work: object
+    finish: Callable
+    events: Optional[Callable] = None
 
 
 class Service:
@@ -26,96 +48,120 @@ class Service:
 
     def __init__(self, models, settings, metrics):
         self.models, self.settings, self.metrics = models, settings, metrics
+        self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
-    async def infer(self, name, items, options, task=None):
-        """Results of items.
-
-        Parameters
-        ----------
-        name : str
-            Of the model.
-        items : list
-        options : dict
-            The pipeline's.
-        task : str, optional
-            Which of the model's; default: its own.
-
-        Returns
-        -------
-        list
-        """
-
-        def prepare(served, pipeline):
-            return pipeline.prepare(items, **options)
-
-        def finish(served, pipeline, work, outputs):
-            return list(pipeline.finish(work, outputs))
-
-        return await self.run(name, items, prepare, finish, task)
-
-    async def run(self, name, inputs, prepare, finish, task=None):
-        """Run rows: ``work = prepare(served, pipeline)``, then ``finish(..., work, outputs)``.
+    async def respond(self, request, prepare):
+        """The response to a request. Only waiting is done in the event loop.
 
         Parameters
         ----------
-        name : str
-        inputs : object
-            With the texts, which are checked against the limits.
-        prepare, finish : callable
-        task : str, optional
+        request : fastapi.Request
+        prepare : callable
+            ``prepare(body) -> Call``, of the body's bytes; it may be called again when the model
+            has been replaced meanwhile.
 
         Returns
         -------
-        object
-            What `finish` returns.
+        fastapi.Response
         """
-        in_thread = check_texts(inputs, self.settings) > SMALL
+        from fastapi.responses import Response, StreamingResponse
+
+        body = await request.body()
+        while True:
+            call = await self.in_thread(prepare, body)
+            if call.events is not None:
+                tokens, call.work.on_token = self._token_queue()
+            worker = call.served.worker
+            try:
+                future = (worker.submit if call.served.is_writer else worker.run)(call.work)
+                break
+            except ClosedError:
+                self._check_replaced(call.served)
+        if call.events is not None:
+            events = call.events(self._stream(call.work, tokens))
+            return StreamingResponse(events, media_type='text/event-stream')
+        answer = await self.in_thread(call.finish, await self._answer(future))
+        if isinstance(answer, Response):
+            return answer
+        return Response(answer, media_type='application/json')
+
+    def in_thread(self, function, *args):
+        """Await what a function returns that takes time."""
+        return asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+
+    def served(self, name, is_writer):
+        """The model of a name, which writes text or doesn't, if it takes requests."""
         while True:
             served = self.models.get(name)
-            if served.is_writer:
-                raise InputError(f'the model {name} is for text-generation alone')
-            pipeline = served.of_task(task)
+            if served.is_writer is not is_writer:
+                raise InputError(
+                    f'the model {name} is for {" and ".join(served.tasks)}'
+                    + ('; it writes no text' if is_writer else ' alone')
+                )
             try:
                 served.worker.check()
-                work = await self._call(in_thread, prepare, served, pipeline)
-                future = served.worker.run(work)
+                return served
             except ClosedError:
                 self._check_replaced(served)
-                continue
-            outputs = await self._answer(future)
-            return await self._call(in_thread, finish, served, pipeline, work, outputs)
 
-    async def write(self, name, make_job):
-        """Continue prompts.
+    def meter(self, inputs):
+        """The `Meter` of a request with these texts, nested in any way, which it checks."""
+        settings = self.settings
+        count, left = 0, [inputs]
+        while left:
+            value = left.pop()
+            if isinstance(value, str):
+                count += 1
+                if len(value) > settings.max_text:
+                    raise TooLargeError(
+                        f'a text has {len(value)} characters; this server takes '
+                        f'{settings.max_text} at most (`max_text`)'
+                    )
+                if count > settings.max_texts:
+                    raise TooLargeError(
+                        f'the request has more than {settings.max_texts} texts (`max_texts`): '
+                        'send several requests'
+                    )
+            elif isinstance(value, dict):
+                left += value.values()
+            elif isinstance(value, (list, tuple)):
+                left += value
+        return Meter(rows=settings.max_rows, tokens=settings.max_tokens,
+                     characters=settings.max_body, answer=settings.max_answer)  # fmt: skip
+
+    def writing_job(self, served, prompts, max_new_tokens, stop, **sampling):
+        """A `WritingJob` within the server's limits.
 
         Parameters
         ----------
-        name : str
-        make_job : callable
-            ``make_job(served) -> WritingJob``.
-
-        Returns
-        -------
-        WritingJob
-            With all tokens.
+        served : Served
+        prompts : list of str or of list of int
+        max_new_tokens, stop
+            See `WritingJob`.
+        **sampling
+            See `Sampling`.
         """
-        job = self.submit(name, make_job)
-        await self._answer(job.future)
-        return job
+        meter, most = self.meter(prompts), self.settings.max_new_tokens
+        if not 1 <= max_new_tokens <= most:
+            raise InputError(f'{max_new_tokens} new tokens are wanted; it must be from 1 to {most}')
+        sampling = Sampling(**sampling)
+        if len(prompts) * sampling.sequences > self.settings.max_sequences:
+            raise TooLargeError(
+                f'the request asks for {len(prompts) * sampling.sequences} texts; this server '
+                f'writes {self.settings.max_sequences} at once (`max_sequences`)'
+            )
+        ids, pipeline = [], served.pipeline
+        for prompt in prompts:
+            if isinstance(prompt, str):
+                prompt = pipeline.encode_prompt(prompt)
+            else:
+                pipeline.check_ids(prompt)
+            meter.add('tokens', len(prompt))
+            ids.append(prompt)
+        return WritingJob(ids, sampling, max_new_tokens, stop)
 
-    async def stream(self, job, tokens):
-        """The tokens of a job that was submitted, as they come.
-
-        Parameters
-        ----------
-        job : WritingJob
-        tokens : asyncio.Queue
-            Which the job's ``on_token`` fills, see `token_queue`.
-
-        Returns
-        -------
-        async iterator of Written
-        """
+    async def _stream(self, job, tokens):
+        """The tokens of a job that was submitted, as they come."""
         loop = asyncio.get_running_loop()
         job.future.add_done_callback(  # comes after all tokens
             lambda _: loop.call_soon_threadsafe(tokens.put_nowait, None)
@@ -136,71 +182,10 @@ class Service:
             job.future.cancel()
 
     @staticmethod
-    def token_queue():
+    def _token_queue():
         """A queue, and the ``on_token`` that fills it from another thread."""
         loop, tokens = asyncio.get_running_loop(), asyncio.Queue()
         return tokens, lambda written: loop.call_soon_threadsafe(tokens.put_nowait, written)
-
-    def submit(self, name, make_job):
-        """Put a job into a language model's queue; see `write`."""
-        while True:
-            served = self.models.get(name)
-            if not served.is_writer:
-                raise InputError(
-                    f'the model {name} is for {" and ".join(served.tasks)}; it writes no text'
-                )
-            served.worker.check()
-            job = make_job(served)
-            try:
-                served.worker.submit(job)
-                return job
-            except ClosedError:
-                self._check_replaced(served)
-
-    def writing_job(
-        self, served, prompts, max_new_tokens=MAX_NEW_TOKENS, stop=(), on_token=None, **sampling
-    ):
-        """A `WritingJob` within the server's limits.
-
-        Parameters
-        ----------
-        served : Served
-        prompts : list of str or of list of int
-        max_new_tokens, stop, on_token
-            See `WritingJob`.
-        **sampling
-            See `Sampling`.
-        """
-        check_texts(prompts, self.settings)
-        most = self.settings.max_new_tokens
-        if not 1 <= max_new_tokens <= most:
-            raise InputError(f'{max_new_tokens} new tokens are wanted; it must be from 1 to {most}')
-        if any(not isinstance(each, str) or not each for each in stop):
-            raise InputError('the texts that end the output must be str, and not empty')
-        sampling = Sampling(**sampling)
-        if sampling.sequences < 1:
-            raise InputError(f'{sampling.sequences} texts are wanted; it must be at least 1')
-        if len(prompts) * sampling.sequences > self.settings.max_sequences:
-            raise TooLargeError(
-                f'the request asks for {len(prompts) * sampling.sequences} texts; this server '
-                f'writes {self.settings.max_sequences} at once'
-            )
-        ids = [self._prompt(served, prompt) for prompt in prompts]
-        return WritingJob(ids, sampling, max_new_tokens, stop, on_token)
-
-    @staticmethod
-    def _prompt(served, prompt):
-        """A prompt's ids."""
-        if isinstance(prompt, str):
-            return served.pipeline.encode_prompt(prompt)
-        check_ids(prompt, served.pipeline.block.config.vocab_size)
-        return prompt
-
-    @staticmethod
-    async def _call(in_thread, function, *args):
-        if not in_thread:
-            return function(*args)
-        return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
     async def _answer(self, future):
         try:
@@ -217,18 +202,34 @@ class Service:
             raise ClosedError('the server is shutting down')
 
 
-def check_ids(ids, vocab_size):
-    """Raise InputError unless these are token ids.
+def to_json(value):
+    """JSON of an answer.
+
+    Other threads run between the parts: a number of `json.dumps` is quick, a million stop all.
 
     Parameters
     ----------
-    ids : list
-    vocab_size : int
+    value : object
+
+    Returns
+    -------
+    bytes
     """
-    if not ids:
-        raise InputError('a list of token ids is empty')
-    for each in ids:
-        if isinstance(each, bool) or not isinstance(each, int):
-            raise InputError(f'a list of token ids holds {each!r:.40}')
-        if not 0 <= each < vocab_size:
-            raise InputError(f'token id {each} is not in the vocabulary of {vocab_size} tokens')
+    return b''.join(_json_parts(value))
+
+
+def _json_parts(value):
+    parts = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list)) or not any(
+        isinstance(each, (dict, list)) for each in parts
+    ):
+        yield json.dumps(value).encode()
+        return
+    is_object = isinstance(value, dict)
+    yield b'{' if is_object else b'['
+    for place, each in enumerate(value):
+        yield b', ' if place else b''
+        if is_object:
+            yield json.dumps(each).encode() + b': '
+        yield from _json_parts(value[each] if is_object else each)
+    yield b'}' if is_object else b']'

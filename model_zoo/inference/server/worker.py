@@ -10,8 +10,9 @@ import time
 
 import numpy as np
 
+from ...errors import ZooError
 from ..pipeline import BATCH_ROWS
-from .errors import ClosedError, OverloadedError
+from .errors import ClosedError, FailedError, OverloadedError
 
 __all__ = ['BatchWorker', 'Worker', 'choose_rows']
 
@@ -37,30 +38,33 @@ class Worker(abc.ABC):
         self.name, self.queue_size = name, queue_size
         self._condition = threading.Condition()
         self._new = collections.deque()
-        self._count, self._closing = 0, False
+        self._jobs, self._closing = set(), False  # those that are accepted and unanswered
         self._seconds, self._answered_at = 0.0, None  # a request; when the last one was answered
-        self._thread = threading.Thread(target=self._main, name=f'model {name}', daemon=True)
+        self._start()
+
+    def _start(self):
+        self._thread = threading.Thread(target=self._main, name=f'model {self.name}', daemon=True)
         self._thread.start()
 
     @property
     def count(self):
         """Number of requests that are accepted and unanswered."""
-        return self._count
+        return len(self._jobs)
 
     @property
     def is_alive(self):
-        """Whether the thread runs."""
-        return self._thread.is_alive()
+        """Whether the thread runs. The next request starts one that has died anew."""
+        return self._thread is not None and self._thread.is_alive()
 
     def check(self):
         """Raise what `submit` would raise now."""
         if self._closing:
             raise ClosedError(f'the model {self.name} is being closed')
-        if self._count >= self.queue_size:
+        if self.count >= self.queue_size:
             raise OverloadedError(
                 f'the queue of the model {self.name} is full ({self.queue_size} requests): try '
                 'again later',
-                retry_after=max(1, min(60, round(self._count * self._seconds))),
+                retry_after=max(1, min(60, round(self.count * self._seconds))),
             )
 
     def submit(self, job):
@@ -85,37 +89,56 @@ class Worker(abc.ABC):
         """
         with self._condition:
             self.check()
-            self._count += 1
+            self._jobs.add(job)
             self._new.append(job)
+            if not self.is_alive:
+                self._start()
             self._condition.notify()
-        job.future.add_done_callback(self._answered)
+        job.future.add_done_callback(lambda _: self._answered(job))
         return job.future
 
     def close(self):
         """Answer what is accepted, then end the thread."""
         with self._condition:
-            self._closing = True
+            self._closing, thread = True, self._thread
             self._condition.notify()
-        self._thread.join()
+        if thread is not None:
+            thread.join()
 
-    def _answered(self, future):
+    def _answered(self, job):
         with self._condition:
             now, before = time.monotonic(), self._answered_at
-            if before is not None and self._count > 1:  # there was no pause
+            if before is not None and self.count > 1:  # there was no pause
                 self._seconds += (1 - IDLE_MEMORY) * (now - before - self._seconds)
             self._answered_at = now
-            self._count -= 1
+            self._jobs.discard(job)
 
     def _main(self):
-        while True:
+        try:
+            while self._turn():
+                pass
+        except BaseException as error:
+            _log.critical('the thread of the model %s has died', self.name, exc_info=error)
             with self._condition:
-                while not (self._new or self._is_busy() or self._closing):
-                    self._condition.wait()
-                new = [self._new.popleft() for _ in range(len(self._new))]
-                if not new and not self._is_busy():
-                    return
+                self._thread, jobs = None, list(self._jobs)
+            self._fail(jobs, ClosedError(f'the model {self.name} has died: ask again'))
+
+    def _turn(self):
+        """Wait for something to do, and do a part of it; returns whether there may be more."""
+        with self._condition:
+            while not (self._new or self._is_busy() or self._closing):
+                self._condition.wait()
+            new = [self._new.popleft() for _ in range(len(self._new))]
+            if not new and not self._is_busy():
+                return False
+        try:
             self._take([job for job in new if not job.future.cancelled()])
             self._step()
+        except Exception as error:
+            with self._condition:
+                taken = self._jobs.difference(self._new)
+            self._fail(taken, error)  # `_take` drops them
+        return True
 
     @abc.abstractmethod
     def _is_busy(self):
@@ -123,11 +146,19 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def _take(self, jobs):
-        """Begin with new jobs."""
+        """Begin with new jobs, and drop the old ones that are answered."""
 
     @abc.abstractmethod
     def _step(self):
         """Run the model once, and answer the jobs that this completes."""
+
+    def _fail(self, jobs, error):
+        """Answer jobs with an error; the log has one that nobody expects, once."""
+        if not isinstance(error, ZooError):
+            _log.error('the model %s has failed', self.name, exc_info=error)
+            error = FailedError(f'the server failed: {type(error).__name__}')
+        for job in jobs:
+            self._answer(job, error=error)
 
     @staticmethod
     def _answer(job, result=None, error=None):
@@ -203,9 +234,7 @@ class BatchWorker(Worker):
         try:
             outputs = self._pipeline.run_batch([job.rows[n] for job, n, _ in chosen])
         except Exception as error:
-            _log.exception('model %s: a batch failed', self.name)
-            for job, _, _ in chosen:
-                self._answer(job, error=error)
+            self._fail({job for job, _, _ in chosen}, error)
             return
         lengths = [length for _, _, length in chosen]
         if self._on_batch is not None:

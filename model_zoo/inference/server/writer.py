@@ -1,16 +1,12 @@
 """The thread of a language model: texts of several requests grow side by side, step by step."""
 
 import concurrent.futures
-import logging
 from typing import NamedTuple, Optional, Tuple
 
-from ...errors import ZooError
 from ...generation import StreamedText, stream
 from .worker import Worker
 
 __all__ = ['GenerationWorker', 'Sampling', 'Written', 'WritingJob']
-
-_log = logging.getLogger(__name__)
 
 
 class Sampling(NamedTuple):
@@ -159,6 +155,9 @@ class GenerationWorker(Worker):
     def _take(self, jobs):
         self._waiting += jobs
         self._waiting = [job for job in self._waiting if not job.future.done()]
+        self._groups = [
+            group for group in self._groups if not all(job.future.done() for job in group.jobs)
+        ]
 
     def _step(self):
         self._begin()
@@ -197,9 +196,3 @@ class GenerationWorker(Worker):
                     self._groups.append(_Group(self._pipeline.block, jobs))
             except Exception as error:
                 self._fail(jobs, error)
-
-    def _fail(self, jobs, error):
-        if not isinstance(error, ZooError):
-            _log.exception('model %s: generation failed', self.name)
-        for job in jobs:
-            self._answer(job, error=error)

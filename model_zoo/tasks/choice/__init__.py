@@ -1,6 +1,5 @@
 """Multiple choice: SWAG and the Story Cloze Test."""
 
-from .evaluate import ChoiceEvaluator
 from .story_cloze import (
     Story,
     StoryClozeFeatures,
@@ -8,10 +7,20 @@ from .story_cloze import (
     read_story_cloze,
     write_story_cloze_predictions,
 )
-from .swag import SwagExample, SwagFeatures, read_swag, write_swag_predictions
+from .swag import (
+    ChoiceSettings,
+    ChoiceTask,
+    MultipleChoice,
+    SwagExample,
+    SwagFeatures,
+    read_swag,
+    write_swag_predictions,
+)
 
 __all__ = [
-    'ChoiceEvaluator',
+    'ChoiceSettings',
+    'ChoiceTask',
+    'MultipleChoice',
     'Story',
     'StoryClozeFeatures',
     'SwagExample',

@@ -6,6 +6,7 @@ The CSV files are read as their authors give them out.
 
 import itertools
 import logging
+import os
 import re
 from typing import NamedTuple, Optional, Tuple
 
@@ -13,16 +14,28 @@ import numpy as np
 
 from ...batches import Sample
 from ...errors import InputError
+from ...training.settings import FileSettings, FinetuneSettings, setting, settings
 from ...util.files import atomic_write
 from ...util.lines import read_lines
-from ..tables import read_records
+from ..evaluate import check_finite, softmax
+from ..examination import Examination, cross_entropies
+from ..tables import given_rows, is_path, read_records
+from ..task import Task
 
-__all__ = ['SwagExample', 'SwagFeatures', 'read_swag', 'write_swag_predictions']
+__all__ = [
+    'ChoiceSettings',
+    'ChoiceTask',
+    'SwagExample',
+    'SwagFeatures',
+    'read_swag',
+    'write_swag_predictions',
+]
 
 logger = logging.getLogger(__name__)
 
 CHUNK = 1024  # examples encoded at once: bounds what the tokenizer remembers of them
 _ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
+_TEXT, _CHOICES = 'context', 'choices'
 
 
 class SwagExample(NamedTuple):
@@ -48,14 +61,18 @@ class SwagExample(NamedTuple):
     label: Optional[int]
 
 
-def read_swag(path):
-    """Read a file of SWAG.
+def read_swag(source, segment='data'):
+    """Read a file of SWAG, or rows in memory.
 
     Parameters
     ----------
-    path : str or os.PathLike
+    source : str, os.PathLike or iterable
         CSV whose first line names the columns (``sent1``, ``sent2``, ``ending0`` and so on, perhaps
         ``label`` and ``fold-ind``; others don't matter), or JSON lines with these fields.
+        Rows in memory are dicts with these names, or with 'context', 'choices' and 'label'; or
+        tuples in this order.
+    segment : str
+        For messages about rows in memory.
 
     Returns
     -------
@@ -68,8 +85,7 @@ def read_swag(path):
         If the file can't be read or isn't such a file; the message names the line.
     """
     examples = []
-    for place, fields in read_records(path, 'json' if _is_json(path) else 'csv', exact=True):
-        place = f'{path}, {place}'
+    for place, fields in _records(source, segment):
         example = _example(fields, place, str(len(examples)))
         first = examples[0] if examples else example
         if len(example.endings) != len(first.endings):
@@ -81,8 +97,23 @@ def read_swag(path):
             raise InputError(f'{place}: give all examples a label, or none')
         examples.append(example)
     if not examples:
-        raise InputError(f'{str(path)!r} has no examples')
+        raise InputError(f'{str(source)!r} has no examples')
     return examples
+
+
+def _records(source, segment):
+    """Places and fields with SWAG's names."""
+    if is_path(source):
+        format = 'json' if _is_json(source) else 'csv'
+        for place, fields in read_records(source, format, exact=True):
+            yield f'{source}, {place}', fields
+        return
+    names = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}
+    for place, fields in given_rows(source, names, segment):
+        if _CHOICES in fields:
+            choices = {f'{_ENDING}{n}': text for n, text in enumerate(fields[_CHOICES])}
+            fields = {_CONTEXT: fields.get(_TEXT), _START: '', **choices, **fields}
+        yield place, fields
 
 
 def _is_json(path):
@@ -123,7 +154,7 @@ def _number(value):
     """An int from an int or its digits; None if it is neither."""
     if isinstance(value, str) and re.fullmatch('[0-9]{1,9}', value.strip()):
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, (int, np.integer)) and value is not True else None
 
 
 class SwagFeatures:
@@ -201,3 +232,100 @@ def write_swag_predictions(path, examples, probabilities):
             cells = [example.guid, str(np.argmax(row)), *(f'{value:.6f}' for value in row)]
             cells.append('' if example.label is None else str(example.label))
             file.write('\t'.join(cells) + '\n')
+
+
+@settings(lr=5e-5, seed=42)
+class ChoiceSettings(FileSettings, FinetuneSettings):
+    """Those of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
+
+    do_train: bool = setting(False, 'train, and evaluate after each epoch')
+    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
+    max_seq_length: int = setting(128, 'in tokens, special ones included')
+    do_lower_case: Optional[bool] = setting(
+        False, 'default: what the vocabulary is for', flag={'action': 'store_true'}
+    )
+
+    def check(self):
+        if not (self.do_train or self.do_eval):
+            raise InputError('nothing to do: give `do_train`, `do_eval` or both')
+        if self.resume and not self.do_train:
+            raise InputError('`resume` continues a training: it needs `do_train`')
+        self.only_inference = not self.do_train
+        self.do_lower_case = self.do_lower_case or None
+        super().check()
+
+
+class MultipleChoice(Task):
+    """What tasks have in common whose rows have a `context`, `endings` and a `label`."""
+
+    head, use = 'multiple_choice', 'multiple-choice'
+    predicted = ('dev', 'test')
+    write_file = None
+
+    def decode(self, data, outputs):
+        return outputs.argmax(axis=-1).tolist()
+
+    def write(self, folder, segment, data, outputs):
+        check_finite(outputs, segment)
+        name = self.file_of(segment)
+        probabilities = softmax(outputs.astype(np.float64))
+        self.write_file(os.path.join(folder, name), data.rows, probabilities)
+        return [name]
+
+    def file_of(self, segment):
+        """The file of a segment's predictions."""
+        return f'{segment}_predictions.tsv'
+
+    def examine(self, segment, data, outputs):
+        labels = self.numbers(data.rows)
+        guess = int(np.bincount(labels).argmax())
+        return Examination(
+            segment,
+            [f'{row.context} {getattr(row, "start", "")}' for row in data.rows],
+            [row.endings[row.label] for row in data.rows],
+            [row.endings[number] for row, number in zip(data.rows, outputs.argmax(axis=-1))],
+            cross_entropies(labels, outputs),
+            {'accuracy': float((labels == guess).mean())},
+            f'ending {guess}',
+        )
+
+
+class ChoiceTask(MultipleChoice):
+    """SWAG, and other choices of a text's continuation.
+
+    Rows in memory are (context, choices, label) or (context, choices), or dicts with these names or
+    SWAG's.
+    """
+
+    settings_class, name, in_python = ChoiceSettings, 'swag', {'do_train': True, 'do_eval': True}
+    files = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
+    free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
+    write_file = staticmethod(write_swag_predictions)
+    title = 'SWAG'
+
+    def sources(self):
+        found = super().sources()
+        if self.settings.do_eval and not {'dev', 'test'}.intersection(found):
+            raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
+        return found
+
+    def read(self, source, segment):
+        examples = read_swag(source, segment)
+        is_needed = segment == 'train' or segment == 'dev' and self.settings.do_train
+        if is_needed and any(example.label is None for example in examples):
+            raise InputError(f'{source!r} has no labels: training needs them')
+        return examples
+
+    @property
+    def predicted(self):
+        return ('dev', 'test') if self.settings.do_eval else ()
+
+    def encode(self, rows, tokenizer):
+        return SwagFeatures(tokenizer, self.settings.max_seq_length)(rows)
+
+    def prepare(self, rows, choice=None):
+        self._choices = len(next(iter(rows.values()))[0].endings)
+
+    def results(self):
+        return {'choices': self._choices}
+

@@ -6,24 +6,21 @@
 
 from .custom import custom_task, infer_labels
 from .distillation import Distillation, make_student, teacher_layers
-from .evaluate import ClassifierEvaluator, write_class_probabilities, write_predictions
+from .evaluate import write_class_probabilities, write_predictions
 from .features import ClassifierFeatures
 from .metrics import METRICS, compute_baseline, compute_metrics
 from .readers import find_file, has_segment, load_gluonnlp, read_examples
 from .rows import Example
-from .sets import TaskSets
 from .task import Layout, Task
 from .tasks import get_task, list_tasks
 
 __all__ = [
-    'ClassifierEvaluator',
     'ClassifierFeatures',
     'Distillation',
     'Example',
     'Layout',
     'METRICS',
     'Task',
-    'TaskSets',
     'compute_baseline',
     'compute_metrics',
     'custom_task',

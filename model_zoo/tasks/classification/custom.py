@@ -91,35 +91,23 @@ def custom_task(
     if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
     files = {segment: (str(path),) for segment, path in files.items() if path is not None}
-    return with_default_metrics(
-        Task(
-            name,
-            (Layout(text, label, header=named if header is None else header),),
-            labels,
-            tuple(metrics or ()),
-            regression=regression,
-            files=files,
-            submissions={
-                segment: f'{name}{segment[4:].replace("_", "-")}.tsv'
-                for segment in files
-                if segment.startswith('test')
-            },
-            exact=True,
-            dev_split=dev_split,
-            split_seed=split_seed,
-        )
+    task = Task(
+        name,
+        (Layout(text, label, header=named if header is None else header),),
+        labels,
+        tuple(metrics or ()),
+        regression=regression,
+        files=files,
+        submissions={
+            segment: f'{name}{segment[4:].replace("_", "-")}.tsv'
+            for segment in files
+            if segment.startswith('test')
+        },
+        exact=True,
+        dev_split=dev_split,
+        split_seed=split_seed,
     )
-
-
-def with_default_metrics(task):
-    """`task` with the default metrics for its labels, if it has none yet."""
-    if task.metrics or (task.labels is None and not task.regression):
-        return task
-    if task.regression:
-        metrics = ('pearson', 'spearman')
-    else:
-        metrics = ('accuracy', 'f1') if len(task.labels) == 2 else ('accuracy',)
-    return dataclasses.replace(task, metrics=metrics)
+    return dataclasses.replace(task, metrics=task.metrics or task.default_metrics)
 
 
 def _column(column):
@@ -167,7 +155,7 @@ def infer_labels(task, data_dir=None):
             'name the labels (`labels`)'
         )
     labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
-    return with_default_metrics(dataclasses.replace(task, labels=tuple(labels)))
+    return task.with_labels(labels)
 
 
 def _are_all(kind, values):

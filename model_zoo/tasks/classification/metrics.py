@@ -19,11 +19,11 @@ def accuracy(labels, predictions):
     return float(np.mean(labels == predictions))
 
 
-def f1(labels, predictions):
-    """F1 of the class with id 1, the positive one of GLUE's MRPC and QQP."""
+def f1(labels, predictions, positive=1):
+    """F1 of the class with the id `positive`, '1' of GLUE's MRPC and QQP."""
     from sklearn.metrics import f1_score
 
-    return float(f1_score(labels == 1, predictions == 1, zero_division=0))
+    return float(f1_score(labels == positive, predictions == positive, zero_division=0))
 
 
 def matthews(labels, predictions):
@@ -106,7 +106,8 @@ def compute_metrics(task, labels, outputs):
     for name in task.metrics:
         if name not in METRICS:
             raise UnknownNameError.of('metric', name, METRICS)
-        values[name] = METRICS[name](labels, predictions)
+        options = {'positive': task.positive_id} if name == 'f1' else {}
+        values[name] = METRICS[name](labels, predictions, **options)
     return values
 
 

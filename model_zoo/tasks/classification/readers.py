@@ -5,6 +5,7 @@ is expected. Only in published files that are known to be broken (GLUE's QQP), b
 counted and logged.
 """
 
+import collections
 import contextlib
 import io
 import logging
@@ -13,14 +14,17 @@ import tarfile
 import textwrap
 import zipfile
 
+import numpy as np
+
 from ...errors import InputError, UnknownNameError
 from ..tables import is_table
-from .rows import BrokenRow, check_width, expected_columns, make_example, recognize
-from .split import split
+from .rows import BrokenRow, UnknownLabel, check_width, expected_columns, make_example, recognize
 
 __all__ = ['find_file', 'has_segment', 'load_gluonnlp', 'read_examples', 'read_file']
 
 logger = logging.getLogger(__name__)
+
+_GLUE = 'glue_data'  # the folder that GLUE's program fills
 
 
 def read_examples(task, data_dir=None, segment='train'):
@@ -32,7 +36,8 @@ def read_examples(task, data_dir=None, segment='train'):
     data_dir : str or os.PathLike, optional
         The task's folder, or the folder that contains it (as GLUE's). None: the files that a custom
         task names; else the folder in the task's environment variable, if it has the file; else
-        GluonNLP's data set, which is downloaded.
+        the task's folder in the working folder, such as ``MRPC`` or ``glue_data/MRPC``, as GLUE's
+        program downloads it; else GluonNLP's data set, which is downloaded.
     segment : str
         One of ``task.segments``: 'train', 'dev', 'test', or for MNLI 'dev_matched' and so on.
 
@@ -53,7 +58,26 @@ def read_examples(task, data_dir=None, segment='train'):
     if data_dir is None and not task.names_its_files:
         return load_gluonnlp(task, segment)
     examples = read_file(task, find_file(task, data_dir, segment), segment, task.parse_label)
-    return split(task, examples, segment) if task.dev_split else examples
+    return _split(task, examples, segment) if task.dev_split else examples
+
+
+def _split(task, examples, segment):
+    """The part of a training file's examples that is a segment, by ``task.dev_split``."""
+    if segment not in ('train', 'dev'):
+        return examples
+    groups = collections.defaultdict(list)
+    for number, example in enumerate(examples):
+        groups[None if task.regression else example.label].append(number)
+    rng, held_out = np.random.RandomState(task.split_seed), set()
+    for label in sorted(groups, key=str):
+        order = rng.permutation(groups[label]).tolist()
+        held_out.update(order[: int(task.dev_split * len(order) + 0.5)])
+    if not 0 < len(held_out) < len(examples):
+        raise InputError(
+            f'`dev_split` {task.dev_split:g} of {len(examples)} examples leaves a set empty: give '
+            'another share, or a dev file'
+        )
+    return [example for n, example in enumerate(examples) if (n in held_out) == (segment == 'dev')]
 
 
 def load_gluonnlp(task, segment='train'):
@@ -163,7 +187,10 @@ def read_file(task, path, segment, parse_label):
             examples.append(make_example(task, cells, columns, len(examples), parse_label))
         except BrokenRow as error:
             if not task.tolerant:
-                raise InputError(f'{path}, {place}: {error}') from None
+                there = ''
+                if isinstance(error, UnknownLabel) and not task.regression:
+                    there = _labels_in(task, path, segment)
+                raise InputError(f'{path}, {place}: {error}{there}') from None
             broken.append(place)
     if broken:
         logger.warning(
@@ -181,10 +208,24 @@ def read_file(task, path, segment, parse_label):
     return examples
 
 
+def _labels_in(task, path, segment):
+    """The labels of a file, for a message."""
+    with contextlib.suppress(InputError):
+        labels = sorted({each.label for each in read_file(task, path, segment, str.strip)})
+        return f'; the file has: {", ".join(labels[:20])}{", ..." if labels[20:] else ""}'
+    return ''
+
+
 def _default_dir(task, segment):
-    """The folder in the task's environment variable, if it has the file."""
+    """The folder in the task's environment variable, or here, if it has the file."""
     data_dir = os.environ.get(task.data_dir_variable or '')
-    return data_dir if data_dir and has_segment(task, data_dir, segment) else None
+    if data_dir and has_segment(task, data_dir, segment):
+        return data_dir
+    folders = (os.path.join(*path) for name in task.folders for path in ((name,), (_GLUE, name)))
+    for folder in filter(os.path.isdir, folders):
+        if any(is_table(os.path.join(folder, name)) for name in task.files.get(segment, ())):
+            return folder
+    return None
 
 
 def _check_segment(task, segment):

@@ -9,6 +9,7 @@ from ..tables import has_named_fields, read_rows
 __all__ = [
     'BrokenRow',
     'Example',
+    'UnknownLabel',
     'check_width',
     'expected_columns',
     'make_example',
@@ -39,6 +40,10 @@ class Example(NamedTuple):
 
 class BrokenRow(InputError):
     """A row that can't be used. Its message lacks the file and the line."""
+
+
+class UnknownLabel(BrokenRow):
+    """A row whose label is none of the task's."""
 
 
 def expected_columns(task):
@@ -153,7 +158,7 @@ def make_example(task, cells, columns, number, parse_label):
         try:
             label = parse_label(cells[columns['label']])
         except InputError as error:
-            raise BrokenRow(str(error)) from None
+            raise UnknownLabel(str(error)) from None
     guid = cells[columns['guid']].strip() if columns['guid'] is not None else ''
     return Example(guid or str(number), texts[0], texts[1] if len(texts) > 1 else None, label)
 

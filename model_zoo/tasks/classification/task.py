@@ -1,7 +1,9 @@
 """The record of a classification or regression task: columns, labels, metrics, file names."""
 
 import dataclasses
+import functools
 import math
+import re
 from typing import Mapping, Optional, Tuple, Union
 
 from ...errors import InputError, UnknownNameError
@@ -46,6 +48,11 @@ class Layout:
         return f'{size} (counted from 0: {places})'
 
 
+def _plain(text):
+    """A name without what its spellings differ in; the sign of a number is no hyphen."""
+    return re.sub(r'(?<=[^\W\d_])[-_ ]+(?=\w)', '', text).lower()
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """A classification or regression task.
@@ -56,14 +63,20 @@ class Task:
     layouts : tuple of Layout
         Tried in this order on a file's first line.
     labels : tuple of str, optional
-        Names of the classes; a label's id is its place. None for regression, and for a custom task
-        whose labels are yet to be read from its training file (`infer_labels`).
+        Names of the classes in the order of the model's outputs, by default GluonNLP's order. None
+        for regression, and for a custom task whose labels are yet to be read from its training file
+        (`infer_labels`).
     metrics : tuple of str
         Keys of ``metrics.METRICS``. The first decides which epoch is the best one.
     regression : bool
         Labels are real numbers, and the model has one output.
     label_aliases : mapping of str to str
-        Other spellings of `labels`.
+        Synonyms of `labels`.
+    orders : mapping of str to tuple of str
+        Other orders of the labels, where they differ: of pytorch-pretrained-BERT and Google
+        ('originals'), and of the data set on the Hugging Face hub ('hub').
+    positive : str, optional
+        The label that F1 is of; by default the second one.
     label_range : (float, float), optional
         Bounds of a regression's labels; predictions are clipped to them.
     folders : tuple of str
@@ -81,7 +94,7 @@ class Task:
     exact : bool
         Refuse rows with more fields than columns, which a TAB inside a text makes.
     dev_split : float, optional
-        Share of the training file that is held out as the dev set: of each label the same.
+        Share of the training file that is held out as the dev set, stratified by label.
     split_seed : int
         Decides which examples these are.
     """
@@ -92,6 +105,8 @@ class Task:
     metrics: Tuple[str, ...] = ('accuracy',)
     regression: bool = False
     label_aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    orders: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    positive: Optional[str] = None
     label_range: Optional[Tuple[float, float]] = None
     folders: Tuple[str, ...] = ()
     files: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
@@ -147,13 +162,68 @@ class Task:
             )
         return self.labels
 
+    @functools.cached_property
+    def has_words(self):
+        """Whether no label is a number, so that numbers in the data mean positions."""
+        return not any(re.fullmatch('[+-]?[0-9.]+', label) for label in self.require_labels())
+
+    @functools.cached_property
+    def _spellings(self):
+        """Plain spelling -> label, where only one is meant."""
+        spellings = {}
+        for text, label in [*zip(self.labels, self.labels), *self.label_aliases.items()]:
+            spellings.setdefault(_plain(text), set()).add(label)
+        return {
+            text: labels.pop() for text, labels in spellings.items() if text and len(labels) == 1
+        }
+
+    def find_label(self, text):
+        """The class called `text`, in whatever case, or by a synonym; None if there is none."""
+        if text in self.require_labels():
+            return text
+        return self._spellings.get(_plain(text))
+
+    def match(self, names):
+        """The labels that a model's names stand for, in their order.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        tuple of str or None
+            None if they aren't the task's labels, each once.
+        """
+        found = tuple(map(self.find_label, names))
+        return found if len(found) == len(self.labels) and {*found} == {*self.labels} else None
+
+    def in_order(self, whose):
+        """The labels in another order, if it has a name in `orders`; else as they are."""
+        return self.orders.get(whose, self.require_labels())
+
+    def with_labels(self, labels):
+        """The task with other labels, or in another order, and metrics for them if it has none."""
+        task = dataclasses.replace(self, labels=tuple(labels))
+        return task if task.metrics else dataclasses.replace(task, metrics=task.default_metrics)
+
+    @property
+    def default_metrics(self):
+        """The metrics of a custom task: none, as long as its labels aren't known."""
+        if self.regression:
+            return 'pearson', 'spearman'
+        return {None: (), 2: ('accuracy', 'f1')}.get(
+            self.labels and len(self.labels), ('accuracy',)
+        )
+
     def parse_label(self, text):
         """The label written as `text`.
 
         Returns
         -------
         str or float
-            The class's name with aliases resolved; for regression the number.
+            The class's name as in `labels`; a number means a position among names. For regression
+            the number.
 
         Raises
         ------
@@ -162,8 +232,10 @@ class Task:
         """
         text = text.strip()
         if not self.regression:
-            label = self.label_aliases.get(text, text)
-            if label not in self.require_labels():
+            label = self.find_label(text)
+            if label is None and self.has_words and re.fullmatch('[0-9]{1,9}', text):
+                label = dict(enumerate(self.labels)).get(int(text))
+            if label is None:
                 expected = ', '.join((*self.labels, *self.label_aliases))
                 raise InputError(f'unknown label {text!r}; expected one of: {expected}')
             return label
@@ -176,6 +248,11 @@ class Task:
             bounds = f' from {low:g} to {high:g}' if self.label_range else ''
             raise InputError(f'label {text!r} is not a number{bounds}')
         return value
+
+    @property
+    def positive_id(self):
+        """The number of the label that F1 is of."""
+        return 1 if self.positive is None else self.labels.index(self.positive)
 
     def label_id(self, label):
         """The class's id of `label` for the loss; for regression the number."""

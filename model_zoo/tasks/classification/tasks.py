@@ -4,7 +4,9 @@ A new task is a new entry of the table; readers, metrics and scripts know no tas
 
 Sources: the GLUE benchmark (Wang et al. 2018) and the header lines of its TSV files; XNLI (Conneau
 et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp (Tan Songbo). The labels are in the order of
-GluonNLP 0.10's tasks, because it decides the meaning of a trained classifier's outputs.
+GluonNLP 0.10's tasks; ``orders`` has those of pytorch-pretrained-BERT's and Google's
+run_classifier.py, and of the data sets on the hub, where they differ. Which of them a trained
+classifier's outputs have is decided in `model_zoo.tasks.labels`.
 """
 
 from typing import Dict
@@ -22,9 +24,20 @@ def _names(*segments):
 
 _SEGMENTS = _names('train', 'dev', 'test')
 _PAIR = ('sentence1', 'sentence2')
-_ENTAILMENT = ('not_entailment', 'entailment')
-_NLI = ('neutral', 'entailment', 'contradiction')
 _BINARY = ('0', '1')
+_ENTAILMENT = {
+    'labels': ('not_entailment', 'entailment'),
+    'orders': dict.fromkeys(('originals', 'hub'), ('entailment', 'not_entailment')),
+}
+_NLI = {
+    'labels': ('neutral', 'entailment', 'contradiction'),
+    'orders': {
+        'originals': ('contradiction', 'entailment', 'neutral'),
+        'hub': ('entailment', 'neutral', 'contradiction'),
+    },
+    'label_aliases': {'contradictory': 'contradiction'},  # so spelt in XNLI
+}
+_SENTIMENT = {'negative': '0', 'positive': '1'}
 
 _TASKS = [
     Task(
@@ -32,6 +45,8 @@ _TASKS = [
         (Layout(('#1 String', '#2 String'), 'Quality'),),
         _BINARY,
         ('accuracy', 'f1'),
+        label_aliases={'not_equivalent': '0', 'equivalent': '1'},
+        positive='1',
         folders=('MRPC', 'mrpc'),
         files=_SEGMENTS,
         submissions={'test': 'MRPC.tsv'},
@@ -42,6 +57,8 @@ _TASKS = [
         (Layout(('question1', 'question2'), 'is_duplicate'),),
         _BINARY,
         ('accuracy', 'f1'),
+        label_aliases={'not_duplicate': '0', 'duplicate': '1'},
+        positive='1',
         folders=('QQP', 'qqp'),
         files=_SEGMENTS,
         submissions={'test': 'QQP.tsv'},
@@ -51,7 +68,7 @@ _TASKS = [
     Task(
         'QNLI',
         (Layout(('question', 'sentence'), 'label'),),
-        _ENTAILMENT,
+        **_ENTAILMENT,
         folders=('QNLI', 'qnli'),
         files=_SEGMENTS,
         submissions={'test': 'QNLI.tsv'},
@@ -60,7 +77,7 @@ _TASKS = [
     Task(
         'RTE',
         (Layout(_PAIR, 'label'),),
-        _ENTAILMENT,
+        **_ENTAILMENT,
         folders=('RTE', 'rte'),
         files=_SEGMENTS,
         submissions={'test': 'RTE.tsv'},
@@ -83,6 +100,7 @@ _TASKS = [
         (Layout(('sentence',)), Layout((3,), 1, header=False, width=4)),
         _BINARY,
         ('matthews',),
+        label_aliases={'unacceptable': '0', 'acceptable': '1'},
         folders=('CoLA', 'cola'),
         files=_SEGMENTS,
         submissions={'test': 'CoLA.tsv'},
@@ -91,7 +109,7 @@ _TASKS = [
     Task(
         'MNLI',
         (Layout(_PAIR, 'gold_label'),),
-        _NLI,
+        **_NLI,
         folders=('MNLI', 'mnli'),
         files=_names('train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched'),
         submissions={'test_matched': 'MNLI-m.tsv', 'test_mismatched': 'MNLI-mm.tsv'},
@@ -101,6 +119,7 @@ _TASKS = [
         'WNLI',
         (Layout(_PAIR, 'label'),),
         _BINARY,
+        label_aliases={'not_entailment': '0', 'entailment': '1'},
         folders=('WNLI', 'wnli'),
         files=_SEGMENTS,
         submissions={'test': 'WNLI.tsv'},
@@ -110,6 +129,7 @@ _TASKS = [
         'SST',
         (Layout(('sentence',), 'label'),),
         _BINARY,
+        label_aliases=_SENTIMENT,
         folders=('SST-2', 'SST', 'sst'),
         files=_SEGMENTS,
         submissions={'test': 'SST-2.tsv'},
@@ -122,8 +142,7 @@ _TASKS = [
             Layout(_PAIR, 'gold_label', where=('language', 'zh')),  # XNLI 1.0
             Layout(('premise', 'hypo'), 'label'),  # XNLI-MT 1.0, MNLI's training part translated
         ),
-        _NLI,
-        label_aliases={'contradictory': 'contradiction'},  # so spelt in XNLI-MT
+        **_NLI,
         folders=('XNLI', 'xnli', 'task_data/xnli', 'XNLI-1.0', 'XNLI-MT-1.0/multinli'),
         files={
             'train': ('train.tsv', 'train.txt', 'multinli.train.zh.tsv'),
@@ -156,7 +175,7 @@ _TASKS = [
             Layout((0,), header=False, width=1),
         ),
         _BINARY,
-        label_aliases={'negative': '0', 'positive': '1'},
+        label_aliases=_SENTIMENT,
         folders=('ChnSentiCorp', 'chnsenticorp', 'task_data/chnsenticorp'),
         files=_SEGMENTS,
         submissions={'test': 'ChnSentiCorp.tsv'},

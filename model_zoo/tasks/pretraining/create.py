@@ -5,15 +5,14 @@ import logging
 import math
 import os
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 from ...batches.loaders import check_positive
+from ...environment import available_processors
 from ...errors import InputError
+from ...util.executor import FinishedTasks, RayTasks
 from ...util.files import make_output_dir
-from ...util.finished import FinishedTasks
-from ...util.ray_tasks import RayTasks
 from ...util.remote import exists, file_size, join, names_in, remove_file
-from ...util.threads import available_processors
 from .processes import Processes
 from .shards import vocab_checksum, write_shard
 
@@ -50,7 +49,9 @@ class _ShardMaker:
         self._output_dir, self._num_parts = output_dir, num_parts
         self._finished = None
         if resume:
-            self._finished = FinishedTasks(output_dir, _job_of(maker, seed, num_parts))
+            self._finished = FinishedTasks(
+                output_dir, _job_of(maker, seed, num_parts), Tuple[(int,) * len(ShardFacts._fields)]
+            )
 
     @staticmethod
     def name(number):

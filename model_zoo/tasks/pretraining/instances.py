@@ -22,7 +22,7 @@ import sys
 import numpy as np
 
 from ...errors import InputError
-from ...tokenization.sentence_encoder import SentenceEncoder
+from ...tokenization.chunks import SentenceEncoder
 from .masking import draw_positions, replace_masked
 from .samples import Samples
 from .sentences import pack_sentences

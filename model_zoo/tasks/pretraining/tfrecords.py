@@ -11,7 +11,7 @@ import struct
 
 import numpy as np
 
-from ...checkpoint.crc32c import crc32c
+from ...checkpoint.tensorflow_file import crc32c
 from ...errors import InputError
 from ...util.files import atomic_write
 from ...util.remote import open_binary

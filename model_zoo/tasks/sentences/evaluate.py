@@ -1,106 +1,199 @@
-"""How well the vectors of sentences tell which of them belong together."""
+"""The task of sentence vectors: texts that belong together have vectors that are alike."""
 
-import logging
 import os
-import time
+from typing import List, Optional
 
 import numpy as np
 
-from ...training.predict import predict
+from ...errors import InputError
+from ...training.objective import mean_over_examples
+from ...training.settings import FileSettings, FinetuneSettings, setting, settings
 from ...util.files import atomic_write
 from ..classification.metrics import pearson, spearman
-from ..evaluate import check_finite, evaluate_segments
+from ..evaluate import check_finite
+from ..files import segment_files
+from ..tables import SPLITS, is_table
+from ..task import Task
+from .features import SentenceFeatures
+from .modules import own_pooling, write_sentence_modules
+from .objective import LOSSES, make_loss
+from .reader import read_sentences
 
-__all__ = ['RECALLS', 'SentenceEvaluator']
-
-logger = logging.getLogger(__name__)
+__all__ = ['RECALLS', 'SentenceSettings', 'SentenceTask']
 
 #: of pairs and triplets: whether the match is among so many nearest
 RECALLS = (1, 5, 10)
 BLOCK = 1024  # queries whose similarities are in memory at once
+POOLINGS = ('mean', 'cls', 'max')
+EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
 
 
-class SentenceEvaluator:
-    """Scores of an encoder of sentences.
+@settings(lr=2e-5, dev_batch_size=32, epochs=1, bert_model='bert_6_384_12')
+class SentenceSettings(FileSettings, FinetuneSettings):
+    """Settings of an encoder of sentences."""
 
-    Of scored pairs, Spearman's and Pearson's correlation of the scores with the cosines. Of pairs
-    and triplets, how often the text that matches the first one is among the nearest of all second
-    texts; of triplets also how often it is nearer than the third text.
+    text_columns: Optional[List[str]] = setting(
+        None, 'names of two columns, or of three; default: sentence1 and sentence2; anchor, '
+        'positive and negative; or query and answer',
+    )  # fmt: skip
+    score_column: Optional[str] = setting(
+        None, 'of a pair; default: score, if there is such a column'
+    )
+    max_score: Optional[float] = setting(
+        None, 'score of two equal texts; default: the highest of the training set', above=0,
+        below=float('inf'),
+    )  # fmt: skip
+    loss: Optional[str] = setting(
+        None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
+    )
+    scale: float = setting(20.0, 'of the cosines, for in_batch', above=0, below=float('inf'))
+    margin: float = setting(
+        0.5, 'between the cosines, for triplet', above=0, below=float('inf')
+    )
+    pooling: Optional[str] = setting(
+        None, "of the pieces' vectors; default: the model's own, else mean", choices=POOLINGS
+    )
+    normalize: bool = setting(
+        True, 'have the saved model give vectors of length 1; no loss depends on it',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+    )  # fmt: skip
+    max_len: int = setting(128, 'in tokens, special ones included')
 
-    Parameters
-    ----------
-    forward : callable
-        ``forward(batch) -> NDArray`` of shape (batch, texts, units).
-    sets : dict
-        Segment -> (SentenceSet, and its `BucketedLoader`).
+
+class SentenceTask(Task):
+    """Texts that belong together: scored pairs, pairs or triplets.
+
+    Scored pairs are compared by Spearman's correlation of scores and cosines; pairs and triplets by
+    how often the text that matches is the nearest. Rows in memory are (text, text, score),
+    (text, text) or (text, match, other), or dicts.
     """
 
-    def __init__(self, forward, sets):
-        self._forward, self._sets = forward, sets
+    settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
+    head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
 
-    @property
-    def primary(self):
-        """The metric that compares epochs."""
-        kind = self._sets['dev'][0].kind if 'dev' in self._sets else 'scored'
-        return 'spearman' if kind == 'scored' else f'recall_at_{RECALLS[0]}'
+    def sources(self):
+        settings = self.settings
+        names = {
+            segment: [*(f'{segment}.{extension}' for extension in EXTENSIONS), *SPLITS[segment]]
+            for segment in ('train', 'dev', 'test')
+        }
+        found = segment_files(settings, is_table, **names)
+        if settings.only_inference:
+            found.pop('train', None)
+            if not found:
+                raise InputError(
+                    '`only_inference` needs a dev or a test set: `dev_file`, `test_file`'
+                )
+        elif 'train' not in found:
+            raise InputError('there is no train set: give `train_file`, or `data_dir`')
+        return found
 
-    @property
-    def sizes(self):
-        """Segment -> number of its examples."""
-        return {segment: len(each.examples) for segment, (each, _) in self._sets.items()}
+    def read(self, source, segment):
+        settings = self.settings
+        return read_sentences(source, settings.text_columns, settings.score_column, segment)
 
-    def evaluate(self, guard=None):
-        """See `evaluate_segments`; the metrics of the dev set."""
-        segments = [segment for segment in self._sets if segment == 'dev']
-        return evaluate_segments(self._measure, segments, self.primary, guard)
+    def split(self, rows, share):
+        return [type(rows)(rows.kind, part) for part in super().split(rows, share)]
 
-    def _measure(self, segment, guard=None):
-        vectors, seconds = self._vectors(segment, guard)
-        return self._metrics(segment, vectors), vectors.shape[0] / seconds
+    def prepare(self, rows, choice=None):
+        settings = self.settings
+        settings.pooling = settings.pooling or own_pooling(settings.bert_model) or 'mean'
+        dev = rows.get('dev', next(iter(rows.values())))
+        self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
+        self._highest, self._loss = 1.0, None
+        if 'train' not in rows:
+            return
+        kind = rows['train'].kind
+        settings.loss = settings.loss or ('cosine' if kind == 'scored' else 'in_batch')
+        if kind not in LOSSES[settings.loss]:
+            raise InputError(
+                f'`loss` {settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
+                f'training set has {kind}'
+            )
+        self._loss = make_loss(settings.loss, settings.scale, settings.margin)
+        self._highest = self._highest_score(rows['train'])
 
-    def _vectors(self, segment, guard=None):
-        started = time.perf_counter()
-        vectors = predict(self._forward, self._sets[segment][1], guard).astype(np.float32)
-        seconds = time.perf_counter() - started
-        check_finite(vectors, segment)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=2, keepdims=True), 1e-12), seconds
+    def _highest_score(self, rows):
+        """What a label of 1 stands for; all scores must be from 0 to that."""
+        scores = [row.score for row in rows if row.score is not None]
+        highest = self.settings.max_score or max(scores, default=1.0) or 1.0
+        if scores and not 0 <= min(scores) <= max(scores) <= highest:
+            raise InputError(
+                f'the scores are from {min(scores):g} to {max(scores):g}, and must be from 0 to '
+                f'`max_score`, which is {highest:g}'
+            )
+        return highest
 
-    def _metrics(self, segment, vectors):
-        kind, examples = self._sets[segment][0]
-        cosines = _cosines(vectors)
+    def is_labelled(self, rows):
+        return True  # pairs and triplets tell by themselves
+
+    def model_options(self):
+        return {'pooling': self.settings.pooling}
+
+    def encode(self, rows, tokenizer):
+        return SentenceFeatures(tokenizer, self.settings.max_len, self._highest)(rows)
+
+    def loader_options(self, segment):
+        # other texts of the batch are the negatives: those of similar length alone won't do
+        mixed = segment == 'train' and self.settings.loss == 'in_batch'
+        return {'num_buckets': 1} if mixed else {}
+
+    def forward(self, model, batch):
+        """Vectors (batch, texts, units)."""
+        return vectors_of(lambda flat: model(*flat.inputs), batch)
+
+    def objective(self, model, data):
+        return mean_over_examples(
+            lambda batch: self._loss(self.forward(model, batch), batch.labels)
+        )
+
+    def predict(self, forward, data, guard=None):
+        vectors = super().predict(forward, data, guard).astype(np.float32)
+        check_finite(vectors, 'the texts')
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=2, keepdims=True), 1e-12)
+
+    def decode(self, data, outputs):
+        return _cosines(outputs)[:, 0].tolist()
+
+    def score(self, data, outputs):
+        kind, cosines = data.rows.kind, _cosines(outputs)
         if kind == 'scored':
-            scores = np.array([example.score for example in examples])
-            found = cosines[:, 0]
+            scores, found = np.array([row.score for row in data.rows]), cosines[:, 0]
             return {'spearman': spearman(scores, found), 'pearson': pearson(scores, found)}
-        metrics = _recalls(vectors, examples)
+        scores = _recalls(outputs, data.rows)
         if kind == 'triplets':
-            metrics['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())
-        return metrics
+            scores['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())
+        return scores
 
-    def predict(self, folder):
-        """Write the similarities of the test set, and log its metrics.
+    def examine(self, segment, data, outputs):
+        return None
 
-        Returns
-        -------
-        list of str
-            The names of the files, none without a test set.
-        """
-        if 'test' not in self._sets:
-            return []
-        vectors, _ = self._vectors('test')
-        metrics = self._metrics('test', vectors)
-        shown = ', '.join(f'{name} {value:.4f}' for name, value in metrics.items())
-        name = 'test_similarities.tsv'
-        logger.info('test: %s; similarities in %s', shown, os.path.join(folder, name))
+    def write(self, folder, segment, data, outputs):
+        name = f'{segment}_similarities.tsv'
         with atomic_write(os.path.join(folder, name)) as file:
-            file.write('\t'.join(['index', 'similarity', 'of_third'][: vectors.shape[1]]) + '\n')
-            for number, row in enumerate(_cosines(vectors)):
+            header = ['index', 'similarity', 'of_third'][: outputs.shape[1]]
+            file.write('\t'.join(header) + '\n')
+            for number, row in enumerate(_cosines(outputs)):
                 file.write('\t'.join([str(number), *(f'{value:.6f}' for value in row)]) + '\n')
-        self.test = metrics
         return [name]
 
-    #: metrics of the test set, once `predict` was called
-    test = None
+    def save(self, folder, model, tokenizer, **options):
+        settings = self.settings
+        model.save_pretrained(folder, tokenizer, **{'format': 'huggingface', **options})
+        write_sentence_modules(
+            folder, model.config.hidden_size, settings.pooling, settings.normalize,
+            settings.max_len,
+        )  # fmt: skip
+
+    def results(self):
+        return {'task': self.trained_for, 'loss': self.settings.loss}
+
+
+def vectors_of(forward, batch):
+    """Vectors (batch, texts, units), from a forward of single texts."""
+    shape = batch.words.shape
+    flat = type(batch)(*(array.reshape((-3, 0)[: array.ndim - 1]) for array in batch.inputs))
+    return forward(flat).reshape((*shape[:2], -1))
 
 
 def _cosines(vectors):

@@ -1,10 +1,10 @@
 """Files of pairs, triplets and scored pairs of texts."""
 
 import math
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from ...errors import InputError
-from ..tables import read_records
+from ..tables import given_rows, is_path, read_records
 
 __all__ = ['SentenceExample', 'SentenceSet', 'read_sentences']
 
@@ -29,19 +29,20 @@ class SentenceExample(NamedTuple):
     score: Optional[float] = None
 
 
-class SentenceSet(NamedTuple):
-    """A file's examples, which are all of one kind: 'scored', 'pairs' or 'triplets'."""
+class SentenceSet(list):
+    """A list of examples, all of one kind: 'scored', 'pairs' or 'triplets'."""
 
-    kind: str
-    examples: List[SentenceExample]
+    def __init__(self, kind, examples=()):
+        super().__init__(examples)
+        self.kind = kind
 
 
-def read_sentences(path, text_columns=None, score_column=None):
-    """Read a file of texts that belong together.
+def read_sentences(source, text_columns=None, score_column=None, segment='data'):
+    """Read texts that belong together.
 
     Parameters
     ----------
-    path : str
+    source : str, or iterable of rows
         A table in UTF-8, or a folder of `datasets`; see `model_zoo.tasks.tables.read_rows`. The
         first line of CSV and TSV names the columns.
     text_columns : sequence of str, optional
@@ -49,6 +50,8 @@ def read_sentences(path, text_columns=None, score_column=None):
         negative; or query and answer.
     score_column : str, optional
         Of two texts; by default ``score``, if there is such a column.
+    segment : str
+        For messages about rows in memory.
 
     Returns
     -------
@@ -63,11 +66,10 @@ def read_sentences(path, text_columns=None, score_column=None):
         raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
         raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
-    kind, examples = None, []
-    for place, row in read_records(path):
-        place = f'{path}, {place}'
+    kind, examples, records = None, [], _records(source, segment)
+    for place, row in records:
         if kind is None:
-            text_columns = text_columns or _known_columns(path, row)
+            text_columns = text_columns or _known_columns(source, row)
             if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
                 score_column = SCORE_COLUMN
             kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
@@ -75,16 +77,27 @@ def read_sentences(path, text_columns=None, score_column=None):
         score = _score(row, score_column, place) if kind == 'scored' else None
         examples.append(SentenceExample(texts, score))
     if kind is None:
-        raise InputError(f'{path!r} has no examples')
+        raise InputError(f'{source!r} has no examples')
     return SentenceSet(kind, examples)
 
 
-def _known_columns(path, row):
+def _records(source, segment):
+    if is_path(source):
+        return ((f'{source}, {place}', row) for place, row in read_records(source))
+    rows = list(source) if not hasattr(source, 'columns') else source
+    # a third part is a score, or a text that doesn't match
+    first = rows[0] if isinstance(rows, list) and rows else None
+    scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
+    third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
+    return given_rows(rows, {2: TEXT_COLUMNS[0], 3: third}, segment)
+
+
+def _known_columns(source, row):
     for names in TEXT_COLUMNS:
         if all(name in row for name in names):
             return names
     raise InputError(
-        f'{path!r} has the columns {", ".join(map(str, row))}: name those of the texts with '
+        f'{source!r} has the columns {", ".join(map(str, row))}: name those of the texts with '
         '`text_columns`'
     )
 

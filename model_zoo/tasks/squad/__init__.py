@@ -6,7 +6,7 @@
 
 from .answers import Answers, find_answers, write_answers
 from .encode import SquadEncoding, encode_squad
-from .evaluate import SquadEvaluator
+from .evaluate import SquadSettings, SquadTask
 from .features import SquadFeatures
 from .metrics import best_thresholds, score_v1, score_v2
 from .reader import Question, SquadSet, find_squad, read_squad
@@ -15,9 +15,10 @@ __all__ = [
     'Answers',
     'Question',
     'SquadEncoding',
-    'SquadEvaluator',
     'SquadFeatures',
     'SquadSet',
+    'SquadSettings',
+    'SquadTask',
     'best_thresholds',
     'encode_squad',
     'find_answers',

@@ -18,9 +18,9 @@ import tokenizers
 from tqdm import tqdm
 
 from ...checkpoint.numpy_files import ArrayArchive
+from ...environment import available_processors
 from ...errors import CheckpointError
 from ...util.files import atomic_write, make_writable_dir
-from ...util.threads import available_processors
 
 __all__ = ['SquadEncoding', 'encode_squad', 'split_words']
 

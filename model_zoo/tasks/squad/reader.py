@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import json
 import logging
 import os
 import textwrap
@@ -12,6 +13,7 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 from ...errors import InputError
 from ...util.files import parse_json
 from ...util.remote import open_binary
+from ..tables import given_rows, is_path
 
 __all__ = ['Question', 'SquadSet', 'find_squad', 'read_squad']
 
@@ -100,12 +102,15 @@ def find_squad(segment, version_2=False, root=None):
     return os.path.join(root, f'{segment}-v{version}.json')
 
 
-def read_squad(path, version_2=False, training=False):
+def read_squad(source, version_2=False, training=False):
     """Read a file of SQuAD and check it.
 
     Parameters
     ----------
-    path : str or os.PathLike
+    source : str, os.PathLike, dict or iterable
+        A path, the file's content, or rows: (question, context, answer, start), where an answer of
+        None means that there is none, (question, context), or dicts with these names, with
+        ``answers`` as the Hugging Face hub has them, or with SQuAD's articles.
     version_2 : bool
         Whether there may be questions without an answer.
     training : bool
@@ -124,8 +129,12 @@ def read_squad(path, version_2=False, training=False):
         no answer without `version_2`, or two questions have the same id. The message names the
         question.
     """
-    path = os.fspath(path)
-    articles, checksum = _read_json(path)
+    if is_path(source):
+        path = os.fspath(source)
+        articles, checksum = _read_json(path)
+    else:
+        path, articles = 'the questions', _articles(source)
+        checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()
     paragraphs, questions, places = [], [], {}
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
@@ -156,7 +165,8 @@ def _read_json(path):
     try:
         with open_binary(path) as file:
             content = file.read()
-        return parse_json(content.decode('utf-8-sig')), hashlib.sha256(content).hexdigest()
+        fields = parse_json(content.decode('utf-8-sig'), most_bytes=2**30)
+        return fields, hashlib.sha256(content).hexdigest()
     except OSError as error:
         raise InputError(f'cannot read {path!r}: {error.strerror}') from error
     except ValueError as error:
@@ -164,6 +174,31 @@ def _read_json(path):
         if isinstance(error, UnicodeDecodeError):
             problem = f'is not UTF-8 at byte {error.start}: save the file as UTF-8'
         raise InputError(f'{path} {problem}') from None
+
+
+def _articles(source):
+    """Rows in memory in the form of SQuAD's files."""
+    if isinstance(source, dict):
+        return source
+    names = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
+    paragraphs = []
+    for number, (_, row) in enumerate(given_rows(source, names, 'data')):
+        if 'paragraphs' in row:  # an article
+            paragraphs += row['paragraphs']
+            continue
+        entry = {'id': str(row.get('id', number)), 'question': row.get('question')}
+        answers = row.get('answers')
+        if answers is None and 'answer' in row:
+            known = row['answer'] is not None
+            answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
+        if answers is not None:
+            entry['is_impossible'] = not len(answers['text'])
+            entry['answers'] = [
+                {'text': text, 'answer_start': start if start is None else int(start)}
+                for text, start in zip(answers['text'], answers['answer_start'])
+            ]
+        paragraphs.append({'context': row.get('context'), 'qas': [entry]})
+    return {'data': [{'paragraphs': paragraphs}]}
 
 
 def _question(entry, paragraphs, version_2, training, where):

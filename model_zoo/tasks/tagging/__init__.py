@@ -1,15 +1,15 @@
 """Tags of words: CoNLL files, samples, scores of entities, evaluation."""
 
 from .conll import Sentence, read_conll, write_conll
-from .evaluate import TaggingEvaluator, TaggingSet, predict_words
+from .evaluate import TaggingSettings, TaggingTask, predict_words
 from .features import TaggingFeatures
 from .metrics import entity_scorer, has_entities, labels_of_sentences, score_tags
 
 __all__ = [
     'Sentence',
-    'TaggingEvaluator',
     'TaggingFeatures',
-    'TaggingSet',
+    'TaggingSettings',
+    'TaggingTask',
     'entity_scorer',
     'has_entities',
     'labels_of_sentences',

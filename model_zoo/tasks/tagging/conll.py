@@ -10,7 +10,7 @@ from ...errors import InputError
 from ...util.files import atomic_write
 from ...util.lines import read_lines
 
-__all__ = ['Sentence', 'read_conll', 'write_conll']
+__all__ = ['Sentence', 'read_conll', 'write_conll', 'write_sentences']
 
 DOCUMENT = '-DOCSTART-'
 
@@ -151,6 +151,18 @@ def write_conll(path, source, predictions, label_column=-1):
             separator = '\t' if '\t' in text else ' '
             file.write(f'{text}{separator}{label}\n')
         _check_count(next(labels, None) is None, source)
+
+
+def write_sentences(path, sentences, predictions):
+    """Write sentences that come from no file: a word a line, its label if there is one, and the
+    label that was predicted."""
+    with atomic_write(path) as file:
+        for sentence, labels in zip(sentences, predictions):
+            columns = [sentence.words, labels]
+            if sentence.labels is not None:
+                columns.insert(1, sentence.labels)
+            file.writelines('\t'.join(cells) + '\n' for cells in zip(*columns))
+            file.write('\n')
 
 
 def _check_count(is_right, source):

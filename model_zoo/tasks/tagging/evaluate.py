@@ -1,22 +1,24 @@
-"""Scores and predictions of a model that tags words."""
+"""The tagging of words: entities, parts of speech, chunks."""
 
 import collections.abc
-import logging
 import os
-import time
-from typing import NamedTuple, Optional
+from typing import List, Optional
 
 import numpy as np
 
-from ...batches import SampleLoader
-from ..evaluate import check_finite, evaluate_segments, mean_cross_entropy
+from ...errors import InputError
+from ...training.objective import Objective
+from ...training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..evaluate import check_finite, mean_cross_entropy
 from ..examination import Examination, cross_entropies
-from .conll import write_conll
-from .metrics import has_entities, score_tags
+from ..labels import labels_of_folder
+from ..tables import given_rows, is_path
+from ..task import Task
+from .conll import Sentence, read_conll, write_conll, write_sentences
+from .features import TaggingFeatures
+from .metrics import entity_scorer, has_entities, labels_of_sentences, score_tags
 
-__all__ = ['TaggingEvaluator', 'TaggingSet', 'predict_words']
-
-logger = logging.getLogger(__name__)
+__all__ = ['TaggingSettings', 'TaggingTask', 'predict_words']
 
 
 def predict_words(forward, loader, guard=None):
@@ -57,24 +59,6 @@ def predict_words(forward, loader, guard=None):
     return result
 
 
-class TaggingSet(NamedTuple):
-    """A data set.
-
-    Parameters
-    ----------
-    path : str
-    sentences : list of Sentence
-    loader : SampleLoader
-    label_column : int or None
-        See `read_conll`.
-    """
-
-    path: str
-    sentences: list
-    loader: SampleLoader
-    label_column: Optional[int]
-
-
 class _Words(collections.abc.Sequence):
     """Each word marked in its sentence; made when it is asked for."""
 
@@ -92,92 +76,161 @@ class _Words(collections.abc.Sequence):
         return ' '.join(words[max(place - self._around, 0) : place + self._around + 1])
 
 
-class TaggingEvaluator:
-    """Scores and predictions of a model on dev and test sets.
+@settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
+class TaggingSettings(FileSettings, FinetuneSettings):
+    """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
-    Parameters
-    ----------
-    forward : callable
-        ``forward(batch) -> NDArray`` of shape (batch, length, labels).
-    sets : dict of str to TaggingSet
-        By the names of the segments.
-    labels : list of str
-        In the order of their numbers.
+    word_column: int = setting(0, 'from 0; negative: counted from the end')
+    label_column: int = setting(-1, 'likewise')
+    no_test_labels: bool = setting(False, 'the test file has no column of labels')
+    labels: Optional[List[str]] = setting(None, "default: the model's, or the training file's")
+    max_seq_length: int = setting(
+        180, 'in tokens, special ones included; longer sentences are seen in windows'
+    )
+    dropout_prob: Optional[float] = setting(
+        None, "of the last layer; default: BERT's", at_least=0, below=1
+    )
+    cased: Optional[bool] = setting(
+        None, 'whether to use the weights for cased English or those for uncased',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+    )  # fmt: skip
 
-    Attributes
-    ----------
-    metric : str
-        By which epochs are compared: 'f1' of entities, or 'accuracy'.
+    def check(self):
+        super().check()
+        if self.cased is not None:
+            if self.bert_dataset:
+                raise InputError('`cased` and `bert_dataset` both name the weights: give one')
+            self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+
+
+class TaggingTask(Task):
+    """Labels of words; epochs are compared by the F1 of entities, or by accuracy.
+
+    Rows in memory are (words, labels) or (words,), or dicts with 'words' (or 'tokens') and 'labels'
+    (or 'tags').
     """
 
-    def __init__(self, forward, sets, labels):
-        self._forward, self._sets, self._labels = forward, sets, labels
-        self._entities = has_entities(labels)
+    settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
+    head, use, unit = 'tagging', 'token-classification', 'sentences'
+    samples_unit = 'samples'
+    predicted = ('dev', 'test')
+    files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
+
+    def read(self, source, segment):
+        settings = self.settings
+        if not is_path(source):
+            return _given(source, segment)
+        unlabelled = segment == 'test' and settings.no_test_labels
+        column = None if unlabelled else settings.label_column
+        rows = read_conll(source, settings.word_column, column)
+        self._paths[id(rows)] = source
+        return rows
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
+
+    def prepare(self, rows, choice=None):
+        """Choose the labels in the order of their numbers."""
+        model, given = self.settings.bert_model, self.settings.labels
+        labels = choice and labels_of_folder(choice.model)
+        if given and labels and given != labels:
+            raise InputError(
+                f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
+            )
+        labels = given or labels
+        if labels is None:
+            if 'train' not in rows:
+                raise InputError(
+                    f'the model {model!r} does not say its labels: give `labels`, in the order of '
+                    'their numbers'
+                )
+            labels = labels_of_sentences(rows['train'])
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
+        self.labels, self._entities = list(labels), has_entities(labels)
+        if self._entities:
+            entity_scorer()  # fail before the training if it is missing
         self.metric = 'f1' if self._entities else 'accuracy'
 
-    @property
-    def sizes(self):
-        """Segment -> number of sentences."""
-        return {name: len(each.sentences) for name, each in self._sets.items()}
+    def is_labelled(self, rows):
+        return bool(rows[0].labels)
 
-    def evaluate(self, guard=None):
-        """See `evaluate_segments`: of the dev set."""
-        return evaluate_segments(self._measure, ['dev'], self.metric, guard)
+    def model_options(self):
+        dropout = self.settings.dropout_prob
+        return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
 
-    def evaluate_all(self):
-        """See `evaluate_segments`: of all sets that have labels."""
-        segments = [name for name, each in self._sets.items() if each.sentences[0].labels]
-        return evaluate_segments(self._measure, segments, self.metric)
+    def encode(self, rows, tokenizer):
+        if self._features is None:
+            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
+        return self._features(rows, self._paths.get(id(rows), 'the data'))
 
-    def _outputs(self, segment, guard=None):
-        return predict_words(self._forward, self._sets[segment].loader, guard)
+    _features = None
 
-    def _predicted(self, segment, outputs):
-        """The labels predicted for each sentence."""
-        labels = [self._labels[number] for number in outputs.argmax(axis=-1)]
-        bounds = np.cumsum([0, *(len(each.words) for each in self._sets[segment].sentences)])
-        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
-
-    def _measure(self, segment, guard):
-        sentences = self._sets[segment].sentences
-        started = time.perf_counter()
-        outputs = self._outputs(segment, guard)
-        speed = len(sentences) / (time.perf_counter() - started)
-        right = [each.labels for each in sentences]
-        numbers = {label: number for number, label in enumerate(self._labels)}
-        targets = np.array([numbers[label] for labels in right for label in labels])
-        metrics = score_tags(right, self._predicted(segment, outputs), self._entities)
-        return {**metrics, 'loss': mean_cross_entropy(targets, outputs)}, speed
-
-    def examine(self):
-        """The `Examination` of the words of the dev set; None if there is none with labels."""
-        dev = self._sets.get('dev')
-        if dev is None or not dev.sentences[0].labels:
-            return None
-        outputs = self._outputs('dev')
-        right = [label for each in dev.sentences for label in each.labels]
-        numbers = {label: number for number, label in enumerate(self._labels)}
-        guess = max(self._labels, key=right.count)
-        guesses = [[guess] * len(each.words) for each in dev.sentences]
-        return Examination(
-            'dev',
-            _Words(dev.sentences),
-            right,
-            [self._labels[number] for number in outputs.argmax(axis=-1)],
-            cross_entropies(np.array([numbers[label] for label in right]), outputs),
-            score_tags([each.labels for each in dev.sentences], guesses, self._entities),
-            guess,
-            self._labels,
+    def objective(self, model, data):
+        return Objective(
+            lambda batch: [self.loss(model, batch)], lambda batch: (batch.count,), unit='words'
         )
 
-    def predict(self, folder):
-        """Write the predictions on all sets; returns the files' names."""
-        names = []
-        for segment, each in self._sets.items():
-            outputs = self._outputs(segment)
-            check_finite(outputs, segment)
-            names.append(f'{segment}_predictions.txt')
-            path = os.path.join(folder, names[-1])
-            write_conll(path, each.path, self._predicted(segment, outputs), each.label_column)
-            logger.info('%s: predictions in %s', segment, path)
-        return names
+    def predict(self, forward, data, guard=None):
+        return predict_words(forward, data.loader, guard)
+
+    def decode(self, data, outputs):
+        labels = [self.labels[number] for number in outputs.argmax(axis=-1)]
+        bounds = np.cumsum([0, *(len(row.words) for row in data.rows)])
+        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
+
+    def numbers(self, rows):
+        known = {label: number for number, label in enumerate(self.labels)}
+        return np.array([known[label] for row in rows for label in row.labels])
+
+    def score(self, data, outputs):
+        right = [row.labels for row in data.rows]
+        scores = score_tags(right, self.decode(data, outputs), self._entities)
+        return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
+
+    def examine(self, segment, data, outputs):
+        right = [label for row in data.rows for label in row.labels]
+        guess = max(self.labels, key=right.count)
+        guesses = [[guess] * len(row.words) for row in data.rows]
+        return Examination(
+            segment,
+            _Words(data.rows),
+            right,
+            [self.labels[number] for number in outputs.argmax(axis=-1)],
+            cross_entropies(self.numbers(data.rows), outputs),
+            score_tags([row.labels for row in data.rows], guesses, self._entities),
+            guess,
+            self.labels,
+        )
+
+    def write(self, folder, segment, data, outputs):
+        check_finite(outputs, segment)
+        name, source = f'{segment}_predictions.txt', self._paths.get(id(data.rows))
+        path, predicted = os.path.join(folder, name), self.decode(data, outputs)
+        if source is None:
+            write_sentences(path, data.rows, predicted)
+        else:
+            column = self.settings.label_column if self.is_labelled(data.rows) else None
+            write_conll(path, source, predicted, column)
+        return [name]
+
+    def results(self):
+        return {'labels': self.labels}
+
+
+def _given(rows, segment):
+    names = {2: ('words', 'labels'), 1: ('words',)}
+    sentences = []
+    for place, row in given_rows(rows, names, segment):
+        words = row.get('words', row.get('tokens'))
+        labels = row.get('labels', row.get('tags'))
+        if not words or isinstance(words, str):
+            raise InputError(f'{place}: the words are {words!r}, and must be a list of texts')
+        if labels is not None and len(labels) != len(words):
+            raise InputError(f'{place} has {len(words)} words and {len(labels)} labels')
+        labels = None if labels is None else tuple(map(str, labels))
+        if sentences and (labels is None) != (sentences[0].labels is None):
+            raise InputError(f'{place}: give all sentences labels, or none')
+        sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
+    return sentences

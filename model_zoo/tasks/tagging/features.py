@@ -8,7 +8,7 @@ import numpy as np
 from ...batches import Sample
 from ...batches.windows import even_windows
 from ...errors import InputError
-from ...tokenization.sentence_encoder import SentenceEncoder
+from ...tokenization.chunks import SentenceEncoder
 
 __all__ = ['TaggingFeatures']
 

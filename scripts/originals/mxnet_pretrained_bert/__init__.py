@@ -23,15 +23,28 @@ from .modeling import (
     BertForSequenceClassification,
     BertForTokenClassification,
     BertModel,
+    load_tf_weights_in_bert,
 )
-from .modeling_gpt2 import GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GPT2Model
+from .modeling_gpt2 import (
+    GPT2Config,
+    GPT2DoubleHeadsModel,
+    GPT2LMHeadModel,
+    GPT2Model,
+    load_tf_weights_in_gpt2,
+)
 from .modeling_openai import (
     OpenAIGPTConfig,
     OpenAIGPTDoubleHeadsModel,
     OpenAIGPTLMHeadModel,
     OpenAIGPTModel,
+    load_tf_weights_in_openai_gpt,
 )
-from .modeling_transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
+from .modeling_transfo_xl import (
+    TransfoXLConfig,
+    TransfoXLLMHeadModel,
+    TransfoXLModel,
+    load_tf_weights_in_transfo_xl,
+)
 from .optimization import BertAdam
 from .optimization_openai import OpenAIAdam
 from .tokenization import BasicTokenizer, BertTokenizer, WordpieceTokenizer
@@ -73,4 +86,8 @@ __all__ = [
     'WEIGHTS_NAME',
     'WordpieceTokenizer',
     'cached_path',
+    'load_tf_weights_in_bert',
+    'load_tf_weights_in_gpt2',
+    'load_tf_weights_in_openai_gpt',
+    'load_tf_weights_in_transfo_xl',
 ]

@@ -1,15 +1,22 @@
 """BERT, called as ``modeling.py`` of pytorch-pretrained-bert 0.6.2.
 
-The classes are those of :mod:`bert`, of which they have the parameters and the outputs. The order
-of the inputs and the defaults are the original's. `attention_mask` may also be a valid length.
+The classes are those of :mod:`bert`, of which they have the parameters. The order of the inputs and
+outputs and the defaults are the original's. `attention_mask` may also be a valid length.
 """
 
 import logging
 
+import mxnet as mx
+
 import bert
 from bert import BertConfig
+from model_zoo.layers.losses import span_cross_entropy
+
+from .file_utils import archive_map
+from .torch_like import TorchLike
 
 __all__ = [
+    'PRETRAINED_MODEL_ARCHIVE_MAP',
     'BertConfig',
     'BertForMaskedLM',
     'BertForMultipleChoice',
@@ -19,7 +26,11 @@ __all__ = [
     'BertForSequenceClassification',
     'BertForTokenClassification',
     'BertModel',
+    'load_tf_weights_in_bert',
 ]
+
+#: names that `BertModel.from_pretrained` takes -> what they are called here
+PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('bert')
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +45,13 @@ def _both(**labels):
     return labels
 
 
-class BertModel(bert.BertModel):
+def load_tf_weights_in_bert(model, tf_checkpoint_path):
+    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model."""
+    model.load_parameters(tf_checkpoint_path, allow_missing=True, ignore_extra=True)
+    return model
+
+
+class BertModel(TorchLike, bert.BertModel):
     """BERT's encoder; see :class:`bert.BertModel`.
 
     Inputs
@@ -59,7 +76,11 @@ class BertModel(bert.BertModel):
         )  # fmt: skip
 
 
-class BertForPreTraining(bert.BertForPreTraining):
+class _BertHead(TorchLike):
+    model_class = BertModel
+
+
+class BertForPreTraining(_BertHead, bert.BertForPreTraining):
     """See :class:`bert.BertForPreTraining`.
 
     Inputs
@@ -86,7 +107,7 @@ class BertForPreTraining(bert.BertForPreTraining):
         )
 
 
-class BertForMaskedLM(bert.BertForMaskedLM):
+class BertForMaskedLM(_BertHead, bert.BertForMaskedLM):
     """See :class:`bert.BertForMaskedLM`.
 
     Inputs
@@ -110,37 +131,59 @@ class BertForMaskedLM(bert.BertForMaskedLM):
         )  # fmt: skip
 
 
-class BertForNextSentencePrediction(bert.BertForNextSentencePrediction):
+class BertForNextSentencePrediction(_BertHead, bert.BertForNextSentencePrediction):
     """See :class:`bert.BertForNextSentencePrediction`, whose inputs have the same order."""
 
+    def __call__(
+        self,
+        input_ids,
+        token_type_ids=None,
+        attention_mask=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        return super().__call__(
+            input_ids, token_type_ids, attention_mask, next_sentence_label=next_sentence_label,
+            head_mask=head_mask,
+        )  # fmt: skip
 
-class BertForSequenceClassification(bert.BertForSequenceClassification):
+
+class _LabelsHead(_BertHead):
+    arguments = ('num_labels', *TorchLike.arguments)
+
+    def __call__(
+        self,
+        input_ids,
+        token_type_ids=None,
+        attention_mask=None,
+        labels=None,
+        head_mask=None,
+    ):
+        return super().__call__(
+            input_ids, token_type_ids, attention_mask, labels=labels, head_mask=head_mask
+        )
+
+
+class BertForSequenceClassification(_LabelsHead, bert.BertForSequenceClassification):
     """See :class:`bert.BertForSequenceClassification`, whose inputs have the same order."""
 
 
-class BertForMultipleChoice(bert.BertForMultipleChoice):
-    """See :class:`bert.BertForMultipleChoice`, whose inputs have the same order.
+class BertForMultipleChoice(_LabelsHead, bert.BertForMultipleChoice):
+    """See :class:`bert.BertForMultipleChoice`, whose inputs have the same order."""
 
-    Parameters
-    ----------
-    config : BertConfig or bert.BertModel
-    num_choices : int, optional
-    **options
-        Of :class:`bert.BertForMultipleChoice`.
-    """
-
-    def __init__(self, config, num_choices=None, **options):
-        super().__init__(config, num_choices=num_choices, **options)
+    arguments = ('num_choices', *TorchLike.arguments)
 
 
-class BertForTokenClassification(bert.BertForTokenClassification):
+class BertForTokenClassification(_LabelsHead, bert.BertForTokenClassification):
     """See :class:`bert.BertForTokenClassification`, whose inputs have the same order."""
 
 
-class BertForQuestionAnswering(bert.BertForQuestionAnswering):
+class BertForQuestionAnswering(_BertHead, bert.BertForQuestionAnswering):
     """See :class:`bert.BertForQuestionAnswering`, whose inputs have the same order.
 
-    With one of the positions alone the scores are returned, and a warning is logged.
+    With one of the positions alone the scores are returned, and a warning is logged. The loss is
+    the original's: padding has its share of the probability (in :mod:`bert` it has none), and a
+    position behind the sequence is left out.
     """
 
     def __call__(
@@ -153,6 +196,11 @@ class BertForQuestionAnswering(bert.BertForQuestionAnswering):
         head_mask=None,
     ):
         positions = _both(start_positions=start_positions, end_positions=end_positions)
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, head_mask=head_mask, **positions
-        )
+        scores = super().__call__(input_ids, token_type_ids, attention_mask, head_mask=head_mask)
+        if positions['start_positions'] is None:
+            return scores
+        losses = [
+            span_cross_entropy(mx.nd, part, place.clip(0, part.shape[1]))
+            for part, place in zip(scores[-2:], positions.values())
+        ]
+        return (losses[0] + losses[1]) / 2

@@ -3,10 +3,25 @@
 import gpt2
 from gpt2 import GPT2Config
 
-__all__ = ['GPT2Config', 'GPT2DoubleHeadsModel', 'GPT2LMHeadModel', 'GPT2Model']
+from .file_utils import archive_map
+from .modeling_openai import DecoderHead, DecoderLike, load_tf_weights_in_openai_gpt
+
+__all__ = [
+    'PRETRAINED_MODEL_ARCHIVE_MAP',
+    'GPT2Config',
+    'GPT2DoubleHeadsModel',
+    'GPT2LMHeadModel',
+    'GPT2Model',
+    'load_tf_weights_in_gpt2',
+]
+
+#: names that `GPT2Model.from_pretrained` takes -> what they are called here
+PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('gpt2')
+
+load_tf_weights_in_gpt2 = load_tf_weights_in_openai_gpt
 
 
-class GPT2Model(gpt2.GPT2Model):
+class GPT2Model(DecoderLike, gpt2.GPT2Model):
     """See :class:`gpt2.GPT2Model`.
 
     Inputs
@@ -17,6 +32,12 @@ class GPT2Model(gpt2.GPT2Model):
     head_mask : (heads,) or (layers, heads), optional
     valid_length : (...), optional
         The original has none.
+
+    Outputs
+    -------
+    hidden_states : list of (..., length, n_embd)
+        Of the embedding, and of each layer.
+    presents : list
     """
 
     def __call__(
@@ -28,12 +49,16 @@ class GPT2Model(gpt2.GPT2Model):
         head_mask=None,
         valid_length=None,
     ):
-        return super().__call__(
+        return self.all_states(
             input_ids, token_type_ids, valid_length, position_ids, past, head_mask
         )
 
 
-class GPT2LMHeadModel(gpt2.GPT2LMHeadModel):
+class _GPT2Head(DecoderHead):
+    model_class = GPT2Model
+
+
+class GPT2LMHeadModel(_GPT2Head, gpt2.GPT2LMHeadModel):
     """See :class:`gpt2.GPT2LMHeadModel`.
 
     Inputs
@@ -54,11 +79,12 @@ class GPT2LMHeadModel(gpt2.GPT2LMHeadModel):
         valid_length=None,
     ):
         return super().__call__(
-            input_ids, token_type_ids, valid_length, position_ids, lm_labels, past, head_mask
-        )
+            input_ids, token_type_ids, valid_length, position_ids, past=past, head_mask=head_mask,
+            lm_labels=lm_labels,
+        )  # fmt: skip
 
 
-class GPT2DoubleHeadsModel(gpt2.GPT2DoubleHeadsModel):
+class GPT2DoubleHeadsModel(_GPT2Head, gpt2.GPT2DoubleHeadsModel):
     """See :class:`gpt2.GPT2DoubleHeadsModel`.
 
     Inputs
@@ -67,6 +93,7 @@ class GPT2DoubleHeadsModel(gpt2.GPT2DoubleHeadsModel):
     mc_token_ids : (batch, choices)
     lm_labels : (batch, choices, length), optional
     mc_labels : (batch,), optional
+        With labels there is a list of the losses.
     token_type_ids, position_ids : (batch, choices, length), optional
     past, head_mask, valid_length
         See `GPT2Model`.
@@ -84,7 +111,8 @@ class GPT2DoubleHeadsModel(gpt2.GPT2DoubleHeadsModel):
         head_mask=None,
         valid_length=None,
     ):
-        return super().__call__(
-            input_ids, mc_token_ids, token_type_ids, valid_length, position_ids, lm_labels,
-            mc_labels, past, head_mask,
+        outputs = super().__call__(
+            input_ids, mc_token_ids, token_type_ids, valid_length, position_ids, past=past,
+            head_mask=head_mask, lm_labels=lm_labels, mc_labels=mc_labels,
         )  # fmt: skip
+        return outputs if isinstance(outputs, list) else [outputs]

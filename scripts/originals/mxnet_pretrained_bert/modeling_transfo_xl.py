@@ -8,14 +8,37 @@ import mxnet as mx
 import transfo_xl
 from transfo_xl import TransfoXLConfig
 
-__all__ = ['TransfoXLConfig', 'TransfoXLLMHeadModel', 'TransfoXLModel']
+from .file_utils import archive_map
+from .torch_like import TorchLike
+
+__all__ = [
+    'PRETRAINED_MODEL_ARCHIVE_MAP',
+    'TransfoXLConfig',
+    'TransfoXLLMHeadModel',
+    'TransfoXLModel',
+    'load_tf_weights_in_transfo_xl',
+]
+
+#: names that `TransfoXLModel.from_pretrained` takes -> what they are called here
+PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('transfo_xl')
 
 
-class _Uncounted:
+def load_tf_weights_in_transfo_xl(model, config, tf_path):
+    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model.
+
+    `config` is the model's, and isn't looked at.
+    """
+    model.load_parameters(tf_path, allow_missing=True, ignore_extra=True)
+    return model
+
+
+class _Uncounted(TorchLike):
     """Memories without the numbers of their valid places; with them they come back with them."""
 
+    arguments = ()
+
     def _call(self, input_ids, mems, **inputs):
-        counted = isinstance(input_ids, mx.sym.Symbol) or len(mems or ()) > self.config.n_layer
+        counted = len(mems or ()) > self.config.n_layer
         if mems and not counted:
             length, batch, _ = mems[0].shape
             mems = [*mems, mx.nd.full((batch,), length, mems[0].context)]
@@ -61,6 +84,8 @@ class TransfoXLLMHeadModel(_Uncounted, transfo_xl.TransfoXLLMHeadModel):
     -------
     The losses, (batch, length), or the scores (batch, length, vocab_size); and the memories.
     """
+
+    model_class = TransfoXLModel
 
     def __call__(self, input_ids, target=None, mems=None, valid_length=None):
         return self._call(input_ids, mems, valid_length=valid_length, labels=target)

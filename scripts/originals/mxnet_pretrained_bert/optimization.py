@@ -1,8 +1,21 @@
-"""BERT's optimizer and the schedules, by the names of ``optimization.py``."""
+"""BERT's optimizer and the schedules, by the names of ``optimization.py``.
 
-from model_zoo.optimizer import (
-    BertAdam,
+The optimizers hold their parameters and have `step`, as torch's do. Those of `model_zoo.optimizer`
+do the arithmetic, with one Trainer per group of parameters.
+"""
+
+import logging
+
+import mxnet as mx
+import numpy as np
+
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.optimizer import BERTAdam, get_schedule
+from model_zoo.optimizer import OpenAIAdam as OpenAIRule
+from model_zoo.optimizer.schedules import SCHEDULES as KNOWN
+from model_zoo.optimizer.schedules import (
     ConstantLR,
+    Schedule,
     WarmupConstantSchedule,
     WarmupCosineSchedule,
     WarmupCosineWithHardRestartsSchedule,
@@ -13,6 +26,7 @@ from model_zoo.optimizer import (
 __all__ = [
     'BertAdam',
     'ConstantLR',
+    'OpenAIAdam',
     'SCHEDULES',
     'WarmupConstantSchedule',
     'WarmupCosineSchedule',
@@ -21,6 +35,9 @@ __all__ = [
     'WarmupLinearSchedule',
 ]
 
+_log = logging.getLogger(__name__)
+
+_LRSchedule = Schedule
 #: name of a schedule -> its class
 SCHEDULES = {
     None: ConstantLR,
@@ -29,3 +46,320 @@ SCHEDULES = {
     'warmup_constant': WarmupConstantSchedule,
     'warmup_linear': WarmupLinearSchedule,
 }
+
+
+class TorchLikeOptimizer:
+    """An optimizer that holds its parameters, with the methods of torch's.
+
+    The parameters' ``grad_req`` becomes 'add': gradients are summed up until `zero_grad`, as
+    torch's are. Parameters that the loss doesn't depend on are passed over.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The options of each group, and its parameters under ``'params'``. They may be changed
+        between steps.
+    """
+
+    #: the step whose learning rate the first update has
+    first_step = 0
+    #: names of the two moments in `state_dict`
+    moments = ()
+
+    def __init__(self, params, defaults, schedule, warmup, t_total):
+        defaults = {**defaults, 'schedule': _schedule(schedule, warmup, t_total)}
+        self.defaults = defaults
+        self.param_groups = []
+        self._trainers = []
+        params = _listed(params)
+        if not params:
+            raise InputError('there are no parameters to optimize')
+        for group in params if isinstance(params[0], dict) else [{'params': params}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Add parameters with options of their own.
+
+        Parameters
+        ----------
+        param_group : dict
+            ``'params'``, and arguments of the class that differ from its own.
+        """
+        group = {**self.defaults, **param_group}
+        group['params'] = params = _listed(group['params'])
+        group['schedule'] = _schedule(group['schedule'], -1, -1)
+        if group['lr'] is None:
+            raise InputError('lr is missing: give the learning rate, of the class or of each group')
+        there = {id(each) for other in self.param_groups for each in other['params']}
+        twice = [each.name for each in params if id(each) in there]
+        if twice or len({*map(id, params)}) < len(params):
+            raise InputError(f'parameters are there twice: {", ".join(twice) or "in one group"}')
+        rule = self._make_rule(group)
+        for parameter in params:
+            if parameter.grad_req != 'null':
+                parameter.grad_req = 'add'
+        self.param_groups.append(group)
+        self._trainers.append(
+            mx.gluon.Trainer(params, rule, update_on_kvstore=False) if params else None
+        )
+
+    def _make_rule(self, group):
+        """The MXNet optimizer of a group."""
+        raise NotImplementedError
+
+    def _options(self, group):
+        """Options that all MXNet optimizers take."""
+        for name in ('lr', 'e', 'weight_decay'):
+            if not group[name] >= 0:
+                raise InputError(f'{name} is {group[name]}; it must be 0 or more')
+        for name in ('b1', 'b2'):
+            if not 0 <= group[name] < 1:
+                raise InputError(f'{name} is {group[name]}; it must be at least 0 and below 1')
+        return {
+            'learning_rate': group['lr'],
+            'beta1': group['b1'],
+            'beta2': group['b2'],
+            'epsilon': group['e'],
+            'wd': group['weight_decay'],
+            'max_grad_norm': group['max_grad_norm'],
+            'multi_precision': any(np.dtype(p.dtype) == np.float16 for p in group['params']),
+        }
+
+    def step(self, closure=None):
+        """Update the parameters by their gradients.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and its gradients.
+
+        Returns
+        -------
+        NDArray or None
+            What `closure` has returned.
+        """
+        loss = None if closure is None else closure()
+        for group, trainer in zip(self.param_groups, self._trainers):
+            if trainer is None:
+                continue
+            rule = trainer._optimizer
+            for name, value in vars(self._make_rule(group)).items():  # they may have been changed
+                if name in ('beta1', 'beta2', 'epsilon', 'wd', 'max_grad_norm', 'vector_l2'):
+                    setattr(rule, name, value)
+            factor = group['schedule'].get_lr(rule.num_update + self.first_step)
+            rule.lr = group['lr'] * factor
+            trainer.step(1, ignore_stale_grad=True)
+        return loss
+
+    def zero_grad(self):
+        """Set the gradients to zero."""
+        for group in self.param_groups:
+            for parameter in group['params']:
+                if parameter.grad_req != 'null':
+                    parameter.zero_grad()
+
+    def get_lr(self):
+        """The learning rate of each parameter at its next step, or ``[0]`` before the first.
+
+        Returns
+        -------
+        list of float
+        """
+        rates = []
+        for group, trainer in zip(self.param_groups, self._trainers):
+            counts = {} if trainer is None else trainer._optimizer._index_update_count
+            for index in range(len(group['params'])):
+                if index not in counts:
+                    return [0]
+                rates.append(group['lr'] * group['schedule'].get_lr(counts[index], nowarn=True))
+        return rates
+
+    def state_dict(self):
+        """The state for `load_state_dict`.
+
+        Returns
+        -------
+        dict
+            ``'state'``: number of a parameter -> its step and moments; ``'param_groups'``: the
+            options of the groups, with numbers instead of parameters.
+        """
+        state, groups, start = {}, [], 0
+        for group, trainer in zip(self.param_groups, self._trainers):
+            for index in range(len(group['params'])):
+                moments = _moments(trainer, index)
+                if moments is not None:
+                    state[start + index] = {
+                        'step': trainer._optimizer._index_update_count[index],
+                        **{name: each.copy() for name, each in zip(self.moments, moments)},
+                    }
+            numbers = list(range(start, start + len(group['params'])))
+            groups.append({**group, 'params': numbers})
+            start += len(numbers)
+        return {'state': state, 'param_groups': groups}
+
+    def load_state_dict(self, state_dict):
+        """Continue from the state of another optimizer of the same groups.
+
+        Parameters
+        ----------
+        state_dict : dict
+            Of `state_dict`.
+
+        Raises
+        ------
+        InputError
+            If it is of other groups or parameters.
+        """
+        groups = state_dict['param_groups']
+        sizes = [len(group['params']) for group in groups]
+        own = [len(group['params']) for group in self.param_groups]
+        if sizes != own:
+            raise InputError(f'the state is of groups of {sizes} parameters, and there are {own}')
+        for group, trainer, saved in zip(self.param_groups, self._trainers, groups):
+            group.update({name: value for name, value in saved.items() if name != 'params'})
+            for index, number in enumerate(saved['params']):
+                if number in state_dict['state']:
+                    self._load_one(trainer, index, group, state_dict['state'][number])
+
+    def _load_one(self, trainer, index, group, saved):
+        parameter, rule = group['params'][index], trainer._optimizer
+        if not trainer._kv_initialized:
+            trainer._init_kvstore()
+        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
+            weight = parameter.data(ctx)
+            updater.states[index] = rule.create_state_multi_precision(index, weight)
+            updater.states_synced[index] = True
+            for name, array in zip(self.moments, _moments_of(updater.states[index])):
+                if saved[name].shape != array.shape:
+                    raise InputError(
+                        f'{name} of {parameter.name} has shape {saved[name].shape}, and must have '
+                        f'{array.shape}'
+                    )
+                array[:] = saved[name]
+        for counts in rule._all_index_update_counts.values():
+            counts[index] = saved['step']
+        rule.num_update = max(rule.num_update, saved['step'])
+
+    def __repr__(self):
+        return f'{type(self).__name__}({len(self.param_groups)} groups of parameters)'
+
+
+class BertAdam(TorchLikeOptimizer):
+    """BERT's Adam, with the arguments and the methods of pytorch-pretrained-bert's ``BertAdam``.
+
+    It trains number by number as the original does. With ``gluon.Trainer``, use `BERTAdam`.
+
+    Parameters
+    ----------
+    params : iterable of mxnet.gluon.Parameter, or of dict
+        Such as ``model.parameters()``; or groups: see :meth:`add_param_group`.
+    lr : float
+        Learning rate.
+    warmup : float
+        The fraction of `t_total` in which the rate grows; -1 means none.
+    t_total : int
+        Number of updates; -1 means a constant rate.
+    schedule : str, Schedule or None
+        ``'warmup_linear'``, ``'warmup_constant'``, ``'warmup_cosine'``, ``'none'``, or a schedule
+        of :mod:`model_zoo.optimizer.schedules`, whose own `warmup` and `t_total` count.
+    b1, b2 : float
+        Decay rates of the moments.
+    e : float
+        Added to the denominator.
+    weight_decay : float
+    max_grad_norm : float
+        Each of the original's parameters is clipped separately to this norm; -1 means no clipping.
+    **kwargs
+        Ignored, as in the original.
+
+    Examples
+    --------
+    >>> from mxnet_pretrained_bert import BertConfig, BertForSequenceClassification
+    >>> config = BertConfig(100, hidden_size=8, num_attention_heads=2, num_hidden_layers=1)
+    >>> model = BertForSequenceClassification(config)
+    >>> optimizer = BertAdam(model.parameters(), lr=5e-5, warmup=0.1, t_total=100)
+    >>> with mx.autograd.record():
+    ...     loss = model(mx.nd.array([[5, 6]]), labels=mx.nd.array([1]))
+    >>> loss.backward()
+    >>> _ = optimizer.step()
+    >>> optimizer.zero_grad()
+    """
+
+    moments = ('next_m', 'next_v')
+
+    def __init__(
+        self, params, lr=None, warmup=-1, t_total=-1, schedule='warmup_linear', b1=0.9, b2=0.999,
+        e=1e-6, weight_decay=0.01, max_grad_norm=1.0, **kwargs,
+    ):  # fmt: skip
+        defaults = {
+            'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
+            'max_grad_norm': max_grad_norm,
+        }  # fmt: skip
+        super().__init__(params, defaults, schedule, warmup, t_total)
+
+    def _make_rule(self, group):
+        return BERTAdam(**self._options(group))
+
+
+class OpenAIAdam(TorchLikeOptimizer):
+    """GPT's Adam, with the arguments and the methods of pytorch-pretrained-bert's ``OpenAIAdam``.
+
+    It trains number by number as the original does. With ``gluon.Trainer``, use
+    `model_zoo.optimizer.OpenAIAdam`.
+
+    Parameters
+    ----------
+    params, lr, schedule, warmup, t_total, b1, b2, e, weight_decay, max_grad_norm, **kwargs
+        See `BertAdam`.
+    vector_l2 : bool
+        Whether parameters of one dimension are decayed too.
+    """
+
+    first_step = 1
+    moments = ('exp_avg', 'exp_avg_sq')
+
+    def __init__(
+        self, params, lr=None, schedule='warmup_linear', warmup=-1, t_total=-1, b1=0.9, b2=0.999,
+        e=1e-8, weight_decay=0, vector_l2=False, max_grad_norm=-1, **kwargs,
+    ):  # fmt: skip
+        defaults = {
+            'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
+            'vector_l2': vector_l2, 'max_grad_norm': max_grad_norm,
+        }  # fmt: skip
+        super().__init__(params, defaults, schedule, warmup, t_total)
+
+    def _make_rule(self, group):
+        return OpenAIRule(**self._options(group), vector_l2=group['vector_l2'])
+
+
+def _listed(params):
+    """Parameters, or groups of them, as a list."""
+    if isinstance(params, (mx.gluon.Parameter, mx.gluon.Block)):
+        raise InputError(
+            f'params is one {type(params).__name__}: pass a list of parameters, such as '
+            'block.parameters()'
+        )
+    return list(params.values() if hasattr(params, 'values') else params)
+
+
+def _schedule(schedule, warmup, t_total):
+    if isinstance(schedule, Schedule):
+        if warmup != -1 or t_total != -1:
+            _log.warning('warmup and t_total are ignored: the schedule object has its own')
+        return schedule
+    if schedule is not None and schedule not in KNOWN:
+        raise UnknownNameError.of('schedule', schedule, KNOWN)
+    return get_schedule(schedule, 1.0, warmup, t_total)
+
+
+def _moments(trainer, index):
+    """The moments of one of a trainer's parameters, or None before its first update."""
+    if trainer is None or not trainer._kv_initialized:
+        return None
+    state = trainer._updaters[0].states.get(index)
+    return None if state is None else _moments_of(state)
+
+
+def _moments_of(state):
+    """The two moments in the state of one parameter."""
+    return state[1] if isinstance(state[1], tuple) else state

@@ -1,5 +1,5 @@
 """GPT's optimizer, by the name of ``optimization_openai.py``."""
 
-from model_zoo.optimizer.torch_like import OpenAIAdam
+from .optimization import OpenAIAdam
 
 __all__ = ['OpenAIAdam']

@@ -20,14 +20,6 @@ import sys
 import numpy as np
 
 from bert import BertForSequenceClassification, BertTokenizer
-from bert.pytorchic import (
-    CONFIG_FIELDS,
-    load_model,
-    load_transformer,
-    make_config,
-    reset_parameters,
-    save_model,
-)
 from model_zoo.app import (
     Outcome,
     Run,
@@ -40,7 +32,21 @@ from model_zoo.app import (
     find_contexts,
     job_of,
 )
-from model_zoo.app.pytorchic import (
+from model_zoo.batches import BucketedLoader
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import ClassifierFeatures, custom_task, read_examples
+from model_zoo.training.objective import mean_over_examples
+from model_zoo.training.predict import predict
+from model_zoo.training.workers import Workers
+from mxnet_pytorchic_bert.models import (
+    CONFIG_FIELDS,
+    load_model,
+    load_transformer,
+    make_config,
+    reset_parameters,
+    save_model,
+)
+from mxnet_pytorchic_bert.training import (
     StepFiles,
     add_pytorchic_arguments,
     choose_gpus,
@@ -48,12 +54,6 @@ from model_zoo.app.pytorchic import (
     parse_with_train_cfg,
     read_fields,
 )
-from model_zoo.batches import BucketedLoader
-from model_zoo.errors import InputError
-from model_zoo.tasks.classification import ClassifierFeatures, custom_task, read_examples
-from model_zoo.training.objective import mean_over_examples
-from model_zoo.training.predict import predict
-from model_zoo.training.workers import Workers
 
 logger = logging.getLogger('classify')
 
@@ -171,7 +171,7 @@ def train(args):
             callbacks=[files],
         ),
         Score('accuracy'),
-        Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+        Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
         job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
     )
     files.save(state.step)

@@ -15,9 +15,18 @@ import os
 import sys
 
 from bert import BertForPreTraining, BertTokenizer
-from bert.pytorchic import CONFIG_FIELDS, load_model, make_config, reset_parameters, save_model
 from model_zoo.app import Outcome, Run, Score, Training, check_files, check_length, cli, job_of
-from model_zoo.app.pytorchic import (
+from model_zoo.errors import InputError
+from model_zoo.tasks.pretraining import PairLoader, describe_files
+from model_zoo.tasks.pretraining.objective import pretraining_objective
+from mxnet_pytorchic_bert.models import (
+    CONFIG_FIELDS,
+    load_model,
+    make_config,
+    reset_parameters,
+    save_model,
+)
+from mxnet_pytorchic_bert.training import (
     StepFiles,
     add_pytorchic_arguments,
     choose_gpus,
@@ -25,9 +34,6 @@ from model_zoo.app.pytorchic import (
     parse_with_train_cfg,
     read_fields,
 )
-from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import PairLoader, describe_files
-from model_zoo.tasks.pretraining.objective import pretraining_objective
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = (
@@ -122,7 +128,7 @@ def main(argv=None):
                 callbacks=[files],
             ),
             Score('negative loss'),
-            Outcome(lambda folder: model.save_pretrained(folder, tokenizer)),
+            Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
             job_of(args, FREE, data_file=describe_files(args.data_file)),
         )
     finally:

@@ -82,7 +82,8 @@ SERVE = [
 
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
-    return [*argv, '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
+    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out',
+            '--max_seq_length', 16, *edit]  # fmt: skip
 
 
 BERTOLOGY = [

@@ -128,7 +128,6 @@ SQUAD = [
     (lambda a, t: change(a, '--train_file', f'{t}/dev-2.json'), 'use --version_2'),
     (lambda a, t: change(a, '--predict_file', f'{t}/dev-2.json'), 'no answer: use --version_2'),
     (lambda a, t: change(a, '--train_file', f'{t}/shift.json'), 'not at its answer_start'),
-    (lambda a, t: change(a, '--predict_file', f'{t}/test.json'), "lack the field 'answers'"),
     (lambda a, t: change(a, '--train_file', f'{t}/blank.json'), 'no paragraph with a word'),
     (lambda a, t: change(a, '--max_seq_length', '49'), '--max_seq_length 49: the model takes'),
     (lambda a, t: change(a, '--max_seq_length', '13'), 'max_seq_length 13: give more than'),
@@ -169,14 +168,18 @@ SWAG = [
     (['--do_eval', '--data_dir', 'OUT'], "--data_dir '.*' has none of train.csv"),
     (['--do_train', '--train_file', 'none.csv'], "--train_file 'none.csv': no such file"),
     (['--do_train', '--train_file', 'TEST', '--dev_file', 'VAL'], 'has no labels: training'),
-    (['--do_train', '--train_file', 'VAL'], 'there is no dev set'),
+    (['--do_train', '--do_eval', '--train_file', 'VAL'], 'there is no dev set'),
+    (
+        ['--do_train', '--train_file', 'VAL', '--early_stop', '1', '--max_seq_length', '40'],
+        '--early_stop: there is no dev',
+    ),
     (['--do_eval', '--dev_file', 'VOCAB'], 'there is no sent1, sent2'),
     (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume continues a training'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '4'], 'a length of 4 is too small'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '41'], 'takes 40 tokens at most'),
     (
-        ['--do_eval', '--train_batch_size', '5', '--accumulate', '2'],
-        '--train_batch_size 5 cannot be divided into --gradient_accumulation_steps 2',
+        ['--do_eval', '--train_batch_size', '1', '--accumulate', '2'],
+        '--train_batch_size 1 cannot be divided into --gradient_accumulation_steps 2',
     ),
 ]
 
@@ -188,7 +191,6 @@ def tagging_arguments(data, folder, edit):
 
 TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
-    (['--train_file', 'TEST'], 'there is no dev set'),
     (['--only_inference'], 'there is no dev set'),
     (['--data_dir', 'OUT'], "--data_dir '.*' has none of train.txt, valid.txt or dev.txt"),
     (['--dev-path', 'none.txt'], "--dev_file 'none.txt': no such file"),
@@ -222,7 +224,11 @@ GPT = [
     (['--do_eval'], '--do_eval needs --eval_dataset'),
     (['--do_train', '--train_dataset', 'none.csv'], "--train_dataset 'none.csv': no such file"),
     (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid 374: .* has 160 stories'),
-    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '0'], '--n_valid 0: give 1'),
+    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid -1: give a'),
+    (
+        ['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'],
+        '--do_eval: there is no dev set',
+    ),
     (['--do_train', '--train_dataset', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume continues a training'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef -1.0: give'),

@@ -11,9 +11,9 @@ import mxnet as mx
 import pytest
 import warm
 
+from model_zoo import environment
 from model_zoo.app import cli
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
-from model_zoo.util import startup
 
 
 def test_status_of_what_main_returns():
@@ -92,7 +92,7 @@ def test_errors_of_the_program_are_not_hidden():
 def test_reader_that_leaves():
     program = (
         'import sys\n'
-        'from model_zoo import cli\n'
+        'from model_zoo.app import cli\n'
         'def main(argv):\n'
         '    for i in range(100000):\n'
         '        print(i)\n'
@@ -137,7 +137,7 @@ def test_interrupt_belongs_to_other_programs(tmp_path):
 
 
 def test_run_takes_over_from_the_imports():
-    before = signal.signal(signal.SIGINT, startup._end)
+    before = signal.signal(signal.SIGINT, environment._end)
     try:
         assert cli.run(lambda argv: os.kill(os.getpid(), signal.SIGINT)) == 130
     finally:
@@ -170,6 +170,20 @@ def test_parser_shows_defaults(capsys):
     with pytest.raises(SystemExit):
         parser.parse_args(['--help'])
     assert 'how large (default: 7)' in capsys.readouterr().out
+
+
+def test_names_in_the_log_are_text(capfd):
+    """No name makes an entry of its own, and none controls the terminal."""
+    cli.setup_logging()
+    try:
+        raise ValueError('x\n12:00:00 forged')
+    except ValueError:
+        name = 'a\n12:00:00 error: forged\r\x1b[2J<b>\u202e'
+        logging.getLogger('zoo').exception('%s: a model', name)
+    lines = capfd.readouterr().err.splitlines()
+    assert re.match(r'[\d:]+ error: a$', lines[0])
+    assert lines[1] == r'    12:00:00 error: forged\r\x1b[2J<b>\u202e: a model'
+    assert all(line.startswith('    ') for line in lines[1:]) and '    12:00:00 forged' in lines
 
 
 def test_logging_to_a_file(tmp_path):

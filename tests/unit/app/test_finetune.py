@@ -49,7 +49,7 @@ def test_flags_can_have_other_names_and_defaults(monkeypatch):
     assert not hasattr(args, 'learning_rate') and args.model == 'gpt'
 
 
-def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
+def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
     table = {
         'train_batch_size': originals.TABLE['finetune_swag']['train_batch_size'],
         'gradient_accumulation_steps': 'accumulate',
@@ -64,7 +64,10 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
     originals.convert_originals(args, 'toy')
     assert vars(args) == {**own, 'batch_size': 2, 'accumulate': 3, 'dtype': 'float16'}
     args = parse('--train_batch_size', 7, '--accumulate', 3, command='toy')
-    with pytest.raises(InputError, match='--train_batch_size 7 cannot be divided into'):
+    originals.convert_originals(args, 'toy')  # rounded down, as the originals do
+    assert args.batch_size == 2 and 'batches have 2 examples, an update 6' in caplog.text
+    args = parse('--train_batch_size', 2, '--accumulate', 3, command='toy')
+    with pytest.raises(InputError, match='--train_batch_size 2 cannot be divided into'):
         originals.convert_originals(args, 'toy')
     with pytest.raises(SystemExit):
         parse('--no_cud', '--epoch_s=3', '--foo', command='toy')
@@ -91,7 +94,7 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys):
     ],
 )
 def test_messages_name_flag_and_value(flag, value):
-    with pytest.raises(InputError, match=f'^--{flag} {value}: '):
+    with pytest.raises(InputError, match=f'^`{flag}` {value}: '):
         check_training_arguments(parse(f'--{flag}={value}'))
 
 
@@ -151,9 +154,9 @@ def test_a_head_that_shares_its_weights(vocab_file):
 
 def test_files_that_are_none(tmp_path):
     for flag in ('model_parameters', 'vocab_file'):
-        with pytest.raises(InputError, match=f'^--{flag} .*: is a directory, not a file'):
+        with pytest.raises(InputError, match=f'^`{flag}` .*: is a directory, not a file'):
             ModelChoice(parse(f'--{flag}', tmp_path))
-        with pytest.raises(InputError, match=f'^--{flag} .*none.*: no such file'):
+        with pytest.raises(InputError, match=f'^`{flag}` .*none.*: no such file'):
             ModelChoice(parse(f'--{flag}', tmp_path / 'none'))
 
 
@@ -242,6 +245,9 @@ def test_eval_results_have_the_originals_names(tmp_path):
         'acc = 0.5', 'acc_and_f1 = 0.625', 'eval_accuracy = 0.5', 'eval_loss = 0.25', 'f1 = 0.75',
         'global_step = 7', 'loss = 0.125',
     ]  # fmt: skip
+    mnli = {'dev_matched': scores, 'dev_mismatched': scores}
+    write_eval_results(f'{folder}/', mnli, 7, 0.125)
+    assert (tmp_path / 'out-MM' / 'eval_results.txt').exists()  # beside the folder
     write_eval_results(folder, {'dev': {'pearson': 0.5, 'spearman': 0.25, 'loss': 2.0}})
     assert read_eval_results(tmp_path / 'out') == {
         'corr': '0.375', 'eval_loss': '2.0', 'global_step': '0', 'loss': '2.0', 'pearson': '0.5',
@@ -312,5 +318,5 @@ def test_the_loss_scale_of_a_flag(caplog):
     assert scale() is None and not caplog.text
     assert scale('--loss_scale', 128) is None
     assert '--loss_scale has an effect with --dtype float16 only' in caplog.text
-    with pytest.raises(InputError, match='--loss_scale -1.0: give'):
+    with pytest.raises(InputError, match='`loss_scale` -1.0: give'):
         scale('--loss_scale', -1)

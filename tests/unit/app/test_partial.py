@@ -243,3 +243,12 @@ def test_damaged_job(left, path):
     with pytest.raises(CheckpointError, match='is damaged'):
         PartialOutput(path, JOB, resume=True).__enter__()
     assert (left / 'records').read_bytes() == b'onethreex'
+
+
+def test_files_of_others_stay(path):
+    """A folder of this name may be there already."""
+    os.mkdir(f'{path}.part')
+    with open(f'{path}.part/thesis', 'w') as file:
+        file.write('x')
+    finish(path, JOB, f'{path}.json')
+    assert os.listdir(f'{path}.part') == ['thesis']

@@ -54,6 +54,13 @@ def test_a_recipe_that_needs_another(tmp_path):
         ({'script': '../x'}, "script can't be '../x'"),
         ({'seeds': 3}, "seeds can't be 3"),
         ({'flags': None}, "flags can't be None"),
+        ({'data': {'../../x': 'a'}}, "the name of a flag or recipe can't be '../../x'"),
+        ({'needs': {'teacher': '../x'}}, "the name of a flag or recipe can't be '../x'"),
+        ({'data': {'x': {'file': 'a.txt', 'lines': [0]}}}, "data: x: lines must have 2 values"),
+        ({'data': {'x': {'file': 'a.txt', 'lines': [0, '1']}}}, "data: x: lines: item 1 can't be"),
+        ({'data': {'x': 3}}, "data: x can't be 3: a text or an object is expected"),
+        ({'scores': {'f1': {'expected': 1}}}, 'f1 has expected, and expected and tolerance'),
+        ({'scores': {'f1': {'expected': 'x', 'tolerance': 1}}}, "scores: f1: expected can't be"),
     ],
 )
 def test_files_that_are_no_recipes(tmp_path, changes, message):

@@ -10,7 +10,10 @@ from model_zoo.app.model_card import About, next_command, write_card
 from model_zoo.app.report_page import dev_loss, write_report_page
 from model_zoo.app.summary import log_summary, path_of_zoo
 
-EVIL = '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é'
+EVIL = (
+    '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é [a](javascript:alert(1)) '
+    '*b* `c` ~~d~~ _e_ \\| ![f](x) \\\x1b[31m\u202e'
+)
 RESULTS = {
     'args': {'lr': 1e-3, 'epochs': 2, 'task_name': EVIL, 'labels': ['a', 'b'], 'seed': None},
     'versions': {'python': '3.11'},
@@ -92,11 +95,11 @@ def test_card(tmp_path):
     write_card(str(folder), 'custom, <b>', about, RESULTS, 'accuracy', str(tmp_path / 'curves'))
     card = (folder / 'README.md').read_text('utf-8')
     assert card.startswith('---\nlibrary_name: ') and 'pipeline_tag: text-classification' in card
-    for part in ('| train | 1,200 |', '| accuracy | 0.75 | 0.5 |', '&lt;b>', 'curves.png', '`a`',
-                 "model_zoo.pipeline('text-classification', ", '| `--lr` | 0.001 |',
+    for part in ('| train | 1,200 |', '| accuracy | 0.75 | 0.5 |', '&lt;b&gt;', 'curves.png',
+                 'Labels: a, ', "model_zoo.pipeline('text-classification', ", '| `--lr` | 0.001 |',
                  'epoch 2 of 2, the best by accuracy'):  # fmt: skip
         assert part in card, part
-    assert "b\\|'c'" in card and (folder / 'curves.png').read_bytes() == b'picture'
+    assert 'b\\|\\`c\\`' in card and (folder / 'curves.png').read_bytes() == b'picture'
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ parser = cli.parser('x')
 add_training_arguments(parser)
 folder = RunFolder(sys.argv[1], parser.parse_args([]), 'log.txt')
 print('ready', flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 

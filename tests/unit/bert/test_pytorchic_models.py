@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
-from bert.pytorchic import (
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.errors import CheckpointError, InputError
+from mxnet_pytorchic_bert.models import (
     load_model,
     load_transformer,
     make_config,
     reset_parameters,
     save_model,
 )
-from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.torch_archive import write_archive
-from model_zoo.errors import CheckpointError, InputError
 
 FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 FIELDS = json.loads((FOLDER / 'model.json').read_text())

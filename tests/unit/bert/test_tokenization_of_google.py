@@ -1,5 +1,7 @@
 """The names of Google's tokenization.py."""
 
+import pytest
+
 from bert import tokenization
 
 
@@ -23,3 +25,18 @@ def test_the_readmes_map_of_tokens(tmp_path):
     # special tokens are words like others there
     assert tokenizer.tokenize('[CLS]') == ['[', 'cl', '##s', ']']
     assert tokenizer.tokenize('s' * 201) == ['[UNK]'] != tokenizer.tokenize('s' + 's' * 199)
+
+
+def test_functions(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('[UNK]\nla\n##la\n')
+    vocab = tokenization.load_vocab(path)
+    assert list(vocab.items()) == [('[UNK]', 0), ('la', 1), ('##la', 2)]
+    assert tokenization.convert_by_vocab(vocab, ['##la', 'la']) == [2, 1]
+    assert tokenization.convert_tokens_to_ids(vocab, ['la']) == [1]
+    assert tokenization.convert_ids_to_tokens({1: 'la'}, [1]) == ['la']
+    assert tokenization.whitespace_tokenize(' a  b\n') == ['a', 'b']
+    for function in (tokenization.convert_to_unicode, tokenization.printable_text):
+        assert function('\u00e9') == function(b'\xc3\xa9\xff') == '\u00e9'
+        with pytest.raises(ValueError, match='not int'):
+            function(3)

@@ -17,8 +17,8 @@ from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, OpenAIGPTModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Model
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.layouts import LAYOUTS, weights_in_folder
-from model_zoo.checkpoint.torch_archive import write_archive
+from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
+from model_zoo.checkpoint.torch_file import write_archive
 from model_zoo.errors import (
     CheckpointError,
     InputError,
@@ -426,7 +426,8 @@ def test_truncated_and_spoiled_files(copy, cut):
 
 def test_unknown_format(copy, tmp_path):
     block = BertModel.from_pretrained(copy('bert_transformers'))
-    with pytest.raises(UnknownNameError, match="'numpy'; known: huggingface, pytorch, tensorflow"):
+    known = 'huggingface, pytorch, pytorch_pretrained_bert, tensorflow'
+    with pytest.raises(UnknownNameError, match=f"'numpy'; known: {known}"):
         block.save_pretrained(str(tmp_path / 'out'), format='numpy')
     assert not (tmp_path / 'out').exists()
 

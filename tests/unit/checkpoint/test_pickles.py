@@ -139,12 +139,49 @@ def test_damaged_files(dump, content):
         ),
         (b'\x80\x05\x96' + (2**33).to_bytes(8, 'little') + b'.', '8589934592 bytes'),
         (b'\x80\x02c_codecs\nencode\n}X\x01\0\0\0aK\x01sb.', 'a state of a method'),
+        (b'\x80\x04]' + b'(' * 20000 + b'.', 'nested too deeply'),
     ],
-    ids=['wide tuples', 'deep tuples', 'dimensions', 'bytes', 'attributes of a function'],
+    ids=['wide tuples', 'deep tuples', 'dimensions', 'bytes', 'attributes of a function', 'marks'],
 )
 def test_what_would_take_time_or_memory(dump, content, message):
     with pytest.raises(CheckpointError, match=message):
         read_pickle(dump(content))
+
+
+@pytest.mark.parametrize(
+    'made',
+    [
+        b'}((\x91K\x01u.',
+        b'\x8f((\x91\x90.',
+        b'((\x91\x91.',
+        b'}(\x91K\x01s.',
+        b'((\x91K\x01d.',
+        b'cbuiltins\nset\n((\x91\x85tR.',
+        b'cbuiltins\nfrozenset\n((\x91\x85tR.',
+        b'cbuiltins\ndict\n((\x91K\x01\x86\x85tR.',
+        b'ccollections\nOrderedDict\n((\x91K\x01\x86\x85tR.',
+        b'ccollections\nCounter\n((\x91\x85tR.',
+        b'}\x8a\x09' + (2**64).to_bytes(9, 'little') + b'Ns.',
+    ],
+)
+def test_keys_are_scalars(dump, made):
+    # a set's hash is that of its elements, and equal ones are compared: this may take for ever
+    with pytest.raises(CheckpointError, match='key of a dict or element of a set'):
+        read_pickle(dump(b'\x80\x04' + made))
+
+
+@pytest.mark.parametrize('name', ['EMPTY_SET', 'EMPTY_LIST', 'EMPTY_DICT', 'MEMOIZE'])
+def test_instructions_that_make_much_of_a_byte(dump, name):
+    many = b'\x80\x04N' + getattr(pickle, name) * 2_000_000 + b'.'
+    with pytest.raises(CheckpointError, match='far more than the file holds'):
+        read_pickle(dump(many))
+
+
+def test_a_set_made_again_and_again(dump):
+    numbers = b''.join(b'M' + struct.pack('<H', number) for number in range(60000))
+    content = b'\x80\x04(' + numbers + b'\x91\x85\x94cbuiltins\nset\n\x94'
+    with pytest.raises(CheckpointError, match='far more than the file holds'):
+        read_pickle(dump(content + b'0' + b'h\x01h\x00R' * 10000 + b'.'))
 
 
 def test_lists_made_again_and_again(dump):

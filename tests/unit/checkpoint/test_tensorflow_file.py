@@ -14,8 +14,7 @@ import pytest
 from bert import BertForPreTraining
 from gpt2 import GPT2LMHeadModel
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.crc32c import crc32c
-from model_zoo.checkpoint.tensorflow_table import read_table
+from model_zoo.checkpoint.tensorflow_file import crc32c, read_table
 from model_zoo.errors import CheckpointError
 
 

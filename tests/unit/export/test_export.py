@@ -85,6 +85,11 @@ def test_question_answering_has_two_outputs(tmp_path):
     block = make('BertForQuestionAnswering')
     outputs = load(export.export_block(block, str(tmp_path), 'qa'))(*make_inputs(3, 9))
     assert [output.shape for output in outputs] == [(3, 9), (3, 9)]
+    inputs = make_inputs(3, 9)
+    one = load(export.export_block(block, str(tmp_path), 'one', one_output=True))(*inputs)
+    start, end = block(*inputs)
+    both = mx.nd.stack(start, end, axis=2)  # as GluonNLP's
+    np.testing.assert_allclose(one.asnumpy(), both.asnumpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize('use_pooler', [False, True])
@@ -324,6 +329,14 @@ def test_two_exports_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert len(list(pathlib.Path(tmp_path).iterdir())) == 6
+
+
+def test_the_names_of_the_labels_are_beside_the_graph(tmp_path):
+    block = make('BertForSequenceClassification')
+    block.config.extras['id2label'] = {'0': 'no', '1': 'yes'}
+    export.export_block(block, str(tmp_path), 'net')
+    beside = json.loads((tmp_path / 'net-labels.json').read_text())
+    assert beside == {'id2label': {'0': 'no', '1': 'yes'}}
 
 
 @pytest.mark.parametrize('name', ['BertModel', 'BertForMultipleChoice', 'BertForPreTraining'])

@@ -17,7 +17,7 @@ class Visit:
         self.url, self.requests, self.complaints = url, [], []
         options = {'viewport': {'width': 1060, 'height': 800}, **options}
         self.context = browser.new_context(**options)
-        self.context.set_default_timeout(15000)
+        self.context.set_default_timeout(120_000)
         self.context.on('request', lambda request: self.requests.append(request.url))
         self.page = self.context.new_page()
         self.page.on('pageerror', lambda error: self.complaints.append(str(error)))

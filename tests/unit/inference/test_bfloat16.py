@@ -9,7 +9,7 @@ import pytest
 from bert import BertConfig, BertForPreTraining, BertForSequenceClassification
 from model_zoo.errors import InputError
 from model_zoo.inference import make_engine
-from model_zoo.inference.bfloat16 import CastBlock
+from model_zoo.inference.engine import CastBlock
 from model_zoo.layers import precision
 
 CONFIG = BertConfig(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from model_zoo.inference.layer_choice import leave_out
+from model_zoo.inference.quantization import leave_out
 
 LAYERS = [f'layer{number}' for number in range(12)]
 

@@ -196,6 +196,19 @@ def test_zero_shot(saved):
     assert set(result['labels']) == {'good', 'bad'}
 
 
+def test_zero_shot_finds_the_label_that_contradicts_by_its_name(saved):
+    """GluonNLP's order begins with neutral."""
+    names = ['neutral', 'entailment', 'contradiction']
+    folder = saved(BertForSequenceClassification, names)
+    found = model_zoo.pipeline('zero-shot-classification', folder)(
+        TEXTS[0], candidate_labels='good', hypothesis_template='so {}', multi_label=True
+    )
+    scores = model_zoo.pipeline(folder)((TEXTS[0], 'so good'), top_k=None)
+    scores = {each['label']: each['score'] for each in scores}
+    wanted = scores['entailment'] / (scores['entailment'] + scores['contradiction'])
+    assert found['scores'] == [pytest.approx(wanted, rel=1e-5)]
+
+
 def test_rerank(saved):
     folder = saved(BertForSequenceClassification, ['relevance'])
     rank = model_zoo.pipeline('rerank', folder)

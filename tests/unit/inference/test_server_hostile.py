@@ -1,6 +1,7 @@
 """Hostile clients against the server as `serve` sets it up, on 127.0.0.1."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -13,9 +14,9 @@ import pytest
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
 from model_zoo.inference.server import Settings, bind, build_app
-from model_zoo.inference.server.guard import MOST_HEAD, guarded
+from model_zoo.inference.server.run import MOST_HEAD, make_server, run_server
 
-uvicorn = pytest.importorskip('uvicorn')
+pytest.importorskip('uvicorn')
 pytest.importorskip('fastapi')
 
 SECONDS = 1.0
@@ -37,23 +38,24 @@ def app(pipelines):
     return build_app(pipelines, Settings(max_body=10_000, max_text=2000))
 
 
-@pytest.fixture(scope='module', params=['h11', 'httptools'])
-def address(request, app):
-    """HOST, PORT of a server with each of uvicorn's two parsers."""
-    module = pytest.importorskip(f'uvicorn.protocols.http.{request.param}_impl')
-    protocol = {'h11': 'H11Protocol', 'httptools': 'HttpToolsProtocol'}[request.param]
-    config = uvicorn.Config(
-        app, log_config=None, ws='none', lifespan='off',
-        http=guarded(getattr(module, protocol), SECONDS, MOST),
-    )  # fmt: skip
-    bound = bind('127.0.0.1', 0)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
-    bound.listen(512)
+@contextlib.contextmanager
+def serving(app, *limits):
+    """HOST, PORT of a server in a thread, as `serve` sets it up."""
+    bound, server = bind('127.0.0.1', 0), make_server(app)
+    thread = threading.Thread(target=lambda: asyncio.run(run_server(server, bound, *limits)))
+    bound.listen(2048)
     thread.start()
-    yield bound.getsockname()
-    server.should_exit = True
-    thread.join()
+    try:
+        yield bound.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope='module')
+def address(app):
+    with serving(app, SECONDS, MOST) as address:
+        yield address
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -62,9 +64,10 @@ def close(app):
     app.state.service.models.close()
 
 
-def head(path='/models/sentiment', *lines, method='POST', length=None):
-    length = len(BODY) if length is None else length
-    lines = [f'{method} {path} HTTP/1.1', 'Host: x', f'Content-Length: {length}', *lines]
+def head(path='/models/sentiment', *lines, method='POST', length=len(BODY)):  # noqa: B008
+    if length is not None:
+        lines = (f'Content-Length: {length}', *lines)
+    lines = [f'{method} {path} HTTP/1.1', 'Host: localhost', *lines]
     return '\r\n'.join([*lines, '', '']).encode()
 
 
@@ -114,12 +117,12 @@ def assert_alive(address):
         b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc' + bytes(200),  # TLS
         b'GET\r\n\r\n',
         b'GET / HTTP/9.9\r\n\r\n',
-        b'POST /models/sentiment HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n',
-        b'POST /models/sentiment HTTP/1.1\r\nHost: x\r\nContent-Length: 1e9\r\n\r\n',
-        b'POST /models/sentiment HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
-        b'GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n',
-        b'GET / HTTP/1.1\r\nHost: x\r\na\x00b: c\r\n\r\n',
-        b'GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+        b'POST /models/sentiment HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n',
+        b'POST /models/sentiment HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1e9\r\n\r\n',
+        b'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+        b'GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        b'GET / HTTP/1.1\r\nHost: localhost\r\na\x00b: c\r\n\r\n',
+        b'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
     ],
     ids=range(10),
 )
@@ -170,7 +173,7 @@ def test_bodies_that_are_too_large(address):
     status, answer = ask(address, head(length=10**15))
     assert status == 413 and b'larger than 10000 bytes' in answer
     chunks = b'2000\r\n' + b' ' * 0x2000 + b'\r\n'
-    start = b'POST /models/sentiment HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+    start = head('/models/sentiment', 'Transfer-Encoding: chunked', length=None)
     status, answer = ask(address, start + chunks * 4 + b'0\r\n\r\n')
     assert status in (413, None)  # None: reset while the rest was being sent
     assert_alive(address)
@@ -178,7 +181,7 @@ def test_bodies_that_are_too_large(address):
 
 def test_a_flood_of_headers(address):
     with connect(address) as opened:
-        opened.sendall(b'GET /health HTTP/1.1\r\nHost: x\r\n')
+        opened.sendall(b'GET /health HTTP/1.1\r\nHost: localhost\r\n')
         sent = 0
         try:
             for number in range(20 * MOST_HEAD // 1000):
@@ -256,46 +259,98 @@ def test_a_client_that_does_not_read(app, address):
     assert_alive(address)
 
 
-def test_what_stands_still_is_aborted():
-    """The buffers of an answer that isn't read: the timer runs from the pause to the next read."""
+@pytest.mark.parametrize('start', [b'GET /heal', head(length=100) + b'{"inputs"'])
+def test_requests_that_follow_and_do_not_end(address, start):
+    """A second request on a connection is timed as the first one is, and shuts nobody out."""
+    whole = head('/health', method='GET', length=None)
+    left = [connect(address) for _ in range(2 * MOST)]
+    try:
+        for opened in left:
+            with contextlib.suppress(OSError):  # the oldest are closed already
+                opened.sendall(whole + start)
+        assert_alive(address)
+        for opened in left:  # all of them are closed, and what they asked before is answered
+            assert read_all(opened)[:15] in (b'', b'HTTP/1.1 200 OK')
+    finally:
+        for opened in left:
+            opened.close()
+    assert_alive(address)
 
-    class Protocol:
-        connections, cycle = (), None
 
-        def __init__(self):
-            self.loop = asyncio.get_running_loop()
+def test_an_answer_that_is_not_read():
+    """Its connection is closed when nothing of it has been read for a while, but not before."""
+    lost = {'/slow': threading.Event(), '/unread': threading.Event()}
 
-        def connection_made(self, transport):
-            self.transport = transport
-
-        def pause_writing(self):
+    async def app(scope, receive, send):
+        await send({'type': 'http.response.start', 'status': 200, 'headers': []})
+        for _ in range(100):
+            await send({'type': 'http.response.body', 'body': bytes(2**20), 'more_body': True})
+        while (await receive())['type'] != 'http.disconnect':
             pass
+        lost[scope['path']].set()
 
-        resume_writing = connection_lost = pause_writing
+    with serving(app, SECONDS) as address, connect(address) as opened:
+        opened.sendall(head('/slow', method='GET', length=None))
+        for _ in range(8):
+            time.sleep(SECONDS / 4)
+            assert len(opened.recv(2**20))
+        assert not lost['/slow'].is_set()
+        with connect(address) as opened:
+            opened.sendall(head('/unread', method='GET', length=None))
+            assert lost['/unread'].wait(30)
 
-    class Transport:
-        aborted = False
 
-        def abort(self):
-            self.aborted = True
+def test_a_connection_that_asks_again_is_quick(address):
+    """No packet of an answer waits until the client acknowledges the one before (40 ms)."""
+    taken = []
+    with connect(address) as opened:
+        for _ in range(9):
+            begin = time.perf_counter()
+            opened.sendall(head('/health', method='GET', length=None))
+            answer = b''
+            while not answer.endswith(b'}'):
+                answer += opened.recv(65536)
+            taken.append(time.perf_counter() - begin)
+    assert min(taken[1:]) < 0.03
 
-    async def run(reads):
-        protocol, transport = guarded(Protocol, 0.2)(), Transport()
-        protocol.connection_made(transport)
-        protocol._end_waiting()
-        protocol.pause_writing()
-        if reads:
-            protocol.resume_writing()
-        await asyncio.sleep(0.5)
-        return transport.aborted
 
-    assert asyncio.run(run(False)) and not asyncio.run(run(True))
+@pytest.mark.parametrize(
+    'lines, status',
+    [
+        (['Host: localhost:8000'], 200), (['Host: [::1]:80'], 200), (['Host: 127.0.0.1'], 200),
+        (['Host: zoo.example'], 403), (['Host: localhost.evil.example'], 403),
+        (['Host: 10.0.0.1:8000'], 403), (['Host: <img src=x>\x1b'], 403),
+        (['Host: localhost', 'Origin: http://evil.example'], 403),
+        (['Host: localhost', 'Origin: http://evil.example', 'Content-Type: text/plain'], 403),
+        (['Host: localhost', 'Origin: null', 'Content-Type: text/plain'], 403),
+        (['Host: localhost', 'Sec-Fetch-Site: cross-site'], 403),
+        (['Host: localhost', 'Origin: http://localhost:81'], 403),
+        (['Host: localhost:81', 'Origin: http://localhost:81', 'Sec-Fetch-Site: same-origin'], 200),
+        (['Host: localhost', 'Origin: https://a.example', 'Content-Type: application/json'], 200),
+        (['Host: localhost', 'Transfer-Encoding: chunked'], 400),
+    ],
+)
+def test_what_a_page_of_another_site_can_send(address, lines, status):
+    lines = ['POST /models/sentiment HTTP/1.1', f'Content-Length: {len(BODY)}',
+             'Connection: close', *lines, '', '']  # fmt: skip
+    found, answer = ask(address, '\r\n'.join(lines).encode() + BODY)
+    assert found == status or (status == 403 and '\x1b' in lines[3] and found == 400), answer
+
+
+def test_names_of_a_server_behind_a_proxy(pipelines):
+    settings = Settings(allowed_hosts=('zoo.example',))
+    app = build_app({'sentiment': pipelines['sentiment']}, settings)
+    with serving(app) as address:
+        for host, status in [('ZOO.example:443', 200), ('localhost', 200), ('evil.example', 403)]:
+            request = f'GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n'
+            assert ask(address, request.encode())[0] == status
+    app.state.service.models.close()
 
 
 @pytest.mark.parametrize(
     'path',
-    ['/page/../../../../../../etc/passwd', '/page/%2e%2e/%2e%2e/routes.py', '/page//etc/passwd',
-     '/page/..%2froutes.py', '/page/routes.py', '/models/..%2f..%2fetc%2fpasswd',
+    ['/page/../../../../../../etc/passwd', '/page/%2e%2e/%2e%2e/app.py', '/page//etc/passwd',
+     '/page/..%2f__init__.py', '/page/__init__.py', '/models/..%2f..%2fetc%2fpasswd',
      '/v1/models/%2fetc%2fpasswd', '/v2/models/..%2f..%2f/ready', '/page/%00', '/%c0%ae%c0%ae/'],
 )  # fmt: skip
 def test_no_file_outside_of_the_page_is_read(address, path):
@@ -305,6 +360,16 @@ def test_no_file_outside_of_the_page_is_read(address, path):
         assert status in (400, 404, 405), answer
         assert b'root:' not in answer and b'import' not in answer
     assert_alive(address)
+
+
+@pytest.mark.parametrize('path', ['/models/a%0d%0aX-Evil:%201', '/v1/models/%3Cb%3E%1b%0a'])
+def test_names_in_a_path_are_text(address, path):
+    with connect(address) as opened:
+        opened.sendall(head(path, 'Connection: close', method='GET', length=None))
+        lines, _, body = read_all(opened).partition(b'\r\n\r\n')
+    assert b' 404 ' in lines or b' 405 ' in lines
+    assert b'evil' not in lines.lower() and b'application/json' in lines
+    assert b'\n' not in body and b'\x1b' not in body and json.loads(body)['error']
 
 
 def test_what_was_refused_is_counted(address):
@@ -322,31 +387,21 @@ def test_what_was_refused_is_counted(address):
 def test_ten_thousand_connections(app):
     """As `zoo serve` is set up, within the files that a process may open."""
     resource = pytest.importorskip('resource')
-    auto = pytest.importorskip('uvicorn.protocols.http.auto')
     own = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     count = min(10_000, own - 2000)  # the server closes the oldest when it has 1000
     if count < 1000:
         pytest.skip(f'a process may open {own} files only')
-    config = uvicorn.Config(
-        app, log_config=None, ws='none', lifespan='off',
-        http=guarded(auto.AutoHTTPProtocol),
-    )  # fmt: skip
-    bound = bind('127.0.0.1', 0)
-    server, left = uvicorn.Server(config), []
-    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
-    bound.listen(2048)
-    thread.start()
-    before = len(os.listdir('/proc/self/fd')) if os.path.isdir('/proc/self/fd') else 0
-    try:
-        for number in range(count):
-            left.append(connect(bound.getsockname()))
-            if number % 1000 == 999:
-                assert_alive(bound.getsockname())
-        if before:
-            assert len(os.listdir('/proc/self/fd')) - before < count + 1200
-        assert_alive(bound.getsockname())
-    finally:
-        for each in left:
-            each.close()
-        server.should_exit = True
-        thread.join()
+    left = []
+    with serving(app) as address:
+        before = len(os.listdir('/proc/self/fd')) if os.path.isdir('/proc/self/fd') else 0
+        try:
+            for number in range(count):
+                left.append(connect(address))
+                if number % 1000 == 999:
+                    assert_alive(address)
+            if before:
+                assert len(os.listdir('/proc/self/fd')) - before < count + 1200
+            assert_alive(address)
+        finally:
+            for each in left:
+                each.close()

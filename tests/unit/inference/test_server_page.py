@@ -30,6 +30,7 @@ pytest.importorskip('fastapi')
 pytest.importorskip('uvicorn')
 
 MARKUP = '<img src=x onerror=alert(1)>'
+NAME = f'{MARKUP} "&\'%2f\x1b[31m\u202e#'
 LABELS = ['contradiction', MARKUP, 'entailment']
 TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad film ?', 'paris']
 
@@ -40,11 +41,13 @@ def pipelines(saved, writer_folder):
         'nli': saved(BertForSequenceClassification, LABELS),
         'squad': saved(BertForQuestionAnswering),
         'tagger': saved(BertForTokenClassification, ['O', 'B-PER', 'B-LOC', 'I-LOC']),
+        NAME: saved(BertForTokenClassification, ['B-<b>x</b>', f'B-{MARKUP}', 'I-\n']),
         'masks': saved(BertForMaskedLM),
         'owner/vectors': saved(BertModel),
         'writer': writer_folder,
         'choices': saved(BertForMultipleChoice),
         'pairs': saved(BertForNextSentencePrediction),
+        'single': saved(BertForSequenceClassification, ['bad', 'good']),
     }
     found = {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
     ranker = saved(BertForSequenceClassification, ['score'])
@@ -139,6 +142,19 @@ def test_entities(visit, pipelines):
     assert {each.strip() for each in visit.texts('.legend li')} == counted
 
 
+def test_names_and_labels_with_markup(visit, pipelines):
+    visit.find('#models a', has_text=MARKUP).click()
+    visit.find('h1', has_text=MARKUP).wait_for()
+    assert visit.find('h1').text_content() == NAME
+    assert visit.page.title() == f'Entities: {NAME}'.replace('\x1b', ' ')  # the browser's
+    visit.ask(text=MARKUP)
+    wanted = pipelines[NAME](MARKUP, aggregation_strategy='simple')
+    assert visit.texts('.result mark .tag') == [each['entity_group'] for each in wanted]
+    marks = visit.find('.result mark').evaluate_all('all => all.map(each => each.firstChild.data)')
+    assert marks == [MARKUP[each['start'] : each['end']] for each in wanted]
+    assert visit.find('img').count() == 1  # the page's own
+
+
 def test_masked_words(visit, pipelines):
     visit.show('masks', 'fill-mask')
     field = visit.find('#field-text')
@@ -158,7 +174,7 @@ def slowly(stream):
 
     def wait(*args, **options):
         for new in stream(*args, **options):
-            time.sleep(0.02)
+            time.sleep(0.05)
             yield new
 
     return wait
@@ -208,6 +224,33 @@ def test_neighbours_on_a_map(visit, pipelines):
     assert visit.find('.map line').count() == 3
     nearest = visit.texts('.spot.neighbour .number')
     assert sorted(nearest) == sorted(str(n + 1) for n in order[:3])
+
+
+def test_labels_of_a_map_cover_nothing(visit):
+    """Neither one another nor a spot, although many sentences are alike."""
+    visit.show('owner/vectors', 'neighbours')
+    words = ['cat', 'dog', 'film', 'paris', 'bad', 'good']
+    texts = [f'the {a} sleeps in paris and the {b} sleeps' for a in words for b in words]
+    visit.ask(query='the dog', texts='\n'.join(texts))
+    boxes = visit.find('.map').evaluate("""map => ['.spot-label', '.spot circle'].map(
+        name => [...map.querySelectorAll(name)].map(node => node.getBoundingClientRect())
+            .map(box => [box.left, box.right, box.top + 2, box.bottom - 2]))""")
+    labels, spots = boxes
+    assert len(labels) > 8 and len(spots) == len(texts) + 1
+    for place, (left, right, top, bottom) in enumerate(labels):
+        for other in [*labels[:place], *spots]:
+            apart = other[1] <= left or right <= other[0] or other[3] <= top or bottom <= other[2]
+            assert apart, (labels[place], other)
+    clip = visit.find('.map svg').bounding_box()
+    assert all(clip['x'] <= label[0] and label[1] <= clip['x'] + clip['width'] for label in labels)
+
+
+def test_a_second_text_for_models_of_pairs_alone(visit):
+    for model, view, count in [('nli', 'text-classification', 1), ('nli', 'attention', 1),
+                               ('ranker', 'attention', 1), ('masks', 'attention', 0),
+                               ('single', 'text-classification', 0)]:  # fmt: skip
+        visit.show(model, view)
+        assert visit.find('#field-pair').count() == count, (model, view)
 
 
 def test_choices(visit, pipelines):
@@ -340,7 +383,9 @@ def test_an_error_is_one_line(visit):
     visit.find('#field-text').press('Control+Enter')
     alert = visit.find('form.view [role=alert]')
     alert.filter(has_text='characters').wait_for()
-    assert alert.inner_text() == 'a text has 4000 characters; this server takes 3000 at most'
+    assert alert.inner_text() == (
+        'a text has 4000 characters; this server takes 3000 at most (`max_text`)'
+    )
     visit.ask(text='the cat')
     assert alert.inner_text() == ''
 

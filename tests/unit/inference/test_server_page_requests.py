@@ -46,8 +46,8 @@ def test_files_are_open_and_strict(client):
     [
         ('/page/attentions', {'model': 'writer', 'text': 'a'}, 'no encoder'),
         ('/page/attentions', {'model': 'nli'}, 'text is missing'),
-        ('/page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'from 2 to 200 sentences'),
-        ('/page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'takes a str'),
+        ('/page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'at least 2 items'),
+        ('/page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'texts.1 1: Input should be'),
         ('/page/map', {'model': 'nli', 'texts': ['a', 'b']}, 'not feature-extraction'),
     ],
 )

@@ -41,12 +41,12 @@ def app(folders):
 
 @pytest.fixture
 def client(served_at):
-    with httpx.Client(base_url=f'http://{served_at}', timeout=60) as made:
+    with httpx.Client(base_url=f'http://{served_at}', timeout=300) as made:
         yield made
 
 
 def wait_until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -95,7 +95,7 @@ def test_streams_of_a_folder_that_is_replaced(client, app, folders, monkeypatch)
 
     def held(*args, **options):
         for number, new in enumerate(stream(*args, **options)):
-            assert number < 2 or go.wait(60)
+            assert number < 2 or go.wait(300)
             yield new
 
     monkeypatch.setattr(writer, 'stream', held)

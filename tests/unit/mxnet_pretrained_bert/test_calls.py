@@ -16,6 +16,8 @@ import gpt
 import gpt2
 import mxnet_pretrained_bert as package
 import transfo_xl
+from model_zoo.errors import PretrainedNotFoundError
+from model_zoo.pretrained import find, get_entry, resolve
 from mxnet_pretrained_bert import optimization
 
 BERT = {
@@ -34,7 +36,7 @@ FAMILIES = {
 }
 CLASSES = [name for name in package.__all__ if name.endswith('Model') or '.modeling' in
            getattr(getattr(package, name), '__module__', '')]  # fmt: skip
-CLASSES = [name for name in CLASSES if not name.endswith('Config')]
+CLASSES = [name for name in CLASSES if not name.endswith('Config') and name[0].isupper()]
 
 
 def make(name):
@@ -45,7 +47,11 @@ def make(name):
     here = getattr(package, name)(config_class(**fields))
     here.initialize(mx.init.Normal(0.3))
     own = getattr(family, name)(config_class(**fields))
-    own.load_state_dict(here.state_dict())
+    own.initialize()
+    pairs = zip(own._own_parameters().items(), here._own_parameters().items())
+    for (name, parameter), (other, value) in pairs:
+        assert name == other
+        parameter.set_data(value.data())
     return here, own
 
 
@@ -68,10 +74,10 @@ def same(one, two):
 
 
 def test_names():
-    """Those of the original's ``__init__``, but for its TensorFlow loaders."""
+    """Those of the original's ``__init__``."""
     assert len(CLASSES) == 8 + 3 + 3 + 2
     assert all(hasattr(package, name) for name in package.__all__)
-    assert (package.WEIGHTS_NAME, package.CONFIG_NAME) == ('model.params', 'config.json')
+    assert (package.WEIGHTS_NAME, package.CONFIG_NAME) == ('pytorch_model.bin', 'config.json')
     assert package.cached_path(__file__) == __file__
     assert optimization.SCHEDULES[None] is optimization.ConstantLR
 
@@ -124,7 +130,12 @@ def test_one_label_of_two(name, caplog):
 def test_decoders(family):
     words, places = ids(2, 7), mx.nd.array([[3, 2, 1, 0, 4, 5, 6]] * 2)
     here, own = make(f'{family}Model')
-    same(here(words, places, words), own(words, words, position_ids=places))
+    states = here(words, places, words)
+    if family == 'GPT2':
+        states, presents = states
+        same(presents, own(words, words, position_ids=places)[1])
+    assert len(states) == 3  # the embedding's, and each layer's
+    same(states[-1], flatten(own(words, words, position_ids=places))[0])
     here, own = make(f'{family}LMHeadModel')
     same(here(words, places, words, words), own(words, words, None, places, words))
     valid = mx.nd.array([7, 3])
@@ -180,3 +191,138 @@ def test_saved_and_exported_as_the_family_s(name, tmp_path):
     same(own(words), again(words))
     same(here(words), type(here).from_pretrained(str(tmp_path))(words))
     assert len(export.export_block(here, str(tmp_path), 'model')) == 2
+
+
+@pytest.mark.parametrize('name', CLASSES)
+def test_a_new_model_runs_at_once(name):
+    """And gets new values where it is initialized once more before its use."""
+    _, config_class, fields = next(FAMILIES[key] for key in FAMILIES if name.startswith(key))
+    block = getattr(package, name)(config_class(**fields))
+    rows = (1, 2) if 'Choice' in name or 'Double' in name else (2,)
+    inputs = [ids(*rows, 7), ids(*rows, high=7)] if 'Double' in name else [ids(*rows, 7)]
+    first = flatten(block(*inputs))[-1].asnumpy()
+    assert np.isfinite(first).all()
+    again = getattr(package, name)(config_class(**fields))
+    parameter = next(each for each in again.parameters() if each.data().asnumpy().std() > 0)
+    before = parameter.data().asnumpy()
+    again.initialize()
+    assert (parameter.data().asnumpy() != before).any()
+    block.initialize()  # used: nothing changes
+    np.testing.assert_array_equal(flatten(block(*inputs))[-1].asnumpy(), first)
+
+
+def test_attentions_come_first():
+    config = bert.BertConfig(**BERT)
+    words, label = ids(2, 7), ids(2, high=2)
+    attentions, layers, pooled = package.BertModel(config, True)(words)
+    assert attentions[0].shape == (2, 4, 7, 7) and len(layers) == 3 and pooled.shape == (2, 16)
+    head = package.BertForSequenceClassification(config, 2, True)
+    attentions, scores = head(words)
+    assert len(attentions) == 3 and scores.shape == (2, 2)
+    assert head(words, None, None, label).shape == (1,)  # the loss alone
+    attentions, start, end = package.BertForQuestionAnswering(config, True)(words)
+    assert len(attentions) == 3 and start.shape == end.shape == (2, 7)
+    config = gpt2.GPT2Config(**DECODER)
+    attentions, states, presents = package.GPT2Model(config, True)(words)
+    assert (len(attentions), len(states), len(presents)) == (2, 3, 2)
+    attentions, scores, presents = package.GPT2LMHeadModel(config, True)(words)
+    assert len(attentions) == 2 and scores.shape == (2, 7, 41) and len(presents) == 2
+    choices = ids(2, 3, 7), ids(2, 3, high=7)
+    losses = package.GPT2DoubleHeadsModel(config, True)(*choices, choices[0], ids(2, high=3))
+    assert [loss.shape for loss in losses] == [(1,), (1,)]
+
+
+def test_heads_outputs_have_gradients():
+    head = package.BertForSequenceClassification(bert.BertConfig(**BERT), 2, False, True)
+    with mx.autograd.record():
+        loss = head(ids(2, 7), labels=ids(2, high=2))
+    loss.backward()
+    outputs = head.bert.get_multihead_outputs()
+    assert len(outputs) == 3 and outputs[0].shape == (2, 4, 7, 4)
+    for output, gradient in zip(outputs, head.bert.get_multihead_gradients()):
+        same(output.grad, gradient)
+    assert np.abs(outputs[0].grad.asnumpy()).max() > 0
+
+
+def test_loss_of_questions_counts_padding():
+    """As the original: a softmax over all places, those behind the text included."""
+    head = package.BertForQuestionAnswering(bert.BertConfig(**BERT))
+    words, mask = ids(2, 7), mx.nd.array([[1] * 7, [1] * 4 + [0] * 3])
+    start, end = (scores.asnumpy() for scores in head(words, None, mask))
+    places = [1, 9], [3, -1]  # 9 is left out, -1 is the first place there
+    logs = [scores - np.log(np.exp(scores).sum(1, keepdims=True)) for scores in (start, end)]
+    wanted = (-logs[0][0, 1] - (logs[1][0, 3] + logs[1][1, 0]) / 2) / 2
+    loss = head(words, None, mask, *map(mx.nd.array, places))
+    np.testing.assert_allclose(loss.asscalar(), wanted, rtol=1e-5)
+
+
+def test_opening_as_there(tmp_path, monkeypatch):
+    config = bert.BertConfig(**BERT)
+    package.BertModel(config).save_pretrained(str(tmp_path / 'bert'), format='pytorch')
+    head = package.BertForSequenceClassification.from_pretrained(tmp_path / 'bert', 3)
+    assert head.num_labels == 3
+    monkeypatch.setenv('PYTORCH_PRETRAINED_BERT_CACHE', str(tmp_path / 'cache'))
+    assert package.file_utils.cache_root() == str(tmp_path / 'cache')
+    with pytest.raises(TypeError, match='takes num_labels, output_attentions'):
+        package.BertForSequenceClassification(config, 2, False, False, 1)
+    assert transfo_xl.TransfoXLConfig(**XL).n_token == 41
+    assert issubclass(optimization.WarmupLinearSchedule, optimization._LRSchedule)
+    name = 'bert-base-uncased'
+    assert name in package.modeling.PRETRAINED_MODEL_ARCHIVE_MAP
+    assert name in package.tokenization.PRETRAINED_VOCAB_ARCHIVE_MAP
+
+
+MERGES = '#version: 0.2\n'
+CACHED = {
+    'bert-base-uncased': ('BertTokenizer', {'vocab.txt': '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na'}),
+    'openai-gpt': (
+        'OpenAIGPTTokenizer',
+        {
+            'vocab.json': '{"<unk>": 0, "a": 1, "b</w>": 2, "ab</w>": 3}',
+            'merges.txt': MERGES + 'a b</w>\n',
+        },
+    ),
+    'gpt2': (
+        'GPT2Tokenizer',
+        {'vocab.json': '{"a": 0, "b": 1, "ab": 2}', 'merges.txt': MERGES + 'a b\n'},
+    ),
+    'transfo-xl-wt103': ('TransfoXLTokenizer', None),
+}
+
+
+@pytest.mark.parametrize('name', CACHED)
+def test_tokenizers_look_in_the_originals_cache(name, tmp_path, monkeypatch):
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
+    monkeypatch.setattr(find, 'find_sources', lambda: [find.CacheSource()])
+    class_name, files = CACHED[name]
+    tokenizer_class = getattr(package, class_name)
+    folder = tmp_path / 'cache' / get_entry(*resolve(name)).full_name
+    folder.mkdir(parents=True)
+    if files is None:
+        tokenizer = tokenizer_class()
+        tokenizer.count_sents([['a', 'b']])
+        tokenizer.build_vocab()
+        tokenizer.save_vocabulary(str(folder))
+    for file, text in (files or {}).items():
+        (folder / file).write_text(text)
+    with pytest.raises(PretrainedNotFoundError):
+        tokenizer_class.from_pretrained(name)
+    monkeypatch.setenv('PYTORCH_PRETRAINED_BERT_CACHE', str(tmp_path / 'cache'))
+    assert isinstance(tokenizer_class.from_pretrained(name), tokenizer_class)
+    monkeypatch.delenv('PYTORCH_PRETRAINED_BERT_CACHE')
+    assert len(tokenizer_class.from_pretrained(name, str(tmp_path / 'cache'))) > 1
+    assert isinstance(tokenizer_class.from_pretrained(folder), tokenizer_class)
+
+
+def test_tensorflows_weights(fixtures):
+    folder = fixtures / 'checkpoints' / 'bert_tensorflow'
+    config = bert.BertConfig.from_json_file(folder / 'bert_config.json')
+    model = package.BertModel(config)
+    loaded = package.load_tf_weights_in_bert(model, str(folder / 'bert_model.ckpt'))
+    same(loaded(ids(2, 7) * 0, output_all_encoded_layers=False),
+         bert.BertModel.from_pretrained(folder)(ids(2, 7) * 0))  # fmt: skip
+    folder = fixtures / 'checkpoints' / 'gpt_numpy'
+    model = package.OpenAIGPTLMHeadModel(gpt.OpenAIGPTConfig.from_json_file(folder / 'config.json'))
+    package.load_tf_weights_in_openai_gpt(model, str(folder))
+    words = ids(1, 5, high=4)
+    same(model(words), gpt.OpenAIGPTLMHeadModel.from_pretrained(folder, from_tf=True)(words))

@@ -3,18 +3,23 @@
 import inspect
 import json
 import os
+import shutil
 
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+import variant_models
 
 import bert
 import gpt2
 import model_zoo
+import transfo_xl
 from bert import BertConfig, BertForSequenceClassification, BertModel
 from model_zoo import opening, registry
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.opening import find_family, open_block, open_model, open_tokenizer
+from model_zoo.opening import find_family, locate, open_block, open_model, open_tokenizer
+from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
 from model_zoo.registry import Family
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'cat']
@@ -107,14 +112,15 @@ def test_each_file_is_found_and_read_once(folder, monkeypatch):
 
         monkeypatch.setattr(owner, name, counting)
 
-    for module in (opening.open, opening.build, opening.family):
-        count(module, 'find_files')
-    count(opening.weights, 'read_tensors')
+    count(opening, 'find_files')
+    count(opening, 'read_tensors')
     count(BertModel, '__init__')
     for open_one in (
         lambda: open_model(folder),
         lambda: BertForSequenceClassification.from_pretrained(folder),
         lambda: model_zoo.get_model('bert_12_768_12', pretrained=str(folder)),
+        lambda: model_zoo.pipeline('text-classification', str(folder)),
+        lambda: open_model(locate(folder)),
     ):
         counts.clear()
         open_one()
@@ -130,6 +136,85 @@ def test_the_configuration_names_the_family(folder):
         open_model(folder)
     os.rename(folder / 'config.json', folder / 'bert_config.json')
     assert find_family(folder).name == 'bert'  # as Google's release calls it
+
+
+def _write_family(family, folder, format):
+    """A folder of a family's small model, of which config.json has no ``model_type``."""
+    words, heads = ['<unk>', 'l', 'o', 'w', 'lo', 'low'], {'scale': 0.2}
+    ends = [word + '</w>' for word in words[1:]]
+    if family == 'bert':
+        tiny.save_bert(folder, words, bert.BertForMaskedLM)
+        model, tokenizer = bert.BertForMaskedLM.from_pretrained(folder), None
+    elif family == 'gpt':
+        model, tokenizer = tiny.save_gpt(folder, words + ends, ['l o', 'lo w</w>'], **heads), None
+    elif family == 'gpt2':
+        model, tokenizer = tiny.save_gpt2(folder, **heads), None
+    elif family == 'transfo_xl':
+        tokenizer = transfo_xl.TransfoXLTokenizer(special=['<unk>', '<eos>'])
+        tokenizer.count_sents([words[1:]])
+        tokenizer.build_vocab()
+        config = tiny.transfo_xl_config(len(tokenizer))
+        model = tiny.initialized(transfo_xl.TransfoXLLMHeadModel(config))
+    else:
+        model, tokenizer = variant_models.MAKERS[family](folder)
+        tiny.initialized(model)
+    tokenizer = tokenizer or open_model(folder, family=family).tokenizer
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(str(folder), tokenizer, format=format)
+    path = folder / 'config.json'
+    if path.exists():
+        fields = json.loads(path.read_text())
+        for name in ('model_type', 'architectures'):
+            fields.pop(name, None)
+        if family == 'gpt2':  # as in pytorch-pretrained-bert 0.6.2
+            fields = {name: fields[name] for name in fields if name in GPT2_FIELDS}
+        path.write_text(json.dumps(fields))
+    return model
+
+
+GPT2_FIELDS = (
+    'vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head', 'layer_norm_epsilon',
+    'initializer_range',
+)  # fmt: skip
+FORMATS = {
+    'bert': ('native', 'huggingface', 'pytorch', 'tensorflow'),
+    'gpt': ('native', 'huggingface', 'pytorch', 'numpy'),
+    'gpt2': ('native', 'huggingface', 'pytorch', 'tensorflow'),
+    'transfo_xl': ('native', 'huggingface', 'pytorch', 'tensorflow'),
+    **dict.fromkeys(variant_models.MAKERS, ('native', 'huggingface', 'pytorch')),
+}
+
+
+@pytest.mark.parametrize('has_vocab', [True, False])
+@pytest.mark.parametrize(
+    'family, format', [
+        # TensorFlow, which writes its format, is only where the peers are
+        pytest.param(
+            family, format, marks=pytest.mark.peers if format == 'tensorflow' else ()
+        )
+        for family in FORMATS for format in FORMATS[family]
+    ],
+)  # fmt: skip
+def test_the_files_tell_the_family(tmp_path, family, format, has_vocab):
+    """All families' folders, as the originals write them: without ``model_type``."""
+    _write_family(family, tmp_path / 'model', format)
+    if not has_vocab:
+        names = [*VOCAB_NAMES, *BPE_NAMES.values(), 'tokenizer_config.json']
+        for name in names:
+            (tmp_path / 'model' / name).unlink(missing_ok=True)
+    if family in ('roberta', 'xlmr') and format != 'native' and not has_vocab:
+        with pytest.raises(InputError, match='the family, roberta or xlmr'):  # the same weights
+            find_family(tmp_path / 'model')
+        return
+    assert find_family(tmp_path / 'model').name == family
+    block, _ = open_block(tmp_path / 'model')
+    assert block.config_class is registry.get_family(family).config_class
+
+
+def test_a_family_that_stays_open(tmp_path):
+    (tmp_path / 'config.json').write_text(json.dumps({'n_embd': 8, 'n_layer': 1, 'n_head': 2}))
+    with pytest.raises(InputError, match='the family, gpt or gpt2: name its .family.'):
+        find_family(tmp_path)
 
 
 def test_families_of_names():

@@ -149,6 +149,53 @@ def test_restart_where_the_file_has_changed(server, path):
     assert read(path) == BODY
 
 
+@pytest.mark.parametrize('etag, size', [('"v2"', 0), ('"v1"', 7)], ids=['ETag', 'size'])
+def test_two_versions_are_not_mixed(server, path, monkeypatch, etag, size):
+    """Also where the server sends the rest of another version than the one asked for."""
+    old, new = b'a' * 200_000, b'b' * (200_000 + size)
+    server.resources['/file'] = Resource(old, '"v1"', cuts=[100_000])
+    monkeypatch.setattr(module, 'ATTEMPTS', 1)
+    with pytest.raises(DownloadError):
+        download(server.url + 'file', path)
+    monkeypatch.setattr(module, 'ATTEMPTS', 2)
+    server.resources['/file'] = Resource(new, etag, mixes=True)
+    download(server.url + 'file', path)
+    assert 'Range' in server.requests[1][1] and read(path) == new
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'headers': {'Content-Length': '\xb2'}},
+        {'headers': {'Content-Length': '-5'}},
+        {'headers': {'Location': 'http://['}, 'status': 302},
+        {'headers': {'Location': 'http://' + 'a' * 70 + '.b/'}, 'status': 302},
+        {'headers': {'Location': 'file:///etc/passwd'}, 'status': 302},
+    ],
+)
+def test_odd_answers(server, path, options):
+    server.resources['/file'] = Resource(b'content', **options)
+    with pytest.raises(DownloadError, match='/file: '):
+        download(server.url + 'file', path)
+    assert not os.path.exists(path)
+
+
+def test_bounds_of_size_and_time(server, path, monkeypatch):
+    server.resources['/file'] = Resource(b'x' * 2000)
+    monkeypatch.setattr(module, 'MOST_BYTES', 1000)
+    with pytest.raises(DownloadError, match='has more than 1000 bytes'):
+        download(server.url + 'file', path)
+    monkeypatch.setenv('MODEL_ZOO_LIMITS', '2')
+    assert len(read(download(server.url + 'file', path))) == 2000
+    monkeypatch.setattr(module, 'MOST_SECONDS', 0)
+    os.remove(path)
+    with pytest.raises(DownloadError, match='takes more than 0'):
+        download(server.url + 'file', path)
+    monkeypatch.setenv('MODEL_ZOO_LIMITS', 'many')
+    with pytest.raises(InputError, match="MODEL_ZOO_LIMITS is 'many'"):
+        download(server.url + 'file', path)
+
+
 def test_part_of_another_address_is_not_taken(server, path):
     server.resources['/f'] = Resource(BODY[::-1], cuts=[700_000] * 5, ranges=False)
     with pytest.raises(DownloadError):

@@ -1,5 +1,6 @@
 """The Hugging Face hub as a source, against a server on this machine."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -8,9 +9,8 @@ import mxnet as mx
 import pytest
 import safetensors.numpy
 import warm
-from huggingface_hub import constants
 from huggingface_hub.utils import reset_sessions
-from local_hub import connect, publish
+from local_hub import connect, point_at, publish
 from loopback import LoopbackServer
 
 import bert
@@ -133,6 +133,68 @@ def test_missing_files(online, missing, message):
         find_files('bert_x', 'tiny')
 
 
+@pytest.mark.parametrize(
+    'headers',
+    [
+        {'X-Linked-Etag': '"../../../../outside"'},
+        {'X-Linked-Etag': '"/tmp/outside"'},
+        {'X-Linked-Etag': 'z' * 64},
+        {'X-Repo-Commit': '../../../../outside'},
+        {'X-Repo-Commit': '1' * 39},
+        {'Location': 'http://[', 'X-Linked-Etag': '1' * 64},
+        {'Location': 'file:///etc/passwd', 'X-Linked-Etag': '2' * 64},
+    ],
+)
+def test_a_hostile_mirror(online, tmp_path, headers):
+    online.resources['/me/tiny/resolve/main/config.json'].headers.update(headers)
+    before = {path for path in tmp_path.rglob('*') if 'hub' not in path.parts}
+    with pytest.raises(PretrainedNotFoundError, match='Hugging Face hub: .*me/tiny'):
+        find_files('bert_x', 'tiny')
+    assert {path for path in tmp_path.rglob('*') if 'hub' not in path.parts} == before
+    written = (tmp_path / 'hub').rglob('*') if (tmp_path / 'hub').is_dir() else ()
+    assert not [path for path in written if path.is_file() and 'outside' in path.name]
+
+
+def test_a_hostile_commit_of_a_file_that_is_missing(online, tmp_path):
+    online.headers_of_404['X-Repo-Commit'] = str(tmp_path / 'outside')
+    with pytest.raises(PretrainedNotFoundError, match='X-Repo-Commit is .*neither 40 nor 64'):
+        find_files('bert_x', 'tiny')
+    assert not (tmp_path / 'outside').exists()
+
+
+@pytest.mark.parametrize('index', [[], {}, {'weight_map': {'a': 3}}, {'weight_map': [[]]}])
+def test_an_odd_index(online, index):
+    del online.resources['/me/tiny/resolve/main/model.safetensors']
+    publish(online, 'me/tiny', {'model.safetensors.index.json': json.dumps(index).encode()})
+    with pytest.raises(PretrainedNotFoundError, match='model.safetensors.index.json'):
+        find_files('bert_x', 'tiny')
+
+
+@pytest.mark.parametrize('modules', [[], {}, 3, [{'type': 3, 'path': ''}], [{'type': 'a.B'}]])
+def test_odd_modules(online, modules):
+    publish(online, 'me/tiny', {'modules.json': json.dumps(modules).encode()})
+    with pytest.raises(PretrainedNotFoundError, match='modules.json.* is no list of modules'):
+        find_files('bert_x', 'tiny')
+
+
+def test_a_commit_and_a_checksum_of_the_catalogue(online, weights):
+    files = {'config.json': json.dumps(CONFIG).encode(), 'vocab.txt': b'[UNK]',
+             'model.safetensors': weights}  # fmt: skip
+    publish(online, 'me/tiny', files, revision='2' * 40, commit='2' * 40)
+    sha256 = hashlib.sha256(weights).hexdigest()
+    for dataset, wanted in [('right', sha256), ('wrong', '0' * 64)]:
+        pretrained.register_pretrained(
+            pretrained.PretrainedEntry(
+                'bert_x', dataset, 'bert', True, hub='me/tiny', hub_revision='2' * 40,
+                hub_sha256=wanted,
+            )
+        )  # fmt: skip
+    assert '2' * 40 in find_files('bert_x', 'right').weights
+    assert not any('main' in path for path in online.paths())
+    with pytest.raises(PretrainedNotFoundError, match='not what the catalogue has: its sha256'):
+        find_files('bert_x', 'wrong')
+
+
 def test_no_such_repository(online):
     online.headers_of_404['X-Error-Code'] = 'RepoNotFound'
     with pytest.raises(PretrainedNotFoundError, match='me/gone: 404'):
@@ -142,15 +204,19 @@ def test_no_such_repository(online):
 
 
 def test_no_connection(online, monkeypatch):
-    monkeypatch.setattr(constants, 'ENDPOINT', 'http://127.0.0.1:9')
+    point_at('http://127.0.0.1:9/', monkeypatch.setattr)
     with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
         find_files('bert_x', 'tiny')
 
 
 SCRIPT = '''
+import dataclasses
 import mxnet as mx, sys
 import bert
-from model_zoo.pretrained import find_files
+from model_zoo.pretrained import catalogue, find_files, get_entry
+entry = get_entry('bert_6_384_12')  # whose weights these aren't
+entry = dataclasses.replace(entry, hub_revision=None, hub_sha256=None)
+catalogue._ENTRIES[entry.model, entry.dataset] = entry
 found = find_files('bert_6_384_12')
 block = bert.BertModel.from_pretrained('all-MiniLM-L6-v2')
 block.save_parameters(sys.argv[1])

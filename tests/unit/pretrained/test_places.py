@@ -13,17 +13,19 @@ import safetensors.numpy
 import tokenizers
 from huggingface_hub import constants
 from huggingface_hub.utils import reset_sessions
-from local_hub import connect, publish
+from local_hub import connect, point_at, publish
 from loopback import LoopbackServer, Resource
 from script_runs import load_script, run
 
 import bert
 import gpt2
 from model_zoo import get_model, open_model
-from model_zoo.app import is_model_folder, labels_of_folder
+from model_zoo.app import is_model_folder
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.opening import find_family, open_tokenizer
-from model_zoo.pretrained import archives, is_place, local_path
+from model_zoo.pretrained import is_place, local_path
+from model_zoo.pretrained import places as archives
+from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tokenization import FileTokenizer
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub', '##s']
@@ -188,7 +190,7 @@ def test_what_a_repository_lacks(server, files, missing):
 
 
 def test_no_connection(server, monkeypatch):
-    monkeypatch.setattr(constants, 'ENDPOINT', 'http://127.0.0.1:9')
+    point_at('http://127.0.0.1:9/', monkeypatch.setattr)
     with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
         open_model('me/tiny')
     with pytest.raises(PretrainedNotFoundError, match='connection refused'):
@@ -216,6 +218,7 @@ def tar_of(files, folder='', mode='w:gz'):
         for name, data in files.items():
             info = tarfile.TarInfo(folder + name)
             info.size = len(data)
+            info.type = tarfile.DIRTYPE if name.endswith('/') else tarfile.REGTYPE
             archive.addfile(info, io.BytesIO(data))
     return content.getvalue()
 
@@ -330,6 +333,8 @@ def test_bombs(tmp_path, monkeypatch):
         'files.tar.gz': tar_of({str(n): b'' for n in range(60)}),
         'size.zip': zip_of({'a': bytes(3 << 20)}),
         'files.zip': zip_of({str(n): b'' for n in range(60)}),
+        'folders.tar.gz': tar_of({f'{n}/': b'' for n in range(60)}),
+        'folders.zip': zip_of({f'{n}/': b'' for n in range(60)}),
         'header.tar.gz': gzip.compress(long_header),
         'end.tar.gz': gzip.compress(tar_of({'a': b'b'}, mode='w:') + bytes(1 << 22)),
     }

@@ -22,8 +22,8 @@ from model_zoo.pretrained import (
     catalogue,
     download,
     find_files,
-    sources,
 )
+from model_zoo.pretrained.find import in_repository
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 WEIGHTS = bytes(range(256)) * 40
@@ -135,7 +135,7 @@ def test_repository_fills_the_cache(repository, names, tmp_path):
 def test_gluonnlp_finds_what_we_have_cached(repository):
     """And the other way round: the files are named alike."""
     find_files('tiny')
-    root = sources.default_root()
+    root = pretrained.default_root()
     assert model_store.get_model_file('tiny_books_uncased', root=root).startswith(root)
     assert 'hello' in gluonnlp.data.utils._load_pretrained_vocab('books_uncased', root, BERTVocab)
     assert len(repository.requests) == 2
@@ -400,7 +400,7 @@ def bert_entries(empty):
 def test_bert_has_all_that_gluonnlp_lists(bert_entries):
     """Their names, sums and vocabularies come from GluonNLP's tables at run time."""
     listed = {name for name in model_store._model_sha1 if name.startswith('bert_')}
-    ours = {entry.full_name for entry in PRETRAINED if sources.in_repository(entry)}
+    ours = {entry.full_name for entry in PRETRAINED if in_repository(entry)}
     assert {name for name in ours if name.startswith('bert_')} == listed  # variants have others
     assert len(listed) == 18
     others = {e.full_name for e in PRETRAINED} - ours

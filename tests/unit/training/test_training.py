@@ -285,6 +285,16 @@ def test_best_epoch_and_early_stop():
         make_loop(evaluate=lambda guard: (float('nan'), {})).run()
 
 
+def test_of_equal_scores_the_lower_loss_is_better():
+    losses = iter([0.6, 0.2, 0.4])
+    loop = make_loop(
+        num_steps=18, evaluate=lambda guard: (0.9, {'dev': {'accuracy': 0.9, 'loss': next(losses)}})
+    )
+    loop.run()
+    assert [record['score'] for record in loop.state.epochs] == [0.9] * 3
+    assert loop.state.best['epoch'] == 2
+
+
 def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
     loop = make_loop(tmp_path)
     loop.run()
@@ -483,6 +493,17 @@ def test_resume_of_a_finished_training_does_nothing(tmp_path):
     again.run()
     assert_equal(first, again)
     assert again.state == first.state
+
+
+def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'MKL')
+    make_loop(tmp_path).run()
+    make_loop(tmp_path).resume()
+    assert 'MKL' not in caplog.text
+    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'OpenBLAS')
+    make_loop(tmp_path).resume()
+    assert 'computed by MKL and goes on by OpenBLAS' in caplog.text
+    assert caplog.text.count('ZOO_BLAS=mkl') == 1
 
 
 @pytest.mark.parametrize('field', ['step', 'batch'])

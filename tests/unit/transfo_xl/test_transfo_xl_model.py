@@ -437,5 +437,3 @@ def test_inputs_in_the_originals_order():
     np.testing.assert_array_equal(losses.asnumpy(), block(words, labels=words)[0].asnumpy())
     losses, _ = block(words, words, mems)
     np.testing.assert_array_equal(losses.asnumpy(), block(words, mems, None, words)[0].asnumpy())
-    losses, _ = block(words, target=words, mems=mems)
-    np.testing.assert_array_equal(losses.asnumpy(), block(words, mems, None, words)[0].asnumpy())

@@ -1,12 +1,24 @@
 """Files are written whole or not at all."""
 
+import dataclasses
 import json
 import os
+import socket
+import stat
+from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
+from model_zoo.util import files
+from model_zoo.util.files import (
+    atomic_write,
+    make_writable_dir,
+    parse_json,
+    read_json,
+    write_json,
+    written_together,
+)
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
@@ -143,3 +155,219 @@ def test_directory_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match='Permission denied'):
         make_writable_dir(tmp_path)
+
+
+@dataclasses.dataclass
+class _Fields:
+    name: str
+    sizes: Dict[str, Optional[int]]
+    rate: float = 0.5
+
+
+@pytest.mark.parametrize(
+    ('text', 'shape', 'problem'),
+    [
+        ('{"name": "x", "sizes": {"a": 1, "b": null}, "rate": 1}', _Fields, None),
+        ('{"rate": 1}', _Fields, 'it lacks name, sizes'),
+        ('{"name": "x", "sizes": [], "rate": 1}', _Fields, r"^sizes can't be \[\]: an object is"),
+        ('{"name": "x", "sizes": {"a": "b"}}', _Fields, "^sizes: a can't be 'b': a whole number"),
+        ('{"name": "x", "sizes": {"a": true}}', _Fields, "^sizes: a can't be True"),
+        ('{"name": "x", "sizes": {}, "rat": 1}', _Fields, 'has unknown rat; did you mean .*rate'),
+        ('{"name": "x", "sizes": {}, "rate": 1e999}', _Fields, "rate can't be inf: a finite"),
+        ('{"a": [1, 2], "more": 0}', {'a': List[int], 'b': Optional[str]}, None),
+        ('{"a": [1, 2.5]}', {'a': List[int]}, "^a: item 1 can't be 2.5: a whole number is"),
+        ('[{"b": 1}]', List[Dict[str, str]], "^item 0: b can't be 1: a text is expected"),
+        ('[1, "a"]', Tuple[int, str], None),
+        ('[1]', Tuple[int, str], 'it must have 2 values, but has 1'),
+        ('"x"', Union[int, str], None),
+        ('null', Union[int, str], "it can't be None: a whole number or a text is expected"),
+        ('[' * 64 + ']' * 64, object, None),
+        ('[' * 65 + '1' + ']' * 65, object, 'nested too deeply'),
+        ('{"a":' * 65 + '1' + '}' * 65, object, 'nested too deeply'),
+        ('-' + '1' * 308, float, None),
+        ('{', object, 'Expecting property name'),
+    ],
+)
+def test_a_json_text_is_what_its_reader_declares(text, shape, problem):
+    if problem is None:
+        assert parse_json(text, shape) == parse_json(text.encode(), shape) == json.loads(text)
+        return
+    with pytest.raises(ValueError, match=problem):
+        parse_json(text, shape)
+
+
+def test_a_json_text_is_bounded_before_it_is_parsed():
+    for text, problem in [
+        ('[' * 100_000, 'nested too deeply'),
+        ('1' * 309, 'a number has 309 digits, and 308 are the most'),
+        ('[' + '1' * 1_500_000 + ']', 'a number has 1500000 digits'),
+        ('[' + '1,' * 50_000_000, 'it has 100000001 bytes, and 67108864 are the most'),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            parse_json(text)
+
+
+def test_no_more_of_a_json_file_is_read_than_its_reader_declares(tmp_path):
+    (tmp_path / 'x.json').write_text('[1, 2]')
+    assert read_json(tmp_path / 'x.json', shape=List[int], most_bytes=6) == [1, 2]
+    with pytest.raises(InputError, match="the note '.*x.json': it has more than 5 bytes"):
+        read_json(tmp_path / 'x.json', 'the note', most_bytes=5)
+    with pytest.raises(InputError, match="^the note '.*x.json': item 0 can't be 1: a text is"):
+        read_json(tmp_path / 'x.json', 'the note', List[str])
+
+
+def _write(path, mode, content='new'):
+    with atomic_write(path, mode) as target:
+        if mode is None:
+            with open(target, 'w') as file:
+                file.write(content)
+        else:
+            target.write(content if mode == 'w' else content.encode())
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_links_are_followed(tmp_path, mode):
+    (tmp_path / 'disk').mkdir()
+    for name in ('there', 'dangling'):
+        (tmp_path / name).symlink_to(f'disk/{name}')
+    (tmp_path / 'disk' / 'there').write_text('old')
+    for name in ('there', 'dangling'):
+        _write(tmp_path / name, mode)
+        assert (tmp_path / name).is_symlink() and (tmp_path / 'disk' / name).read_text() == 'new'
+    assert sorted(os.listdir(tmp_path / 'disk')) == ['dangling', 'there']
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_a_pipe_is_written_to(tmp_path, mode):
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'link').symlink_to('pipe')
+    for name in ('pipe', 'link'):
+        reader = os.open(tmp_path / 'pipe', os.O_RDONLY | os.O_NONBLOCK)
+        _write(tmp_path / name, mode)
+        assert os.read(reader, 100) == b'new'
+        os.close(reader)
+    assert (tmp_path / 'pipe').is_fifo() and sorted(os.listdir(tmp_path)) == ['link', 'pipe']
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_a_device_is_written_to(tmp_path, mode):
+    device = tmp_path / 'device'
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        _write(device, mode)
+    except PermissionError:
+        pytest.skip('devices may not be made or opened here')
+    assert stat.S_ISCHR(device.stat().st_mode) and os.listdir(tmp_path) == ['device']
+
+
+def test_what_a_program_has_opened_is_appended_to(tmp_path):
+    with open(tmp_path / 'log', 'w+b', buffering=0) as file:
+        file.write(b'before\n')
+        for mode in ('w', 'wb'):
+            _write(f'/dev/fd/{file.fileno()}', mode, 'new\n')
+    assert (tmp_path / 'log').read_text() == 'before\nnew\nnew\n'
+
+
+def test_folders_sockets_and_files_that_nobody_may_write_are_refused(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'to folder').symlink_to('folder')
+    (tmp_path / 'loop').symlink_to('loop')
+    (tmp_path / 'locked').write_text('old')
+    (tmp_path / 'locked').chmod(0o444)
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / 'socket'))
+        for name, problem in [
+            ('folder', 'it is a folder'), ('to folder', 'it is a folder'),
+            ('loop', 'it is not a regular file'), ('locked', 'it may not be written to'),
+            ('socket', ''), ('', 'not the name of a file'),
+        ]:  # fmt: skip
+            with pytest.raises(InputError, match=f'cannot write .*{problem}'):
+                _write(f'{tmp_path}/{name}', 'w')
+        assert stat.S_ISSOCK((tmp_path / 'socket').stat().st_mode)
+    assert (tmp_path / 'locked').read_text() == 'old'
+    assert {*os.listdir(tmp_path)} == {'folder', 'to folder', 'loop', 'locked', 'socket'}
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_permissions_and_owner_stay(tmp_path, mode, monkeypatch):
+    path = tmp_path / 'file'
+    path.write_text('older')
+    path.chmod(0o604)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 2345)
+    before = path.stat()
+    _write(path, mode)
+    monkeypatch.setattr(files, '_owner', lambda status: status.st_ino)  # it seems to be another's
+
+    def chown(path, *owner):
+        raise PermissionError(1, 'Operation not permitted')
+
+    monkeypatch.setattr(os, 'chown', chown)
+    inode = path.stat().st_ino
+    for content in ('a longer one', 'x'):
+        _write(path, mode, content)
+        assert path.read_text() == content and path.stat().st_ino == inode
+    after = path.stat()
+    assert [after.st_mode, after.st_uid, after.st_gid] == (
+        [before.st_mode, before.st_uid, before.st_gid]
+    )
+    assert os.listdir(tmp_path) == ['file']
+
+
+def test_files_together_keep_links_and_permissions(tmp_path):
+    (tmp_path / 'disk').mkdir()
+    (tmp_path / 'a').symlink_to('disk/a')
+    for name in ('disk/a', 'b'):
+        (tmp_path / name).write_text('old')
+        (tmp_path / name).chmod(0o604)
+    os.mkfifo(tmp_path / 'c')
+    reader = os.open(tmp_path / 'c', os.O_RDONLY | os.O_NONBLOCK)
+    with written_together(str(tmp_path)) as folder:
+        for name in 'abc':
+            write_json(os.path.join(folder, name), name)
+    assert os.read(reader, 9) == b'"c"\n' and (tmp_path / 'c').is_fifo()
+    os.close(reader)
+    for name in ('disk/a', 'b'):
+        assert json.loads((tmp_path / name).read_text()) == name[-1]
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
+    assert (tmp_path / 'a').is_symlink() and len(os.listdir(tmp_path)) == 4
+    (tmp_path / 'd').mkdir()
+    with pytest.raises(InputError, match='d.: it is a folder'), written_together(
+        str(tmp_path)
+    ) as folder:
+        for name in 'abd':
+            write_json(os.path.join(folder, name), 'newer')
+    assert json.loads((tmp_path / 'b').read_text()) == 'b'
+
+
+@pytest.mark.parametrize('failing', range(3))
+def test_files_together_are_what_they_were_after_an_error(tmp_path, failing, monkeypatch):
+    (tmp_path / 'a').write_text('old')
+    (tmp_path / 'c').write_text('old')
+    put, count = files._put, iter(range(100))
+
+    def fail(*arguments):
+        if next(count) == failing:
+            raise KeyboardInterrupt
+        put(*arguments)
+
+    with pytest.raises(KeyboardInterrupt), written_together(str(tmp_path)) as folder:
+        for name in 'abc':
+            write_json(os.path.join(folder, name), 'new')
+        monkeypatch.setattr(files, '_put', fail)
+    assert sorted(os.listdir(tmp_path)) == ['a', 'c']
+    assert {(tmp_path / name).read_text() for name in 'ac'} == {'old'}
+
+
+def test_a_lock_follows_no_link(tmp_path):
+    (tmp_path / 'thesis').write_text('precious')
+    (tmp_path / 'link').symlink_to('thesis')
+    (tmp_path / 'folder').mkdir()
+    for name, problem in [('link', 'it is a link'), ('folder', '')]:
+        with pytest.raises(InputError, match=f'cannot lock .*{name}.: {problem}'):
+            files.lock_file(str(tmp_path / name), 'busy')
+    assert (tmp_path / 'thesis').read_text() == 'precious'
+    lock = files.lock_file(str(tmp_path / 'lock'), 'busy')
+    with pytest.raises(InputError, match='^busy$'):
+        files.lock_file(str(tmp_path / 'lock'), 'busy')
+    lock.release()

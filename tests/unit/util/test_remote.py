@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.pretrained.places import copy_of
 from model_zoo.util import remote
 from model_zoo.util.files import atomic_write, make_output_dir, output_folder, read_json, write_json
 from model_zoo.util.lines import read_lines
@@ -139,7 +140,7 @@ def test_a_large_text_is_not_in_memory(bucket, tmp_path):
     )
     done = subprocess.run(
         [sys.executable, '-c', code, f'{bucket}/text'], capture_output=True, text=True, check=True,
-        timeout=100,
+        timeout=600,
     )
     count, kilobytes = map(int, done.stdout.split())
     assert count == 600000
@@ -194,3 +195,27 @@ def test_the_missing_extra_is_named(library, monkeypatch):
         monkeypatch.setitem(sys.modules, 'fsspec', None)
     with pytest.raises(MissingExtraError, match=rf'{library}.*gluon-transformer-zoo\[remote\]'):
         list(read_lines('s3://bucket/name'))
+
+
+def test_hostile_names_of_an_object_store_are_left_out(bucket, tmp_path):
+    """Keys may be anything; those that would leave the folder are no files of it."""
+    import fsspec
+
+    system, name = fsspec.filesystem('s3'), bucket[len('s3://') :]
+    client = system.s3
+
+    async def put(key):
+        await client.put_object(Bucket=name, Key=key, Body=b'x')
+
+    good = {'config.json', 'sub/a', '~root', '%2e%2e%2fx', 'q?x=1', 'a b', '-rf', '*'}
+    bad = ['../x', '../../x', 'a/../../x', '/etc/x', 'a//b', './config.json', '..', '.', 'nul\0x']
+    for key in [*good, *bad]:
+        fsspec.asyn.sync(system.loop, put, f'm/{key}')
+    assert set(remote.sizes_in(f'{bucket}/m')) == good
+    copy_of(f'{bucket}/m', str(tmp_path / 'copy'))
+    assert {
+        each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob('*') if each.is_file()
+    } == {'copy/.lock', 'copy/copied.json', *(f'copy/m/{key}' for key in good)}
+    fsspec.asyn.sync(system.loop, put, 'm/sub/a/b')  # a file and a folder of one name
+    with pytest.raises(OSError, match='exists|directory'):
+        copy_of(f'{bucket}/m', str(tmp_path / 'another'))

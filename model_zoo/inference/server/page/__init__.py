@@ -1,5 +1,137 @@
-"""The server's page for trying its models in a browser."""
+"""The server's page in a browser: its files, and the two answers that it alone needs."""
 
-from .routes import PATHS, add_routes
+import asyncio
+import json
+import pathlib
+
+import mxnet as mx
+import numpy as np
+
+from ....analysis import attention_of
+from ....errors import InputError
+from ..errors import OverloadedError
+from ..service import Call, to_json
 
 __all__ = ['PATHS', 'add_routes']
+
+FILES = pathlib.Path(__file__).parent / 'files'
+TYPES = {'.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript',
+         '.svg': 'image/svg+xml'}  # fmt: skip
+#: paths of the files, by their names; they hold no data and need no key
+PATHS = {
+    path.name: '/' if path.name == 'index.html' else f'/page/{path.name}'
+    for path in sorted(FILES.iterdir()) if path.suffix in TYPES
+}  # fmt: skip
+HEADERS = {
+    'Cache-Control': 'no-cache',
+    'Content-Security-Policy': (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+}
+#: most tokens of a text whose attentions are drawn
+MOST_TOKENS = 48
+#: most requests for attentions that wait; the model stands still for each
+MOST_WAITING = 8
+
+
+def add_routes(app, service):
+    """Add the routes to a FastAPI application."""
+    from fastapi import Request
+    from fastapi.responses import Response
+
+    from .. import bodies
+
+    waiting = set()
+
+    def add_file(name, path):
+        content, kind = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
+
+        @app.get(path, include_in_schema=False)
+        async def page_file():
+            return Response(content, headers=HEADERS, media_type=kind)
+
+    for name, path in PATHS.items():
+        add_file(name, path)
+
+    @app.post('/page/map', include_in_schema=False)
+    async def sentence_map(request: Request):
+        """Places of sentences in the plane, and their similarities."""
+
+        def prepare(body):
+            content = bodies.SentenceMap.read(body)
+            served = service.served(content.model, is_writer=False)
+            pipeline = served.of_task('feature-extraction')
+            options = {'return_tensors': True, 'pooling': 'model', 'normalize': True}
+            meter = service.meter(content.texts)
+            work = pipeline.prepare(content.texts, options, meter)
+            return Call(served, work, lambda outputs: _map(pipeline.finish(work, outputs)))
+
+        return await service.respond(request, prepare)
+
+    @app.post('/page/attentions', include_in_schema=False)
+    async def attentions(request: Request):
+        """A text's tokens, and for each layer and head where they look."""
+        content = await service.in_thread(bodies.Attentions.read, await request.body())
+        text, pair = content.text, content.text_pair
+        service.meter([text, pair or ''])
+        served = service.models.get(content.model)
+        if served.is_writer:
+            raise InputError(f'the model {served.name} is no encoder: its attentions are not shown')
+        if len(waiting) >= MOST_WAITING:
+            raise OverloadedError('others are looking at attentions: try again later', 1)
+        task = asyncio.get_running_loop().run_in_executor(
+            None, _attentions, served.pipeline, text, pair
+        )
+        waiting.add(task)
+        task.add_done_callback(waiting.discard)
+        return Response(await task, media_type='application/json')
+
+
+def _map(vectors):
+    vectors = np.stack(list(vectors))
+    return to_json({
+        'points': flat_places(vectors).round(4).tolist(),
+        'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
+    })
+
+
+def flat_places(vectors):
+    """Vectors' places on their first two principal components.
+
+    Parameters
+    ----------
+    vectors : numpy.ndarray, shape (count, units)
+
+    Returns
+    -------
+    numpy.ndarray, shape (count, 2), float64
+    """
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    places = np.zeros((len(vectors), 2))
+    count = min(2, len(sizes))
+    places[:, :count] = (left * sizes)[:, :count]
+    return places
+
+
+def _attentions(pipeline, text, pair):
+    length = min(filter(None, (MOST_TOKENS, pipeline.max_length)))
+    whole = pipeline.tokenizer.encode(text, pair)
+    encoding = pipeline.tokenizer.encode(text, pair, max_length=length)
+    base = pipeline.block.base
+    ctx = next(iter(base.collect_params().values())).list_ctx()[0]
+    inputs = (
+        mx.nd.array([ids], ctx, 'int32') for ids in (encoding.input_ids, encoding.token_types)
+    )
+    with pipeline.engine.lock:  # while its heads are watched a block is for one thread
+        layers = attention_of(base, *inputs)
+    result = {
+        'tokens': encoding.tokens,
+        'cut': len(whole) > len(encoding),
+        'heads': [list(base.config.kept_heads(layer)) for layer in range(len(layers))],
+        'attentions': [layer[0].astype(np.float64).round(3).tolist() for layer in layers],
+    }
+    return json.dumps(result)

@@ -380,6 +380,20 @@ def test_folder_from_the_environment(tmp_path, monkeypatch):
     assert read_examples(get_task('XNLI'), None, 'dev') == [Example('0', 'a', 'b', 'neutral')]
 
 
+@pytest.mark.parametrize('folder', ['MRPC', 'glue_data/MRPC'])
+def test_folder_of_glues_program(tmp_path, monkeypatch, folder):
+    """Found in the working folder; a file of the same name that lies there isn't the task's."""
+    monkeypatch.chdir(tmp_path)
+    row = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta\tb\n'
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / 'train.tsv').write_text(row)
+    (tmp_path / 'dev.tsv').write_text(row)
+    assert [each.text_a for each in read_examples(get_task('MRPC'))] == ['a']
+    download = 'model_zoo.tasks.classification.readers.load_gluonnlp'
+    monkeypatch.setattr(download, lambda task, segment: f'{segment} downloaded')
+    assert read_examples(get_task('MRPC'), segment='dev') == 'dev downloaded'
+
+
 def test_demo_data():
     task = get_task('SST')
     train, dev = (read_examples(task, DEMO, segment) for segment in ('train', 'dev'))

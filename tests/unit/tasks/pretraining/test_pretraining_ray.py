@@ -67,7 +67,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 from model_zoo.errors import InputError
-from model_zoo.util.ray_tasks import RayTasks
+from model_zoo.util.executor import RayTasks
 
 
 class Slow:
@@ -171,7 +171,7 @@ def test_samples_are_those_of_one_process(fixtures, tmp_path):
 @pytest.mark.slow
 def test_no_cluster(tmp_path):
     program = (
-        'import json\nfrom model_zoo.util.ray_tasks import RayTasks\n'
+        'import json\nfrom model_zoo.util.executor import RayTasks\n'
         'try:\n    RayTasks(print, "auto")\nexcept ValueError as error:\n'
         '    print(json.dumps(str(error)))\n'
     )

@@ -15,7 +15,7 @@ from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
 from model_zoo.tasks.pretraining.instances import cut_pairs
-from model_zoo.tokenization.sentence_encoder import SentenceEncoder
+from model_zoo.tokenization.chunks import SentenceEncoder
 
 
 @pytest.fixture(scope='module')
@@ -217,7 +217,7 @@ def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
 
 
 def test_sentence_encoder_forgets(tokenizer, monkeypatch):
-    monkeypatch.setattr('model_zoo.tokenization.sentence_encoder._CACHED_CHARS', 5)
+    monkeypatch.setattr('model_zoo.tokenization.chunks._SENTENCE_CHARS', 5)
     encoder = SentenceEncoder(tokenizer)
     for text in ('rain morning', 'little', 'man'):
         encoder.encode([text])

@@ -38,7 +38,7 @@ class Together:
 
     def __init__(self, size):
         self.size, self.ints = size, [0] * size  # of each, how many it has got
-        self._barrier, self._given = threading.Barrier(size, timeout=60), [None] * size
+        self._barrier, self._given = threading.Barrier(size, timeout=300), [None] * size
 
     def run(self, work):
         """``work(worker)`` of each, or its error."""

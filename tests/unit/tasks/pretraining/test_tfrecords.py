@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from model_zoo.checkpoint.crc32c import crc32c
+from model_zoo.checkpoint.tensorflow_file import crc32c
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_tfrecords
 
@@ -79,7 +79,7 @@ def test_longer_sequences_than_the_model_takes(path):
 
 def test_other_records(tmp_path, path):
     """Whole, and with right checksums, but of something else."""
-    from model_zoo.checkpoint.crc32c import crc32c
+    from model_zoo.checkpoint.tensorflow_file import crc32c
 
     def record(content):
         head = len(content).to_bytes(8, 'little')

@@ -6,15 +6,18 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from model_zoo.app import Evaluator
 from model_zoo.batches import Batch
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from model_zoo.tasks.sentences import (
-    SentenceEvaluator,
     SentenceExample,
     SentenceSet,
+    SentenceSettings,
+    SentenceTask,
     read_sentences,
 )
+from model_zoo.tasks.task import Data
 
 
 @pytest.mark.parametrize(('name', 'text'), [
@@ -28,9 +31,10 @@ from model_zoo.tasks.sentences import (
 def test_reads_the_same_from_all_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     found = read_sentences(str(tmp_path / name))
-    assert found == ('scored', [(('A "cat.', 'A kitten.'), 5.0), (('A dog.', 'No.'), 0.0)])
+    assert found.kind == 'scored'
+    assert found == [(('A "cat.', 'A kitten.'), 5.0), (('A dog.', 'No.'), 0.0)]
     pairs = read_sentences(str(tmp_path / name), ['sentence2', 'sentence1'], 'score')
-    assert pairs.examples[0].texts == ('A kitten.', 'A "cat.')
+    assert pairs[0].texts == ('A kitten.', 'A "cat.')
 
 
 def test_reads_folders_of_datasets(tmp_path):
@@ -38,8 +42,8 @@ def test_reads_folders_of_datasets(tmp_path):
     rows = [{'query': 'a', 'answer': 'b', 'grade': 2}, {'query': 'c', 'answer': None, 'grade': 1}]
     folder = str(tmp_path / 'set')
     datasets.Dataset.from_list(rows[:1]).save_to_disk(folder)
-    assert read_sentences(folder) == ('pairs', [(('a', 'b'), None)])
-    assert read_sentences(folder, score_column='grade') == ('scored', [(('a', 'b'), 2.0)])
+    assert read_sentences(folder) == [(('a', 'b'), None)]
+    assert read_sentences(folder, score_column='grade') == [(('a', 'b'), 2.0)]
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / 'bad'))
     with pytest.raises(InputError, match='bad, row 1: answer is None, and must be a text'):
         read_sentences(str(tmp_path / 'bad'))
@@ -47,9 +51,9 @@ def test_reads_folders_of_datasets(tmp_path):
 
 def test_kinds(tmp_path):
     (tmp_path / 'a.tsv').write_text('anchor\tpositive\tnegative\na\tb\tc\n')
-    assert read_sentences(str(tmp_path / 'a.tsv')) == ('triplets', [(('a', 'b', 'c'), None)])
+    assert read_sentences(str(tmp_path / 'a.tsv')) == [(('a', 'b', 'c'), None)]
     pairs = read_sentences(str(tmp_path / 'a.tsv'), ['anchor', 'positive'])
-    assert pairs == ('pairs', [(('a', 'b'), None)])
+    assert pairs.kind == 'pairs' and pairs == [(('a', 'b'), None)]
 
 
 @pytest.mark.parametrize(('text', 'options', 'message'), [
@@ -113,8 +117,11 @@ class Loader:
 
 
 def evaluator(kind, examples, vectors, segment='dev'):
-    sets = {segment: (SentenceSet(kind, examples), Loader(len(examples)))}
-    return SentenceEvaluator(lambda batch: mx.nd.array(vectors), sets)
+    rows = SentenceSet(kind, examples)
+    task = SentenceTask(SentenceSettings(pooling='mean'))
+    task.prepare({segment: rows})
+    sets = {segment: Data(rows, (), Loader(len(examples)))}
+    return task, Evaluator(task, lambda batch: mx.nd.array(vectors), sets)
 
 
 def test_recalls():
@@ -123,12 +130,12 @@ def test_recalls():
     vectors[1] = [[1, 0.1, 0, 0], [0, 3, 0, 0], [1, 0, 0, 0]]  # that of 0 and 2 is nearer
     vectors[2] = [[0, 1, 1, 0], [2, 0, 0, 0], [0, 0, 0, 1]]  # the same text as that of 0
     examples = [SentenceExample(texts) for texts in (('a', 'x'), ('b', 'y'), ('c', 'x'))]
-    pairs = evaluator('pairs', examples, vectors[:, :2])
+    task, pairs = evaluator('pairs', examples, vectors[:, :2])
     score, report = pairs.evaluate()
-    assert pairs.primary == 'recall_at_1' and score == report['dev']['recall_at_1']
+    assert task.metric == 'recall_at_1' and score == report['dev']['recall_at_1']
     assert report['dev']['recall_at_1'] == pytest.approx(1 / 3)
     assert report['dev']['recall_at_5'] == 1
-    triplets = evaluator('triplets', examples, vectors)
+    _, triplets = evaluator('triplets', examples, vectors)
     assert triplets.evaluate()[1]['dev']['accuracy'] == pytest.approx(1 / 3)
 
 
@@ -138,12 +145,12 @@ def test_correlations_and_similarities(tmp_path):
     vectors[:, 0, 0] = 3
     vectors[:, 1] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     examples = [SentenceExample(('a', 'b'), score) for score in (5, 4, 3, 1)]
-    score, report = evaluator('scored', examples, vectors).evaluate()
+    score, report = evaluator('scored', examples, vectors)[1].evaluate()
     assert score == report['dev']['spearman'] == pytest.approx(1)
-    test = evaluator('scored', examples, vectors, 'test')
+    _, test = evaluator('scored', examples, vectors, 'test')
     assert test.predict(str(tmp_path)) == ['test_similarities.tsv']
-    assert test.test['spearman'] == pytest.approx(1)
+    assert test.evaluate(segments=['test'])[1]['test']['spearman'] == pytest.approx(1)
     lines = (tmp_path / 'test_similarities.tsv').read_text().splitlines()
     assert lines[0] == 'index\tsimilarity' and len(lines) == 5
     assert float(lines[1].split('\t')[1]) == pytest.approx(np.cos(0.1), abs=1e-6)
-    assert evaluator('scored', examples, vectors).predict(str(tmp_path)) == []
+    assert evaluator('scored', examples, vectors)[1].predict(str(tmp_path)) == []

@@ -66,8 +66,11 @@ export function heatMap(texts, rows) {
     make('table', { class: 'heat' }, make('thead', {}, head), make('tbody', {}, body)));
 }
 
-const LABEL_HEIGHT = 17;
+const LABEL_HEIGHT = 18;
 const LABEL_SIZE = 38;
+const LABEL_GAP = 14; // from the middle of a spot
+const LABEL_SHIFTS = [0, 1, -1, 2, -2].map((lines) => lines * LABEL_HEIGHT * 1.1);
+const RADIUS = 10;
 const WIDE = 600; // from here on there is room for labels
 
 // Points in the plane; the last is the query, and lines lead to its nearest neighbours.
@@ -84,7 +87,7 @@ function drawMap(texts, points, nearest, width) {
   const place = scaler(points, width, height, marginX, 30);
   const spots = points.map((point, index) => {
     const [x, y] = place(point);
-    return { x, y, index, text: texts[index], isRight: x < width / 2 };
+    return { x, y, text: texts[index], index, isRight: x < width / 2 };
   });
   const query = spots[spots.length - 1];
   const root = makeSvg('svg', {
@@ -99,12 +102,13 @@ function drawMap(texts, points, nearest, width) {
     const isQuery = spot === query;
     const kind = isQuery ? 'query' : nearest.includes(spot.index) ? 'neighbour' : 'other';
     root.append(makeSvg('g', { class: `spot ${kind}` },
-      makeSvg('circle', { cx: spot.x, cy: spot.y, r: 10 }),
+      makeSvg('circle', { cx: spot.x, cy: spot.y, r: RADIUS }),
       makeSvg('text', { x: spot.x, y: spot.y + 4, 'text-anchor': 'middle', class: 'number' },
         isQuery ? '?' : String(spot.index + 1)),
       makeSvg('title', {}, spot.text)));
   }
-  if (isWide) spreadLabels(spots, height).forEach((spot) => root.append(labelOf(spot)));
+  const first = [query, ...nearest.map((index) => spots[index]), ...spots];
+  if (isWide) root.append(...labelsOf([...new Set(first)], width, height));
   return root;
 }
 
@@ -121,25 +125,31 @@ function scaler(points, width, height, marginX, marginY) {
   ];
 }
 
-// Moves labels down until none covers another one.
-function spreadLabels(spots, height) {
-  const placed = [];
-  for (const spot of [...spots].sort((one, other) => one.y - other.y)) {
-    const size = Math.min(spot.text.length, LABEL_SIZE) * 7 + 18;
-    const from = spot.isRight ? spot.x : spot.x - size;
-    let line = spot.y;
-    for (const other of placed) {
-      const meets = from < other.to && other.from < from + size;
-      if (meets && Math.abs(line - other.line) < LABEL_HEIGHT) line = other.line + LABEL_HEIGHT;
+// Labels that cover neither one another nor a spot, of the first spots first; one without room is
+// left out, as the list below the map has it.
+function labelsOf(spots, width, height) {
+  const pen = document.createElement('canvas').getContext('2d');
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  const taken = spots.map(({ x, y }) =>
+    ({ left: x - RADIUS, right: x + RADIUS, top: y - RADIUS, bottom: y + RADIUS }));
+  const meets = (one) => taken.some((other) => one.left < other.right && other.left < one.right
+    && one.top < other.bottom && other.top < one.bottom);
+  const labels = [];
+  for (const { x, y, text, isRight } of spots) {
+    const label = shorten(text, LABEL_SIZE);
+    const size = pen.measureText(label).width + 2;
+    const lefts = [x + LABEL_GAP, x - LABEL_GAP - size];
+    const boxes = [...(isRight ? lefts : lefts.reverse()), x - size / 2].flatMap((left) =>
+      LABEL_SHIFTS.map((shift) => ({ left, right: left + size,
+        top: y + shift - LABEL_HEIGHT / 2, bottom: y + shift + LABEL_HEIGHT / 2 })));
+    const box = boxes.find((one) => one.left >= 0 && one.right <= width && one.top >= 0
+      && one.bottom <= height && !meets(one));
+    if (box) {
+      taken.push(box);
+      labels.push(makeSvg('text', {
+        x: box.left + 1, y: box.bottom - 5, class: 'spot-label', 'aria-hidden': 'true',
+      }, label));
     }
-    placed.push({ ...spot, from, to: from + size, line: Math.min(line, height - 6) });
   }
-  return placed;
-}
-
-function labelOf(spot) {
-  return makeSvg('text', {
-    x: spot.x + (spot.isRight ? 15 : -15), y: spot.line + 4, class: 'spot-label',
-    'text-anchor': spot.isRight ? 'start' : 'end', 'aria-hidden': 'true',
-  }, shorten(spot.text, LABEL_SIZE));
+  return labels;
 }

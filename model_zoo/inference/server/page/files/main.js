@@ -90,7 +90,8 @@ function makeForm(model, view, result) {
       if (event.key === 'Escape') running?.abort();
     },
   },
-    view.fields.map((field) => makeField(field, values, model)),
+    view.fields.filter((field) => field.fits?.(model) ?? true)
+      .map((field) => makeField(field, values, model)),
     make('div', { class: 'actions' }, run, stop,
       make('span', { class: 'hint' }, 'Ctrl+Enter runs, Esc stops')),
     problem);

@@ -16,7 +16,7 @@ const SENTENCES = [
 ].join('\n');
 const SECOND = {
   name: 'pair', label: 'Second text', kind: 'text', optional: true, value: '',
-  help: 'Only for models of pairs of texts.',
+  fits: (model) => model.text_pairs,
 };
 
 function infer(task, makeBody) {
@@ -155,7 +155,7 @@ export const VIEWS = [
     fields: [
       { name: 'text', label: 'Text', kind: 'text',
         value: 'The animal didn’t cross the street because it was too tired.' },
-      { ...SECOND, help: null },
+      SECOND,
     ],
     run: ({ text, pair }, model, signal) => call('page/attentions',
       { model: model.id, text, text_pair: pair || null }, signal),

@@ -1,0 +1,309 @@
+"""`model_zoo.finetune`: training from Python, by what the fine-tuning commands do."""
+
+import contextlib
+import dataclasses
+import html
+import logging
+import os
+import random
+import re
+import tempfile
+
+import numpy as np
+
+from ..blocks.block import ZooBlock
+from ..errors import InputError, UnknownNameError, ZooError
+from ..tasks.task import Task
+from ..training.interrupt import Interrupted
+from .task_run import TaskRun
+
+__all__ = ['TASKS', 'Trained', 'finetune']
+
+logger = logging.getLogger(__name__)
+
+#: pipelines' names of tasks -> module below `model_zoo.tasks`, class
+TASKS = {
+    'text-classification': ('classify', 'ClassificationTask'),
+    'token-classification': ('tagging', 'TaggingTask'),
+    'question-answering': ('squad', 'SquadTask'),
+    'multiple-choice': ('choice', 'ChoiceTask'),
+    'sentence-similarity': ('sentences', 'SentenceTask'),
+}
+_ALIASES = {
+    'sentiment-analysis': 'text-classification', 'ner': 'token-classification',
+    'text-pair-classification': 'text-classification',
+}  # fmt: skip
+_SEGMENTS = ('train', 'dev', 'test')
+
+
+def finetune(
+    model, task, train, dev=None, test=None, *, epochs=None, batch_size=None, lr=None,
+    max_length=None, seed=None, output_dir=None, resume=False, tokenizer=None, text=None,
+    text_pair=None, label=None, settings=None, metrics=None, callbacks=(), **more
+):  # fmt: skip
+    """Train a model on your own data.
+
+    Parameters
+    ----------
+    model : str or ZooBlock
+        A name, a folder, or a block, which is trained in place and needs `tokenizer`.
+    task : str or Task
+        'text-classification' (pairs and, with ``regression=True``, numbers, too),
+        'token-classification', 'question-answering', 'multiple-choice' or 'sentence-similarity'; or
+        a task of your own, an object or a class.
+    train : str, os.PathLike or iterable
+        A path or URL, a pandas DataFrame, a ``datasets.Dataset``, or an iterable of rows, which is
+        read once. Rows are dicts by column, or tuples: (text, label), (text, text, label); (words,
+        labels); (question, context, answer, start), where an answer of None means that there is
+        none; (context, choices, label); (text, text, score), (text, match), (text, match, other).
+    dev : like `train`, or float, optional
+        To evaluate on after each epoch; the best epoch is the result. A number is the share of
+        `train` that is held out, stratified by label in classification. Without it the last epoch
+        is the result.
+    test : like `train`, optional
+        What the result is scored on, or predicts.
+    epochs, batch_size, lr, max_length, seed
+        By default those of the task's settings. `max_length` is in tokens.
+    output_dir : str, optional
+        Receives what the task's command writes there. Without it nothing is left.
+    resume : bool
+        Go on with the training in `output_dir`.
+    tokenizer : Tokenizer, optional
+        Of a block.
+    text, text_pair, label : str, optional
+        Names of the columns; by default the usual ones.
+    settings : Settings, optional
+        All settings of the task at once; keywords override them.
+    metrics : callable, optional
+        ``metrics(predictions, labels) -> dict``: further scores.
+    callbacks : sequence of Callback
+    **more
+        Further fields of the task's settings, such as ``warmup_ratio=0.2``.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    InputError
+        If an argument or the data can't be used; the message names it.
+
+    Examples
+    --------
+    >>> rows = [('a fine film', 'good'), ('a dull film', 'bad')] * 8
+    >>> trained = finetune('all-MiniLM-L6-v2', 'text-classification', rows, epochs=1)
+    ... # doctest: +SKIP
+    """
+    task_class = _task_class(task)
+    given = {
+        'epochs': epochs, 'batch_size': batch_size, 'lr': lr, 'seed': seed, 'resume': resume,
+        getattr(task_class, 'length', 'max_length'): max_length,
+        **dict(zip(('text_column', 'text_pair_column', 'label_column'), (text, text_pair, label))),
+    }  # fmt: skip
+    more.update(
+        (name, value) for name, value in given.items() if value is not None and value is not False
+    )
+    sources = {'train': train, 'dev': dev, 'test': test}
+    sources = {name: source for name, source in sources.items() if source is not None}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_in_pythons_words())
+        stack.enter_context(_kept_random_states())
+        if output_dir is None:
+            if resume:
+                raise InputError('`resume` needs `output_dir`')
+            more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
+        else:
+            more['output_dir'] = os.fspath(output_dir)
+        opened = None
+        if isinstance(model, ZooBlock):
+            if tokenizer is None:
+                raise InputError('`model` is a block: give its `tokenizer`, too')
+            opened = model, tokenizer
+        else:
+            more.setdefault(_model_field(task_class), os.fspath(model))
+        made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
+        share = sources.pop('dev') if isinstance(dev, float) else None
+        if share is not None and not 0 < share < 1:
+            raise InputError(f'`dev` {share}: give a share between 0 and 1, or a set')
+        if share is not None and hasattr(made.settings, 'dev_split'):
+            made.settings.dev_split, share = share, None  # which stratifies
+        run = TaskRun(
+            made, sources, opened, metrics, callbacks, share, output_dir is not None,
+            setup_logging=_log_to(stack),
+        )  # fmt: skip
+        stack.callback(run.close)
+        interrupted = False
+        try:
+            run.train()
+        except Interrupted as error:
+            interrupted = True
+            logger.warning('interrupted: %s', error)
+            run.take_best()
+        run.evaluator.keep()
+        return Trained(run, output_dir, interrupted)
+
+
+def _task_class(task):
+    if isinstance(task, Task):
+        return type(task)
+    if isinstance(task, type) and issubclass(task, Task):
+        return task
+    name = _ALIASES.get(task, task)
+    if name not in TASKS:
+        raise UnknownNameError.of('task', task, TASKS)
+    module, attribute = TASKS[name]
+    package = __import__(f'model_zoo.tasks.{module}', fromlist=[attribute])
+    return getattr(package, attribute)
+
+
+def _model_field(task_class):
+    return f'{task_class.family}_model' if task_class.family else 'model'
+
+
+def _settings(task_class, settings, more):
+    cls = task_class.settings_class
+    known = {field.name for field in dataclasses.fields(cls)}
+    more = {**task_class.in_python, **more}
+    for name in more:
+        if name not in known:
+            raise UnknownNameError.of('setting', name, known)
+    if settings is None:
+        return cls(**more)
+    return dataclasses.replace(settings, **more)
+
+
+@contextlib.contextmanager
+def _in_pythons_words():
+    """Name settings as Python's keywords in messages that name them as flags."""
+    try:
+        yield
+    except ZooError as error:
+        message = re.sub(r'(?<![\w-])--([a-z]\w+)', r'`\1`', str(error))
+        if message == str(error):
+            raise
+        raise type(error)(message) from None
+
+
+@contextlib.contextmanager
+def _kept_random_states():
+    """Leave the global generators of Python and NumPy as they were; MXNet's can't be read."""
+    states = random.getstate(), np.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+
+
+def _log_to(stack):
+    """A function like `cli.setup_logging` that leaves the program's own logging alone."""
+
+    def setup(log_file=None, *_, **__):
+        if log_file is None:
+            return
+        handler = logging.FileHandler(log_file, encoding='utf-8')
+        handler.setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
+        package = logging.getLogger('model_zoo')
+        level = package.level
+        package.addHandler(handler)
+        package.setLevel(min(level or logging.INFO, logging.INFO))
+
+        def undo():
+            package.removeHandler(handler)
+            package.setLevel(level)
+            handler.close()
+
+        stack.callback(undo)
+
+    return setup
+
+
+class Trained:
+    """What `finetune` returns: the trained model, and how it came about.
+
+    Attributes
+    ----------
+    model : ZooBlock
+        With the best epoch's parameters; without a dev set the last one's.
+    tokenizer : Tokenizer
+    task : Task
+    scores : dict
+        Of the best epoch on the dev set, empty without one.
+    history : list of dict
+        An epoch each: epoch, step, train_loss, and the scores.
+    test_scores : dict
+        Of the test set, empty if it has no labels or there is none.
+    predictions : list or None
+        For the rows of the test set.
+    folder : str or None
+        ``output_dir``.
+    interrupted : bool
+        Whether Ctrl-C ended the training.
+    """
+
+    def __init__(self, run, folder, interrupted=False):
+        state, sets = run.state, run.evaluator.sets
+        self.model, self.tokenizer, self.task = run.model, run.tokenizer, run.task
+        self.folder, self.interrupted = folder, interrupted
+        self.history = [
+            {
+                **{name: record[name] for name in ('epoch', 'step', 'train_loss')},
+                **_plain(record['report']),
+            }
+            for record in state.epochs
+        ]
+        self.scores = _plain(state.best['report']) if state.best else {}
+        self.test_scores, self.predictions = {}, None
+        if 'test' in sets:
+            if run.evaluator.labelled('test'):
+                self.test_scores = _plain(run.evaluator.evaluate(segments=['test'])[1])
+            outputs = run.evaluator.outputs('test')
+            self.predictions = run.task.decode(sets['test'], outputs)
+        self._save, self._title = run.save, run.title
+
+    def save(self, folder):
+        """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` take."""
+        os.makedirs(folder, exist_ok=True)
+        self._save(os.fspath(folder))
+
+    def pipeline(self, **options):
+        """The pipeline of the model; see `model_zoo.pipeline`."""
+        from ..inference import pipeline
+
+        with tempfile.TemporaryDirectory('_zoo') as folder:
+            self.save(folder)
+            return pipeline(self.task.use, folder, **options)
+
+    def __call__(self, *args, **kwargs):
+        """The pipeline's result."""
+        if self._pipeline is None:
+            self._pipeline = self.pipeline()
+        return self._pipeline(*args, **kwargs)
+
+    _pipeline = None
+
+    def __repr__(self):
+        shown = ', '.join(f'{name} {value:.4g}' for name, value in self.scores.items())
+        return f'<Trained {self._title}: {len(self.history)} epochs{shown and ", " + shown}>'
+
+    def _repr_html_(self):
+        """The epochs' scores as a table, for notebooks."""
+        names = list(dict.fromkeys(name for record in self.history for name in record))
+        head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
+        rows = ''.join(
+            '<tr>' + ''.join(f'<td>{_shown(record.get(name))}</td>' for name in names) + '</tr>'
+            for record in self.history
+        )
+        title = html.escape(self._title)
+        return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
+
+
+def _plain(report):
+    """The scores of the first set of an evaluation's report."""
+    scores = next(iter(report.values()), {})
+    return {name: value for name, value in scores.items() if not name.endswith('_per_second')}
+
+
+def _shown(value):
+    return '' if value is None else f'{value:.4g}' if isinstance(value, float) else str(value)

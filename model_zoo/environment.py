@@ -1,0 +1,335 @@
+"""What must be set before MXNet computes: its threads, its kernels, its BLAS, and AMX.
+
+`prepare` does it once, when ``model_zoo`` is imported. It overrides nothing that the user has set,
+and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst has the variables.
+"""
+
+import contextlib
+import ctypes
+import glob
+import importlib.util
+import logging
+import math
+import os
+import platform
+import re
+import signal
+import site
+import sys
+import threading
+import warnings
+
+from .families import HOME, PACKAGES, file_in_the_way, message_of_file
+
+__all__ = [
+    'available_processors', 'blas', 'cpu_flags', 'end_quietly_until_run', 'has_begun', 'is_intel',
+    'may_use_amx', 'prepare', 'used_processors',
+]  # fmt: skip
+
+logger = logging.getLogger(__name__)
+
+#: what `prepare` sets, and programs that are started later get, too
+VARIABLES = {
+    # MXNet's kernels are kept for so many shapes; by default for all: 370 MB after 300 shapes of
+    # batches of all-MiniLM-L6-v2, and 120 MB with this number, in the same time
+    'MXNET_MKLDNN_CACHE_NUM': '128',
+    # Large copies to and from NumPy have no team of OpenMP's threads: with the operators' team
+    # these would be more threads than processors, and GNU's OpenMP would let them sleep between
+    # operators (BERT base at 1x32 takes 1.4 times as long, a token of GPT-2 1.7 times)
+    'MXNET_CPU_PARALLEL_SIZE': str(2**31 - 1),
+}
+#: turns of a waiting thread before it sleeps: 0.2 ms, in the place of 18 that it would take the
+#: processor from the thread it waits for, where other programs run, too
+SPINS = '3000'
+_COMMAND_FOLDERS = ('scripts', 'zoo_scripts', 'export', 'bert_embedding')
+_INSTALLED_COMMANDS = ('bert-embedding', 'zoo')
+_OPENBLAS, _ONEDNN, _UP_TO_AMX = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'AVX512_CORE_AMX'
+_AVX2_KERNELS = {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
+_MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and mkl_types.h
+# of Linux for x86-64: asm/unistd_64.h, asm/prctl.h, asm/fpu/types.h
+_ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
+_CGROUPS = '/sys/fs/cgroup'
+
+
+def prepare():
+    """Check what would end in a puzzling error later, set what isn't set, and load MXNet."""
+    _check_imports()
+    if os.environ.get('ZOO_ENVIRONMENT') == 'off':
+        return
+    is_late = 'mxnet' in sys.modules
+    before = dict(os.environ)
+    _use_all_processors(is_late)
+    for name, value in VARIABLES.items():
+        os.environ.setdefault(name, value)
+    if 'OMP_WAIT_POLICY' not in os.environ:
+        os.environ.setdefault('GOMP_SPINCOUNT', SPINS)
+    if is_late:
+        _advise()
+    elif _is_linux_on_x86():
+        _load_blas()
+    _use_amx()
+    new = [f'{name}={value}' for name, value in os.environ.items() if before.get(name) != value]
+    logger.debug('MXNet computes products by %s, with %s', blas(), ' '.join(new) or 'nothing set')
+
+
+def available_processors():
+    """Number of processors that this process may run on.
+
+    The smaller of its affinity and a container's CPU quota, rounded up.
+    """
+    if hasattr(os, 'sched_getaffinity'):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    quota = _cpu_quota(_CGROUPS)
+    return count if quota is None else min(count, math.ceil(quota))
+
+
+def used_processors():
+    """Number of threads in which MXNet computes."""
+    first = os.environ.get('OMP_NUM_THREADS', '').split(',')[0].strip()
+    return max(1, int(first)) if first.isdigit() else 1
+
+
+def cpu_flags():
+    """What the processor can do, as Linux calls it; empty where that isn't known."""
+    return set(_cpu_line('flags').split())
+
+
+def is_intel():
+    """Whether the processor is Intel's, on which MKL was measured."""
+    return _cpu_line('vendor_id') == 'GenuineIntel'
+
+
+def may_use_amx():
+    """Whether this process may use AMX."""
+    granted = ctypes.c_uint64()
+    if not _is_linux_on_x86() or _call(_ARCH_PRCTL, _GET_PERMISSIONS, ctypes.byref(granted)):
+        return False
+    return bool(granted.value >> _TILES & 1)
+
+
+def blas():
+    """The library of MXNet's ``dot``, ``batch_dot`` and attention: 'MKL' or 'OpenBLAS'."""
+    return 'MKL' if hasattr(ctypes.CDLL(None), 'MKL_Get_Version') else 'OpenBLAS'
+
+
+def end_quietly_until_run():
+    """Let Ctrl-C during the imports of one of our commands end it as `model_zoo.app.cli.run` would.
+
+    Loading MXNet takes a second, before the command's own code can handle Ctrl-C, and a traceback
+    would appear. Other programs that import us keep their own behaviour.
+    """
+    if threading.current_thread() is not threading.main_thread() or not _is_command():
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def has_begun():
+    """Give Ctrl-C its usual meaning again: the command's own code runs from here on."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number, frame):
+    os.write(2, b'interrupted\n')
+    os._exit(130)  # nothing has begun yet that would have to be put in order
+
+
+def _is_command():
+    """Whether this process runs one of our files, or what pip made to run them."""
+    main = getattr(sys.modules.get('__main__'), '__file__', None)
+    if main is None:
+        return False
+    if os.path.basename(main) in _INSTALLED_COMMANDS:
+        with contextlib.suppress(OSError, UnicodeDecodeError), open(main, encoding='utf-8') as file:
+            text = file.read(4096)
+            return bool(re.search(r'^from (zoo_scripts|bert_embedding)\.\w+ import', text, re.M))
+    folders = [os.path.join(HOME, folder) for folder in _COMMAND_FOLDERS]
+    return os.path.dirname(os.path.abspath(main)) in folders
+
+
+def _check_imports():
+    """Tell of a NumPy that MXNet can't use, and of files in the way of packages.
+
+    A file in the way is a warning for other programs than our commands: it may not be needed.
+    """
+    import numpy  # which MXNet loads anyhow
+
+    if [int(number) for number in numpy.__version__.split('.')[:2]] >= [1, 24]:
+        _stop(
+            f'NumPy {numpy.__version__} is too new for MXNet 1.9.1, which needs one below 1.24: '
+            "pip install 'numpy<1.24'"
+        )
+    for name in PACKAGES:
+        path = file_in_the_way(name)
+        if path is not None:
+            if _is_command():
+                _stop(message_of_file(name, path))
+            warnings.warn(message_of_file(name, path), stacklevel=4)
+
+
+def _stop(problem):
+    """End a command that can't begin; an importer gets an ImportError."""
+    if _is_command():
+        sys.stderr.write(f'error: {problem}\n')
+        sys.exit(1)
+    raise ImportError(problem)
+
+
+def _use_all_processors(is_late):
+    """Set MXNet's threads: by itself it takes half of the processors (apache/mxnet#10836)."""
+    if 'OMP_NUM_THREADS' in os.environ:
+        return
+    # Horovod's processes of one machine share them
+    count = max(1, available_processors() // int(os.environ.get('HOROVOD_LOCAL_SIZE', 1)))
+    os.environ['OMP_NUM_THREADS'] = str(count)
+    if is_late:  # MXNet has read the variable, so tell the library
+        from mxnet.base import _LIB
+
+        _LIB.MXSetNumOMPThreads(count)
+
+
+def _cpu_quota(folder):
+    """Processors' worth of time that the control group mounted at `folder` grants, or None."""
+    for names in (['cpu.max'], ['cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us']):  # v2, v1
+        words = []
+        try:
+            for name in names:
+                with open(os.path.join(folder, name), encoding='ascii') as file:
+                    words += file.read().split()
+            quota, period = map(int, words)  # without a limit 'max' or -1
+        except (OSError, ValueError):
+            continue
+        if quota > 0 and period > 0:
+            return quota / period
+    return None
+
+
+def _load_blas():
+    """Load, before MXNet does, MKL or OpenBLAS with the kernels of this processor."""
+    wanted, path = os.environ.get('ZOO_BLAS', ''), _mkl_path()
+    if wanted not in ('', 'mkl', 'openblas'):
+        _stop(f'ZOO_BLAS is {wanted!r}; it may be mkl or openblas')
+    if wanted == 'mkl' and path is None:
+        _stop("ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'")
+    if path is not None and (wanted == 'mkl' or (is_intel() and not wanted)):
+        _load_mkl(path)
+    with _set_meanwhile(_OPENBLAS, _kernels()):
+        _openblas()
+
+
+def _kernels():
+    """OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
+    if {'avx2', 'fma'} <= cpu_flags():
+        return 'Haswell' if is_intel() else 'Zen'
+    return None
+
+
+def _mkl_path():
+    """MKL's library, where pip has put it, or None."""
+    folders = [sys.prefix, site.getuserbase()]
+    paths = [path for folder in folders for path in glob.glob(f'{folder}/lib/libmkl_rt.so*')]
+    return max(paths, default=None)
+
+
+def _load_mkl(path):
+    """Have MKL's functions found before those of OpenBLAS that have the same names."""
+    # SciPy's libraries keep their own BLAS, whose functions of complex results are called
+    # otherwise: what is loaded before is bound to it
+    scipy = os.path.dirname(importlib.util.find_spec('scipy').origin)
+    for pattern in ('linalg/*.so', 'sparse/linalg/**/*.so'):
+        for name in glob.glob(os.path.join(scipy, pattern), recursive=True):
+            ctypes.CDLL(name)
+    try:
+        library = ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        logger.info('MKL is left alone: %s', error)
+        return
+    for variable, function, value in (
+        ('MKL_THREADING_LAYER', library.MKL_Set_Threading_Layer, _MKL_GNU_THREADS),
+        ('MKL_INTERFACE_LAYER', library.MKL_Set_Interface_Layer, _MKL_LP64),
+        ('MKL_CBWR', library.MKL_CBWR_Set, _MKL_REPRODUCIBLE),
+    ):
+        if variable not in os.environ:
+            function(value)
+
+
+def _openblas():
+    """MXNet's OpenBLAS; None in other builds."""
+    folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
+    try:
+        library = ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))
+        library.openblas_get_corename.restype = ctypes.c_char_p
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def _advise():
+    """Say what comes too late, since MXNet has been imported before us."""
+    library = _openblas()
+    core = library.openblas_get_corename().decode() if library else ''
+    if core and _kernels() and core.lower() not in _AVX2_KERNELS:
+        warnings.warn(
+            f'MXNet was imported before model_zoo, and its OpenBLAS runs kernels for {core}, at '
+            f'less than half of the speed: import model_zoo first, or set {_OPENBLAS}={_kernels()}',
+            stacklevel=4,
+        )
+    else:
+        logger.info(
+            'MXNet was imported before model_zoo: import model_zoo first, so that its threads wait '
+            'for each other as suits a machine that other programs use, and MKL can serve'
+        )
+
+
+def _use_amx():
+    """Let oneDNN (2.4.4) use AMX, where MXNet hasn't computed anything yet.
+
+    Linux ends a process that uses AMX (SIGILL) unless it has asked before.
+    """
+    import mxnet as mx
+
+    asked = (
+        _ONEDNN not in os.environ
+        and _is_linux_on_x86()
+        and _call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0
+    )
+    with _set_meanwhile(_ONEDNN, _UP_TO_AMX if asked else None):
+        one = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
+        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
+
+
+def _is_linux_on_x86():
+    return sys.platform.startswith('linux') and platform.machine() == 'x86_64'
+
+
+def _cpu_line(name):
+    """A line of Linux's description of the processor; empty where there is none."""
+    try:
+        with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
+            line = next((line for line in file if line.startswith(name)), '')
+    except OSError:
+        return ''
+    return line.partition(':')[2].strip()
+
+
+def _call(*arguments):
+    return ctypes.CDLL(None).syscall(*arguments)
+
+
+@contextlib.contextmanager
+def _set_meanwhile(variable, value):
+    """Set a variable of the environment; programs that are started later don't get it.
+
+    None, and a variable that is set, change nothing.
+    """
+    if value is None or variable in os.environ:
+        yield
+        return
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        del os.environ[variable]

@@ -1,0 +1,326 @@
+"""The bodies of requests: each endpoint's is declared here, for its checks and for OpenAPI.
+
+This needs Pydantic, of the extra ``serve``, so it is imported where routes are made. The options of
+a task are declared by its pipeline, for Python too.
+"""
+
+from typing import Any, Dict, List, Literal, Optional, Union
+
+import pydantic
+import pydantic_core
+from typing_extensions import Annotated
+
+from ...errors import InputError, UnknownNameError
+from ..factory import PIPELINES
+from ..pipeline import COUNT
+
+__all__ = [
+    'Attentions', 'Completions', 'Embeddings', 'HuggingFace', 'OpenInference', 'SentenceMap',
+    'Tensor', 'Writing', 'documented',
+]  # fmt: skip
+
+Count = pydantic.conint(strict=True, ge=1, le=COUNT['maximum'])
+Seed = pydantic.conint(strict=True, ge=0, le=2**32 - 1)
+Temperature = pydantic.confloat(strict=True, ge=0, le=1e6)
+Share = pydantic.confloat(strict=True, gt=0, le=1)
+#: a number that this server doesn't use, and so must be one that changes nothing
+Zero = pydantic.confloat(strict=True, ge=0, le=0)
+One = pydantic.confloat(strict=True, ge=1, le=1)
+Stop = pydantic.conlist(pydantic.constr(strict=True, min_length=1, max_length=1000), max_length=64)
+_IDS = {'type': 'array', 'items': {'type': 'integer', 'minimum': 0}}
+_PROMPTS = [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}, _IDS,
+            {'type': 'array', 'items': _IDS}]  # fmt: skip
+
+
+class Body(pydantic.BaseModel):
+    """An object of a request. A field that is null is as if it weren't there."""
+
+    model_config = pydantic.ConfigDict(strict=True, extra='forbid', allow_inf_nan=False)
+
+    @pydantic.model_validator(mode='before')
+    @classmethod
+    def _known_fields(cls, content):
+        if not isinstance(content, dict):
+            return content
+        if cls.model_config['extra'] == 'forbid':  # Pydantic would keep an error for each name
+            for name in content:
+                if name not in cls.model_fields:
+                    raise UnknownNameError.of('field', name, cls.model_fields)
+        return {name: value for name, value in content.items() if value is not None}
+
+    @classmethod
+    def read(cls, body):
+        """The request of a body.
+
+        Parameters
+        ----------
+        body : bytes or memoryview
+            Of JSON.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+        """
+        try:
+            content = pydantic_core.from_json(bytes(body))
+        except ValueError as error:
+            raise InputError(f'the body of the request is no JSON: {error}') from None
+        if not isinstance(content, dict):
+            raise InputError(f'the body must be a JSON object, not {type(content).__name__}')
+        return cls.of(content)
+
+    @classmethod
+    def of(cls, content):
+        """The request of JSON that is read already; see `read`."""
+        try:
+            return cls.model_validate(content)
+        except pydantic.ValidationError as error:
+            raise cls._refusal(error.errors(include_url=False)) from None
+
+    @classmethod
+    def _refusal(cls, errors):
+        """One line for what is wrong first: of a field that may be several things, all of them."""
+        first, (name, *_) = errors[0], errors[0]['loc'] or ('the body',)
+        if first['type'] == 'missing':
+            return InputError(f'{".".join(map(str, first["loc"]))} is missing')
+        own = first.get('ctx', {}).get('error')
+        if isinstance(own, UnknownNameError):
+            return own
+        alike = [each for each in errors if each['loc'][:1] == (name,)]
+        if len(alike) == 1:
+            name = '.'.join(map(str, first['loc']))
+        wanted = [str(each.get('ctx', {}).get('error') or each['msg']) for each in alike[:4]]
+        return InputError(f'{name} {_shown(first["input"])}: {", or ".join(wanted)}')
+
+
+def _shown(value):
+    try:
+        return f'{value!r:.40}'
+    except ValueError:  # a number of thousands of digits
+        return type(value).__name__
+
+
+# -- Hugging Face ---------------------------------------------------------------------------------
+
+
+class Writing(Body):
+    """Parameters of text generation."""
+
+    details: bool = False
+    do_sample: Optional[bool] = None
+    max_new_tokens: Count = 50
+    num_return_sequences: Count = 1
+    return_full_text: Optional[bool] = None
+    seed: Optional[Seed] = None
+    stop: Stop = []
+    stop_at_end: bool = True
+    temperature: Optional[Temperature] = None
+    top_k: Optional[Count] = None
+    top_p: Optional[Share] = None
+    # theirs, which this server takes only where they change nothing
+    adapter_id: Literal[None] = None
+    best_of: Optional[One] = None
+    decoder_input_details: Literal[False] = False
+    frequency_penalty: Optional[Zero] = None
+    grammar: Literal[None] = None
+    num_beams: Optional[One] = None
+    repetition_penalty: Optional[One] = None
+    top_n_tokens: Optional[Zero] = None
+    truncate: Literal[None] = None
+    typical_p: Optional[One] = None
+    watermark: Literal[False] = False
+
+
+class HuggingFace(Body):
+    """``POST /models/NAME``; what isn't a field of its own is a parameter."""
+
+    model_config = pydantic.ConfigDict(extra='allow', json_schema_extra={
+        'example': {'inputs': 'What a fine day.'}})  # fmt: skip
+
+    inputs: Union[str, List[Any], Dict[str, Any]] = pydantic.Field(
+        description='a text, an object with texts, or a list of them'
+    )
+    parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
+    options: Dict[str, Any] = pydantic.Field({}, description='about their machines: not used')
+    stream: bool = pydantic.Field(False, description='text generation: tokens as they come')
+
+    @property
+    def all_parameters(self):
+        """Those of the object of this name, and those beside it, that aren't null."""
+        given = {**self.model_extra, **self.parameters}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+# -- OpenAI ---------------------------------------------------------------------------------------
+
+
+def _prompts(value):
+    """A list of texts or of lists of token ids; which ids there are the model tells."""
+    values = [value] if isinstance(value, str) or _is_of(value, int) else value
+    if not (_is_of(values, str) or _is_of(values, list) and all(_is_of(v, int) for v in values)):
+        raise InputError('it must be a text, token ids, or a list of texts or of token ids')
+    return values
+
+
+def _is_of(values, kind):
+    return type(values) is list and bool(values) and all(type(each) is kind for each in values)
+
+
+# Pydantic's own unions would keep an error for each item of a list
+Prompts = Annotated[Any, pydantic.PlainValidator(_prompts), pydantic.WithJsonSchema({
+    'anyOf': _PROMPTS, 'description': 'a text, a list of texts, token ids, or a list of those'
+})]  # fmt: skip
+
+
+class Embeddings(Body):
+    """``POST /v1/embeddings``."""
+
+    model_config = pydantic.ConfigDict(json_schema_extra={
+        'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
+    })  # fmt: skip
+
+    model: str
+    input: Prompts
+    encoding_format: Literal['float', 'base64'] = 'float'
+    dimensions: Optional[int] = pydantic.Field(None, description="the model's own number")
+    user: str = ''
+
+
+class StreamOptions(Body):
+    """How tokens are streamed."""
+
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class Completions(Body):
+    """``POST /v1/completions``."""
+
+    model_config = pydantic.ConfigDict(json_schema_extra={
+        'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
+    })  # fmt: skip
+
+    model: str
+    prompt: Prompts
+    max_tokens: pydantic.conint(strict=True, le=COUNT['maximum']) = 16
+    temperature: Temperature = pydantic.Field(1.0, description='0: the likeliest token')
+    top_p: Optional[Share] = None
+    n: Count = 1
+    seed: Optional[Seed] = None
+    stop: Union[pydantic.constr(strict=True, min_length=1, max_length=1000), Stop] = []
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
+    echo: bool = pydantic.Field(False, description='the prompt comes first')
+    logprobs: Optional[Zero] = pydantic.Field(None, description="0: those of the output's tokens")
+    user: str = ''
+    # what this server takes only where it changes nothing
+    suffix: Literal[''] = ''
+    best_of: Optional[One] = None
+    presence_penalty: Zero = 0.0
+    frequency_penalty: Zero = 0.0
+    logit_bias: pydantic.conlist(Any, max_length=0) = []
+
+    @pydantic.field_validator('logit_bias', mode='before')
+    @classmethod
+    def _no_bias(cls, value):
+        return [] if value == {} else value
+
+
+# -- the Open Inference Protocol ------------------------------------------------------------------
+
+DATATYPES = ('BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'INT32', 'INT64',
+             'FP16', 'FP32', 'FP64', 'BYTES')  # fmt: skip
+
+
+class TensorParameters(Body):
+    """About an input or an output; others than these are not used."""
+
+    model_config = pydantic.ConfigDict(extra='ignore')
+
+    binary_data_size: Optional[pydantic.conint(strict=True, ge=0)] = None
+    binary_data: Optional[bool] = None
+
+
+class Tensor(Body):
+    """An input; its data are in the list, or bytes behind the JSON."""
+
+    name: str
+    datatype: Literal[DATATYPES]
+    shape: pydantic.conlist(pydantic.conint(strict=True, ge=0, lt=2**31), max_length=8)
+    data: Optional[List[Any]] = None
+    parameters: TensorParameters = TensorParameters()
+
+
+class Output(Body):
+    """An output that is wanted."""
+
+    name: str
+    parameters: TensorParameters = TensorParameters()
+
+
+class OpenInference(Body):
+    """``POST /v2/models/NAME/infer``."""
+
+    model_config = pydantic.ConfigDict(json_schema_extra={'example': {
+        'inputs': [{'name': 'text', 'datatype': 'BYTES', 'shape': [1], 'data': ['A fine day.']}]
+    }})  # fmt: skip
+
+    id: Optional[str] = None
+    inputs: pydantic.conlist(Tensor, max_length=16)
+    outputs: pydantic.conlist(Output, max_length=16) = []
+    parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+class SentenceMap(Body):
+    """``POST /page/map``."""
+
+    model: str
+    texts: pydantic.conlist(str, min_length=2, max_length=200)
+
+
+class Attentions(Body):
+    """``POST /page/attentions``."""
+
+    model: str
+    text: str
+    text_pair: Optional[str] = None
+
+
+# -- OpenAPI --------------------------------------------------------------------------------------
+
+
+def documented(body):
+    """What OpenAPI says of a route with this body.
+
+    Parameters
+    ----------
+    body : type
+        A `Body`; its ``parameters`` are the options of any task.
+
+    Returns
+    -------
+    dict
+        ``openapi_extra`` of the route.
+    """
+    schema = body.model_json_schema()
+    schema = _inlined(schema, schema.pop('$defs', {}))
+    if issubclass(body, (HuggingFace, OpenInference)):
+        schema['properties']['parameters']['anyOf'] = [
+            {'title': task, 'type': 'object', 'properties': pipeline.options()}
+            for task, pipeline in PIPELINES.items() if task != 'text-generation'
+        ] + [Writing.model_json_schema()]  # fmt: skip
+    return {'requestBody': {'content': {'application/json': {'schema': schema}}, 'required': True}}
+
+
+def _inlined(schema, known):
+    """A schema with what it refers to in place of the references."""
+    if isinstance(schema, list):
+        return [_inlined(each, known) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if '$ref' in schema:
+        return _inlined(known[schema['$ref'].rpartition('/')[2]], known)
+    return {name: _inlined(each, known) for name, each in schema.items()}

@@ -1,0 +1,774 @@
+"""From the name of a model, a folder, or a file to a block and its tokenizer: the only way in.
+
+`locate` looks for the files once, the weights are read once, and their names are translated once.
+What a family is like comes from its `Family` record: neither blocks nor families are imported here.
+"""
+
+import contextlib
+import dataclasses
+import inspect
+import logging
+import os
+import warnings
+from typing import Any, NamedTuple, Optional
+
+import mxnet as mx
+
+from .checkpoint.readers import read_tensors
+from .checkpoint.safetensors_file import plain_arrays
+from .checkpoint.sums import warn_of_changes
+from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
+from .pretrained import Files, find_files, get_entry, local_path, names_files, resolve
+from .pretrained.files import LABEL_ORDER, ORIGINALS
+from .registry import Family, family_of_class, get_family, list_families, register_builder_of_places
+from .tokenization.vocab_file import VocabFile
+from .util.devices import check_gpu
+from .util.files import read_json
+
+__all__ = [
+    'Located',
+    'Opened',
+    'Weights',
+    'build_model',
+    'check_vocab',
+    'config_of_folder',
+    'find_block_class',
+    'find_family',
+    'locate',
+    'open_block',
+    'open_model',
+    'open_tokenizer',
+    'read_weights',
+    'small_files',
+]
+
+_log = logging.getLogger(__name__)
+
+
+class Located(NamedTuple):
+    """Where a model is, and what it is.
+
+    Attributes
+    ----------
+    family : Family
+    model : str or None
+        Its name in the catalogue; None for a path or a place.
+    files : model_zoo.pretrained.Files
+    """
+
+    family: Family
+    model: Optional[str]
+    files: Files
+
+
+def locate(
+    name_or_folder,
+    task=None,
+    *,
+    dataset_name=None,
+    weights=True,
+    config=None,
+    vocab_file=None,
+    vocab=True,
+    family=None,
+    format=None,
+    root=None,
+):
+    """Look for a model, once: what is found opens it.
+
+    Parameters
+    ----------
+    name_or_folder, task, dataset_name, weights, config, vocab_file, family, format, root
+        See `open_model`.
+    vocab : bool
+        Whether it needs a vocabulary.
+
+    Returns
+    -------
+    Located
+        For `open_model` and `open_block`, in the place of the name.
+    """
+    model, files = _search(
+        name_or_folder, dataset_name, root, weights, config, vocab_file, vocab, format
+    )
+    return Located(family_of(name_or_folder, task, family, model, files), model, files)
+
+
+def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, format):
+    """The model's name, or None for a path, and its files."""
+    path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
+    looks = needs_vocab and vocab_file is None
+    if names_files(name):
+        model = dataset = None
+        files = find_files(
+            path=name, root=root, weights=weights is True, vocab=looks, format=format
+        )
+        if path is not None:
+            own = find_files(path=path, root=root, vocab=False)
+            files = dataclasses.replace(files, weights=own.weights)
+    else:
+        model, dataset = resolve(os.fspath(name), dataset_name)
+        files = find_files(model, dataset, root, path, bool(weights), looks, format)
+    if config is not None:
+        files = dataclasses.replace(files, config=os.fspath(config))
+    if vocab_file is None:
+        return model, files
+    own = find_files(model, dataset, path=vocab_file, weights=False)
+    return model, dataclasses.replace(
+        files, vocab=own.vocab, do_lower_case=own.do_lower_case, special_tokens=own.special_tokens
+    )
+
+
+def find_family(name_or_folder, dataset_name=None):
+    """The `Family` of a model.
+
+    Parameters
+    ----------
+    name_or_folder, dataset_name
+        See `open_model`.
+
+    Returns
+    -------
+    Family
+    """
+    if names_files(name_or_folder):
+        files = small_files(name_or_folder)
+        if files.config is None and os.path.exists(name_or_folder):
+            files = find_files(path=name_or_folder, vocab=False)  # tells what the folder lacks
+        return family_of(name_or_folder, None, None, None, files)
+    model, _ = resolve(os.fspath(name_or_folder), dataset_name)
+    return family_of(name_or_folder, None, None, model, None)
+
+
+def find_block_class(family, task, name_or_folder, dataset_name=None):
+    """The class of the block for a task of a model of a family, or of one of its variants.
+
+    Parameters
+    ----------
+    family : str
+        Such as 'bert', whose variants RoBERTa and others are.
+    task : str or None
+        See `Family.block_class`; None is the backbone.
+    name_or_folder, dataset_name
+        See `open_model`.
+
+    Returns
+    -------
+    type
+        Of a model of another family, the class of `family`, which can't be opened with it.
+    """
+    found = get_family(family)
+    if not names_files(name_or_folder) or small_files(name_or_folder).config is not None:
+        other = find_family(name_or_folder, dataset_name)
+        found = other if other.variant_of == family else found
+    return found.base if task is None else found.block_class(task)
+
+
+def config_of_folder(folder):
+    """The fields of a folder's ``config.json``, or of the one beside a file of weights.
+
+    Parameters
+    ----------
+    folder : str
+        A repository of the hub is a folder, too; see `model_zoo.pretrained.is_place`.
+
+    Returns
+    -------
+    dict
+        Empty if there is none, or a bad one, which the model complains about.
+    """
+    folder, _ = local_path(folder, weights=False, vocab=False)
+    if os.path.isfile(folder) or os.path.isfile(f'{folder}.index'):
+        folder = os.path.dirname(folder)
+    try:
+        return read_json(os.path.join(folder, 'config.json'), shape=dict)
+    except InputError:
+        return {}
+
+
+def small_files(path, root=None):
+    """The files at a path or place; nothing large is fetched for them."""
+    return find_files(path=path, root=root, weights=False, vocab=False)
+
+
+def family_of(name, task, family, model, files):
+    """The `Family` that a class, a name, a model, or files belong to."""
+    if isinstance(task, type):
+        # a class of the user's own needs no registered names
+        found = family_of_class(task) or Family(task.__name__, task, {}, None, ())
+    elif family is not None:
+        found = get_family(family)
+    elif model is not None:
+        found = get_family(get_entry(model).family)
+    else:
+        return _family_of_files(name, files)
+    if model is not None and model not in found.architectures:
+        raise InputError(f'{os.fspath(name)!r} is no model of the family {found.name}')
+    return found
+
+
+def _family_of_files(name, files):
+    """The family of a release, or the one that the configuration and the other files tell."""
+    families = list_families()
+    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
+    released = [family for family in families if names.intersection(family.release_names)]
+    if released:
+        return released[0]
+    if files.config is None:
+        raise no_configuration(files)
+    fields = read_json(files.config, 'the configuration')
+    if not isinstance(fields, dict):
+        raise InputError(f'the configuration {files.config!r} is not a JSON object')
+    model_type = fields.get('model_type')
+    if model_type is not None:
+        for family in families:
+            if family.config_class.model_type == model_type:
+                return family
+        known = [family.config_class.model_type for family in families]
+        raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
+    candidates = _narrow(_families_like(fields), name)
+    if len(candidates) == 1:
+        return candidates[0]
+    fits = ' or '.join(family.name for family in candidates)
+    raise InputError(
+        f'the configuration {files.config!r} does not tell the family'
+        f'{f", {fits}" if fits else ""}: name its `family`, or write `model_type` there'
+    )
+
+
+def _families_like(fields):
+    """The families whose configurations share the most fields with this one."""
+
+    def likeness(family):
+        own = {field.name for field in dataclasses.fields(family.config_class)}
+        return len(own.intersection(fields))
+
+    families = list_families()
+    most = max(map(likeness, families))
+    return [family for family in families if likeness(family) == most] if most else []
+
+
+def _narrow(families, name):
+    """Of families with like configurations those that the vocabulary, then the weights fit."""
+    file = None
+    if len(families) > 1:
+        with contextlib.suppress(ZooError):  # there may be none
+            file = VocabFile.of(find_files(path=name, weights=False))
+            families = [family for family in families if family.takes_vocab(file)] or families
+    # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
+    originals = [family for family in families if family.variant_of is None]
+    if len(families) > 1 and file is not None and len(originals) == 1:
+        return originals
+    if len(families) > 1:
+        with contextlib.suppress(ZooError):
+            tensors, metadata = read_tensors(find_files(path=name, vocab=False).weights)
+            counts = [family.base.count_known(tensors, metadata) for family in families]
+            families = [family for family, count in zip(families, counts) if count == max(counts)]
+            originals = [family for family in families if family.variant_of is None]
+    return originals if len(originals) == 1 else families
+
+
+def no_configuration(files):
+    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
+    return InputError(
+        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
+        'hparams.json) beside the weights, or name its `config`'
+    )
+
+
+class Weights(NamedTuple):
+    """A file of weights, by our canonical names.
+
+    Attributes
+    ----------
+    path : str
+    tensors : dict of str to numpy.ndarray
+    unknown : list of str
+        The file's names that mean nothing in the family.
+    class_name : str or None
+        Class of the block that the file says it was saved from.
+    """
+
+    path: str
+    tensors: dict
+    unknown: list
+    class_name: str = None
+
+    def has(self, part):
+        """Whether there are parameters of a part, such as 'pooler'."""
+        return any(name.startswith(f'{part}.') for name in self.tensors)
+
+
+def read_weights(block_class, path, config):
+    """Read a file of weights and translate its names.
+
+    Parameters
+    ----------
+    block_class : type
+        A class of blocks of the family.
+    path : str or dict of str to array
+        The file; or what it would hold, as `ZooBlock.load_state_dict` takes it.
+    config : Config
+
+    Returns
+    -------
+    Weights
+    """
+    if isinstance(path, dict):
+        tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
+    else:
+        tensors, metadata = read_tensors(path)
+        warn_of_changes(os.path.dirname(path))
+    layers = getattr(config, 'num_layers', 0)  # not all families have layers
+    if layers > len(tensors):  # before a name, let alone a block, is made for each
+        raise CheckpointError(
+            f'{path} does not fit the configuration: it holds {len(tensors)} arrays, too few for '
+            f'{layers} layers'
+        )
+    try:
+        found, unknown = block_class.translate(tensors, metadata, config)
+    except CheckpointError as error:
+        raise CheckpointError(f'{path}: {error}') from error
+    return Weights(path, found, unknown, metadata.get('class'))
+
+
+def check_vocab(size, config, name='the model'):
+    """Raise InputError if a vocabulary of `size` tokens is larger than the embedding."""
+    rows = config.embedding_rows
+    if size > rows:
+        raise InputError(
+            f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}'
+        )
+
+
+def classes_of(family, weights, config):
+    """The classes of blocks that the files name, or all."""
+    named = [weights.class_name, *(config.extras.get('architectures') or ())]
+    return [each for each in family.blocks if each.__name__ in named] or family.blocks
+
+
+def fit_block(classes, config, weights, options, ctx):
+    """The block, of one of the classes, that the weights fit best; they must have all of it."""
+
+    def misfit(block):
+        missing, unused = block.compare(weights)
+        # the weights of a head say what a model is for; every backbone may have a pooler
+        return len(missing), sum(name.startswith('^') for name in unused), len(unused)
+
+    blocks = (each(config, **open_parts(each, weights, options)) for each in classes)
+    block = min(blocks, key=misfit)
+    missing, unused = block.compare(weights)
+    if missing:
+        names = ', '.join(name.lstrip('^') for name in missing[:20])
+        saved = weights.class_name or next(iter(config.extras.get('architectures') or ()), None)
+        of = ''
+        if saved not in (None, type(block).__name__):
+            of = f'; it is the file of a {saved}: fine-tune it for this, or give one that was'
+        raise CheckpointError(
+            f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
+        )
+    if unused:
+        names = ', '.join(name.lstrip('^') for name in unused)
+        _log.warning('%s: left out: %s', weights.path, names)
+    used = {name: array for name, array in weights.tensors.items() if name not in unused}
+    block.load_weights(weights._replace(tensors=used, unknown=[]), ctx)
+    return block
+
+
+def open_parts(block_class, weights, options):
+    """`options` with the optional parts of a backbone that are open: those that there are."""
+    if block_class.backbone is not None:
+        return options
+    wanted = {f'use_{part}': part for part in block_class.optional_parts}
+    left_open = {name: part for name, part in wanted.items() if options.get(name) is None}
+    return {**options, **{name: weights.has(part) for name, part in left_open.items()}}
+
+
+class Opened(NamedTuple):
+    """What `open_model` gives.
+
+    Attributes
+    ----------
+    block : ZooBlock
+    tokenizer : Tokenizer
+        The family's, with the vocabulary that belongs to the weights.
+    files : model_zoo.pretrained.Files
+        Where weights, configuration and vocabulary are.
+    """
+
+    block: Any
+    tokenizer: Any
+    files: Files
+
+
+def open_model(
+    name_or_folder,
+    task=None,
+    *,
+    dataset_name=None,
+    weights=True,
+    config=None,
+    vocab_file=None,
+    tokenizer=None,
+    do_lower_case=None,
+    family=None,
+    format=None,
+    exact=False,
+    ctx=None,
+    root=None,
+    dtype='float32',
+    **options,
+):
+    """Open a model and its tokenizer.
+
+    The name tells the family, or a folder's configuration does. The format of
+    the weights is recognised by the files: our own, Hugging Face's (safetensors or ``.bin``, in
+    one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
+
+    Parameters
+    ----------
+    name_or_folder : str
+        A name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; a folder with weights,
+        vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``);
+        or a file of weights beside them. Such a folder may also be on the Hugging Face hub
+        (``'owner/name'``, ``'owner/name@revision'``), in an archive (``model.tar.gz``), or at an
+        address that begins with ``https://``. Or what `locate` returned for one of these: the
+        arguments that say where things are have been used then.
+    task : str or type, optional
+        What the block is for, such as ``'classification'``, ``'question_answering'`` or
+        ``'language_model'``; or the block's class, or its name. By default a named model is what
+        ``get_model`` builds, and a folder's is the one that its files name, or that fits them.
+    dataset_name : str, optional
+        What the weights of a named model were trained on; by default the model's usual one.
+    weights : bool or str
+        A path: other weights than the name's or folder's. False: a new model
+        with random parameters.
+    config : str, optional
+        Path of the configuration, if there is none beside the weights.
+    vocab_file : str, optional
+        Path of a vocabulary to use instead of the one of the weights.
+    tokenizer : Tokenizer, optional
+        In the place of the one that belongs to the weights.
+    do_lower_case : bool, optional
+        Whether the tokenizer lowers texts; by default what the vocabulary is for.
+    family : str, optional
+        Name of the family, if a folder's files don't tell it.
+    format : str, optional
+        One of `model_zoo.checkpoint.readers.FORMATS`, such as ``'tensorflow'``, if a folder has
+        weights in several.
+    exact : bool
+        Whether the weights must have all parameters of the block, the task's head included. A
+        backbone has the parts that they have.
+    ctx : mx.Context or list of mx.Context, optional
+        Default: the CPU.
+    root : str, optional
+        The cache of weights, by default ``$MXNET_HOME/models``.
+    dtype : str, type or numpy.dtype
+        See `ZooBlock.cast`; whatever the weights are.
+    **options
+        Fields of the configuration to set (``num_labels=3``); others go to the block's class.
+
+    Returns
+    -------
+    Opened
+        With a `task`, parameters that the weights lack are initialized at random, unless `exact`,
+        and a warning names them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such model, data set or task.
+    PretrainedNotFoundError
+        If the files are in none of the places where they are looked for.
+    CheckpointError
+        If the weights are damaged, of another family, or don't fit.
+    InputError
+        If a folder lacks a file, or the vocabulary doesn't fit.
+
+    Examples
+    --------
+    >>> block, tokenizer, files = open_model('all-MiniLM-L6-v2', 'classification', num_labels=3)
+    >>> batch = tokenizer.encode_batch(['A cat.', 'A dog barks.'])
+    >>> block.num_labels, files.source
+    (3, 'Python package')
+    """
+    located = name_or_folder
+    if not isinstance(located, Located):
+        located = locate(
+            name_or_folder, task, dataset_name=dataset_name, weights=weights, config=config,
+            vocab_file=vocab_file, vocab=tokenizer is None, family=family, format=format, root=root,
+        )  # fmt: skip
+    file = None
+    if tokenizer is None:
+        file = VocabFile.of(located.files).lowered(do_lower_case)
+        tokenizer = located.family.make_tokenizer(file)
+    block = _open(located, task, tokenizer, ctx, dtype, options, exact)
+    block.base.vocab_file = file
+    return Opened(block, tokenizer, located.files)
+
+
+def open_block(
+    name_or_folder,
+    task=None,
+    *,
+    config=None,
+    family=None,
+    format=None,
+    exact=False,
+    ctx=None,
+    root=None,
+    dtype='float32',
+    state_dict=None,
+    **options,
+):
+    """The block alone, and its files: as `open_model`, but a folder needs no vocabulary.
+
+    Parameters
+    ----------
+    state_dict : dict of str to array, optional
+        Weights to load instead of the file's.
+    name_or_folder, task, config, family, format, exact, ctx, root, dtype, **options
+        See `open_model`.
+
+    Returns
+    -------
+    (ZooBlock, model_zoo.pretrained.Files)
+    """
+    located = name_or_folder
+    if not isinstance(located, Located):
+        given = state_dict is not None
+        located = locate(
+            name_or_folder, task, weights=not given, config=config, family=family, format=format,
+            root=root,
+            # by whose size the block's is told, if there's nothing else
+            vocab=given and not names_files(name_or_folder),
+        )  # fmt: skip
+    block = _open(located, task, None, ctx, dtype, options, exact, state_dict)
+    block.base.vocab_file = VocabFile.of(located.files)
+    return block, located.files
+
+
+def open_tokenizer(
+    name_or_folder,
+    task=None,
+    *,
+    dataset_name=None,
+    weights=None,
+    vocab_file=None,
+    do_lower_case=None,
+    family=None,
+    root=None,
+):
+    """The tokenizer alone.
+
+    Parameters
+    ----------
+    name_or_folder, task, dataset_name, weights, vocab_file, do_lower_case, family, root
+        See `open_model`.
+
+    Returns
+    -------
+    Tokenizer
+    """
+    path = vocab_file or weights
+    if names_files(name_or_folder):
+        model, own = None, small_files(name_or_folder, root)
+        files = find_files(path=path or name_or_folder, root=root, weights=False)
+    else:
+        model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
+        own = files = find_files(model, dataset, root, path, weights=False)
+    family = family_of(name_or_folder, task, family, model, own)
+    return family.make_tokenizer(VocabFile.of(files).lowered(do_lower_case))
+
+
+def _open(located, task, tokenizer, ctx, dtype, options, exact=False, state_dict=None):
+    """The block of the files."""
+    family, model, files = located
+    ctx = ctx or mx.cpu()
+    check_ctx(ctx)
+    fields = configure(
+        family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).load()
+    )
+    known = {*fields, *(field.name for field in dataclasses.fields(family.config_class))}
+    changed = {each: options.pop(each) for each in list(options) if each in known}
+    fields.update(changed)
+    if files.labels and task in (family.tasks.get('classification'), 'classification') and (
+        fields.get('id2label') is None and changed.get('num_labels') in (None, len(files.labels))
+    ):
+        fields['id2label'] = {str(n): name for n, name in enumerate(files.labels)}
+        fields['num_labels'] = len(files.labels)
+    config = family.config_class.from_dict(fields)
+    if tokenizer is not None:
+        check_vocab(len(tokenizer.vocab), config)
+    blocks = [family.base, family.zoo_block] if task is None else [family.block_class(task)]
+    check_options(blocks, options, known)
+    if files.weights is None and state_dict is None:
+        block = (family.zoo_block if task is None else family.block_class(task))(config, **options)
+        for parameter in block.collect_params().values():
+            parameter.initialize(ctx=ctx)
+    else:
+        block_class = family.base if task is None else family.block_class(task)
+        source = files.weights if state_dict is None else state_dict
+        weights = read_weights(block_class, source, config)
+        if task is not None and not exact:
+            block = block_class(config, **options)
+            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
+        else:
+            classes = [block_class]
+            if task is None:
+                classes = [family.zoo_block] if model else classes_of(family, weights, config)
+            block = fit_block(classes, config, weights, options, ctx)
+        extras = block.config.extras
+        if weights.has('^classifier') and not extras.get('id2label') and (
+            state_dict is None and files.label_order[0] == ORIGINALS
+        ):  # saving it makes it another format
+            extras.setdefault(LABEL_ORDER, ORIGINALS)
+    if dtype != 'float32':
+        block.cast(dtype)
+    return block
+
+
+def configure(family, model, files, vocab):
+    """Fields of the configuration beside the weights, or of the architecture.
+
+    `vocab()` gives the vocabulary, where its size is needed.
+    """
+    architecture = {} if model is None else family.architectures[model]
+    if files.config is not None:
+        own = family.config_class.from_json_file(files.config).to_dict()
+        other = [name for name, value in architecture.items() if own[name] != value]
+        if other:
+            _log.warning(
+                '%s makes this another size than %s: %s',
+                files.config,
+                model,
+                ', '.join(f'{name} {own[name]}' for name in other),
+            )
+        return own
+    if model is None:
+        if os.path.basename(files.weights) in family.release_names:
+            return {}  # the usual one: OpenAI published one size, without a file for it
+        raise no_configuration(files)
+    fields = {**architecture, 'vocab_size': len(vocab())}
+    if files.weights is None and family.adapt is not None:
+        fields = family.adapt(fields)
+    return fields
+
+
+def check_options(blocks, options, fields):
+    """Raise TypeError for a keyword argument that neither a block nor its configuration has."""
+    names = set(fields)
+    for block in blocks:
+        backbone = getattr(block, 'model_class', None) or block
+        for each in (*block.__mro__, *backbone.__mro__):
+            if '__init__' in vars(each) and each is not object:
+                names.update(inspect.signature(each.__init__).parameters)
+    for name in options:
+        if name not in names:
+            raise TypeError(
+                f'{blocks[0].__name__} has no keyword argument {name!r}'
+                f'{did_you_mean(name, names)}'
+            )
+
+
+def check_ctx(ctx):
+    """Raise InputError for a GPU that MXNet can't use."""
+    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
+        if one.device_type == 'gpu':
+            check_gpu(one.device_id, f'ctx is {one}')
+
+
+def build_model(
+    family,
+    model,
+    dataset_name=None,
+    vocab=None,
+    pretrained=True,
+    ctx=None,
+    root=None,
+    hparam_allow_override=False,
+    may_lack=(),
+    options=None,
+    make=None,
+    **hparams,
+):
+    """Build a model of the zoo as `model_zoo.get_model` promises.
+
+    Parameters
+    ----------
+    family : Family
+    model : str
+    dataset_name, vocab, pretrained, ctx, root, hparam_allow_override
+        See `model_zoo.get_model`.
+    may_lack : tuple of str
+        Parts that may be initialized at random if the weights lack them.
+    options : dict, optional
+        For the block's class; of ``use_...``, None stands for what the weights have.
+    make : callable, optional
+        ``make(config, files) -> (block, may_lack)``, instead of the class; `files` is None
+        for a new model.
+    **hparams
+        GluonNLP's names of hyper-parameters; None stands for the model's own.
+
+    Returns
+    -------
+    (block, vocab)
+    """
+    ctx = ctx or mx.cpu()
+    check_ctx(ctx)
+    hparams = {name: value for name, value in hparams.items() if value is not None}
+    fields = family.fields_of(model, hparams, hparam_allow_override)
+    path = os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else None
+    if pretrained is True and vocab is not None:
+        if dataset_name is None:
+            raise InputError(
+                f'{model}: pretrained weights and their vocabulary belong together; name the '
+                'dataset_name of the weights, or pass pretrained=False'
+            )
+        # GluonNLP's rule
+        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=4)
+        vocab = None
+    files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
+    file = VocabFile.of(files) if vocab is None else None
+    vocab = vocab or file.load()
+    own = configure(family, model, files, lambda: vocab)
+    config = family.config_class.from_dict({**own, **fields})
+    check_vocab(len(vocab), config, f'the weights of {model}')
+    block_class, options, is_new = family.zoo_block, options or {}, files.weights is None
+    if is_new:  # with all parts that aren't refused
+        given = {name: value for name, value in options.items() if value is not None}
+        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
+        options, weights = {**parts, **given}, None
+    else:
+        weights = read_weights(block_class, files.weights, config)
+        options = open_parts(block_class, weights, options)
+    if make is None:
+        block = block_class(config, **options)
+    else:
+        block, may_lack = make(config, None if is_new else files)
+    if weights is not None:
+        block.load_weights(weights, ctx, ('^', *may_lack))
+        block.base.vocab_file = file
+    return block, vocab
+
+
+@register_builder_of_places
+def _build_at(
+    name,
+    dataset_name=None,
+    vocab=None,
+    pretrained=True,
+    ctx=None,
+    root=None,
+    hparam_allow_override=False,
+    **options,
+):
+    """The model of the zoo that is at a place, as `model_zoo.get_model` promises."""
+    if pretrained is not True or dataset_name is not None:
+        raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
+    located = locate(name, root=root, vocab=vocab is None)
+    family = located.family
+    hparams = {key: options.pop(key) for key in list(options) if key in family.hparams}
+    options.update(family.fields_of(name, hparams, hparam_allow_override))
+    block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
+    return block, vocab or block.base.vocab_file.load()

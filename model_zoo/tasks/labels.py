@@ -1,0 +1,352 @@
+"""A classifier's labels have one owner: its checkpoint.
+
+The names in the configuration (``id2label``) say what the outputs are, and a data set's labels are
+matched to them by name. Where there are none, the format that the weights came in says whose order
+it is: GluonNLP's, or the originals' (pytorch-pretrained-BERT's and Google's).
+"""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import re
+from typing import Optional, Tuple
+
+from ..errors import InputError, UnknownNameError, ZooError
+from ..opening import config_of_folder, small_files
+from ..pretrained import get_entry, names_files, resolve
+from ..pretrained.files import GLUONNLP, LABEL_ORDER, ORIGINALS
+from ..util.files import read_json, write_json
+from .classification import get_task, infer_labels
+
+__all__ = ['adopt_labels', 'label_names', 'labels_of_folder', 'name_labels', 'write_labels']
+
+logger = logging.getLogger(__name__)
+
+_AUTHORS = {GLUONNLP: 'GluonNLP', ORIGINALS: 'pytorch-pretrained-BERT and Google'}
+_NUMBERED = re.compile(r'LABEL_\d+')
+_UNCLASSIFIED = {'swag', 'sentence_embedding'}  # what our other scripts write as the task
+_EXPORTED = re.compile(r'(.+)-\d{4}\.params')
+
+
+@dataclasses.dataclass(frozen=True)
+class _Statement:
+    """What a checkpoint says about a classifier's outputs."""
+
+    place: str
+    names: Optional[Tuple[str, ...]] = None
+    task: Optional[str] = None  # that it was trained for
+    order: Optional[str] = None  # None of a model without weights of its own
+    reason: str = ''  # for the order
+    of_transformers: bool = False
+
+    @property
+    def is_numbered(self):
+        """Whether the names are transformers' placeholders."""
+        if self.names is None:
+            return self.of_transformers  # which leaves out LABEL_0 and LABEL_1
+        positions = map(str, range(len(self.names)))
+        return all(map(_NUMBERED.fullmatch, self.names)) or self.task is None and all(
+            name == position for name, position in zip(self.names, positions)
+        )
+
+
+def _names_in(fields, place):
+    """The names in a configuration, or None."""
+    labels = fields.get('id2label')
+    if labels is None or labels == {}:
+        return None
+    if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
+        raise InputError(
+            f'config.json of the model {place!r} has the id2label {labels!r}: write it as '
+            '{"0": "first label", "1": "second label"} and so on'
+        )
+    return tuple(str(labels[str(number)]) for number in range(len(labels)))
+
+
+def labels_of_folder(folder):
+    """The names of a model's classes.
+
+    Parameters
+    ----------
+    folder : str
+        Or a model's name.
+
+    Returns
+    -------
+    list of str or None
+        None if there is no such folder, or its configuration only numbers the classes.
+
+    Raises
+    ------
+    InputError
+        If the configuration names the classes in another form.
+    """
+    names = _state(folder).names
+    return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
+
+
+def _state(place, dataset=None, config=None):
+    """The `_Statement` of a model's name, folder or file, and of another configuration for it."""
+    place = os.fspath(place)
+    if not names_files(place):
+        with contextlib.suppress(UnknownNameError):  # who opens the model is told
+            return _Statement(place, get_entry(*resolve(place, dataset)).labels)
+        return _Statement(place)
+    fields, files = config_of_folder(place), None
+    with contextlib.suppress(InputError):
+        fields = fields if config is None else read_json(config, shape=dict)
+    with contextlib.suppress(ZooError):
+        files = small_files(place)
+    names = _names_in({**fields, **_fields_beside(files)}, place)
+    task = fields.get('finetuning_task')
+    task = (isinstance(task, str) and task) or None
+    with contextlib.suppress(UnknownNameError):
+        task = task and get_task(task).name
+    if files is None:
+        return _Statement(place, names, task)
+    order, reason = files.label_order
+    if fields.get(LABEL_ORDER) in (GLUONNLP, ORIGINALS):
+        order, reason = fields[LABEL_ORDER], f'its configuration says {LABEL_ORDER}'
+    by_transformers = order == ORIGINALS and 'transformers_version' in fields
+    return _Statement(place, names, task, order, reason, by_transformers)
+
+
+def _fields_beside(files):
+    """The names beside an exported graph; see `write_labels`."""
+    match = _EXPORTED.fullmatch(files.weights or '') if files else None
+    path = f'{match[1]}-labels.json' if match else ''
+    return read_json(path, shape=dict) if os.path.isfile(path) else {}
+
+
+def label_names(block):
+    """Names of a block's outputs in their order.
+
+    Parameters
+    ----------
+    block : ZooBlock
+
+    Returns
+    -------
+    list of str
+        Those of its configuration's ``id2label``, else LABEL_0 and so on; empty for a block that is
+        no classifier.
+    """
+    names = block.config.extras.get('id2label') or {}
+    count = getattr(block, 'num_labels', None) or len(names)
+    return [str(names.get(str(place), f'LABEL_{place}')) for place in range(count)]
+
+
+def write_labels(prefix, names):
+    """Write the names of a block's outputs beside its exported graph.
+
+    Parameters
+    ----------
+    prefix : str
+        Of ``PREFIX-symbol.json``; the file is ``PREFIX-labels.json``.
+    names : sequence of str or None
+        Of the outputs in their order; without any nothing is written.
+    """
+    if names:
+        write_json(f'{prefix}-labels.json', {'id2label': _numbered(names)})
+
+
+def _numbered(names):
+    return {str(number): name for number, name in enumerate(names)}
+
+
+def adopt_labels(
+    task, model, labels=None, dataset=None, config=None, parameters=None, teacher=None,
+    trains=False, order=GLUONNLP,
+):  # fmt: skip
+    """A task with its labels in the order of a model's outputs.
+
+    Parameters
+    ----------
+    task : model_zoo.tasks.classification.Task
+    model : str
+        Name, folder or file of the checkpoint.
+    labels : sequence of str, optional
+        The outputs' names in their order, whatever the checkpoint says.
+    dataset : str, optional
+        Of a model's name.
+    config : str, optional
+        Path of the configuration, if it isn't beside the weights.
+    parameters : str, optional
+        File of other parameters for the model.
+    teacher : str, optional
+        Folder of a trained model whose outputs the model's are to be like.
+    trains : bool
+        Whether the model is to be trained. Its outputs keep their order if it was trained for the
+        same labels; otherwise the order is `order`.
+    order : str
+        `GLUONNLP` or `ORIGINALS`.
+
+    Returns
+    -------
+    model_zoo.tasks.classification.Task
+        A custom task that no labels are known of has the model's.
+
+    Raises
+    ------
+    InputError
+        If the model's labels aren't the task's.
+    """
+    stated = _state(model, dataset, config)
+    if parameters is not None:
+        other = _state(parameters)
+        stated = other if other.names or not stated.names else dataclasses.replace(
+            stated, order=other.order, reason=other.reason
+        )  # fmt: skip
+    if trains:
+        task = infer_labels(task)
+    if labels is not None:
+        return _override(task, labels, None if trains else stated)
+    if teacher is not None:
+        task = _follow(task, _state(teacher))
+    if not trains:
+        return _follow(task, stated)
+    if task.regression:
+        return task
+    own = stated.names and task.match(stated.names)
+    if teacher is None:
+        return task.with_labels(own or task.in_order(order))
+    if own and own != task.labels:
+        raise InputError(
+            f'the outputs of the model {model!r} are {", ".join(own)}, and those of its teacher '
+            f'{teacher!r} {", ".join(task.labels)}: both must have one order'
+        )
+    return task
+
+
+def _override(task, labels, stated):
+    """The task with the labels that the user names."""
+    if task.regression:
+        raise InputError(f'{task.name} is a regression: leave out `labels`')
+    found = task.match(labels)
+    if found is None:
+        raise InputError(
+            f'`labels` {", ".join(labels)}: {task.name} has {", ".join(task.require_labels())}; '
+            "give each once, in the order of the model's outputs"
+        )
+    names = stated and stated.names
+    if names and len(names) != len(found):
+        _refuse(task, stated, names)
+    if names and not stated.is_numbered and task.match(names) != found:
+        logger.warning(
+            'the outputs are taken for %s, as `labels` says; the model calls them %s',
+            ', '.join(found), ', '.join(names),
+        )  # fmt: skip
+    return task.with_labels(found)
+
+
+def _follow(task, stated):
+    """The task with the labels of a trained model."""
+    known = None
+    with contextlib.suppress(UnknownNameError):
+        known = stated.task and get_task(stated.task)
+    names = stated.names
+    if names is None and known is not None and not known.regression:
+        names = known.labels if task.regression else None
+    else:
+        is_unclassified = names is None and (known or stated.task in _UNCLASSIFIED)
+        if is_unclassified or names is not None and len(names) == 1:  # a regression's output
+            names = ()
+    if task.regression:
+        if names:
+            _refuse(task, stated, names)
+    elif names == ():
+        _refuse(task, stated, names)
+    elif task.labels is None:
+        task = _take_names(task, stated, known, names)
+    else:
+        task = task.with_labels(_place(task, stated, names))
+    is_other = stated.task in _UNCLASSIFIED or known is not None and known.name != task.name
+    # names that are words mean the same in another task
+    if is_other and not task.names_its_files and (task.regression or not task.has_words):
+        raise InputError(
+            f'the model {stated.place!r} was trained for {stated.task}, not for {task.name}; '
+            'data of another task with the same labels goes with `task_name` custom'
+        )
+    return task
+
+
+def _take_names(task, stated, known, names):
+    """A task whose labels nobody has named, with the model's, or else with its file's."""
+    if names is None and known is not None:  # version 0.2 wrote the task alone
+        names = known.in_order(stated.order)
+    inferred = infer_labels(task) if 'train' in task.files else task
+    if names is None:
+        return inferred
+    named = task.with_labels(names)
+    labels = inferred.labels or ()
+    words = [label for label in labels if not label.isdigit() and not named.find_label(label)]
+    if not stated.is_numbered or not words:
+        return named
+    if len(labels) != len(names):
+        _refuse(inferred, stated, names)
+    logger.warning(
+        'the model only numbers its labels; its outputs are taken for %s, which are the labels of '
+        'the file in the order of the alphabet', ', '.join(labels),
+    )  # fmt: skip
+    return inferred
+
+
+def _place(task, stated, names):
+    """The task's labels in the order of a model's outputs."""
+    found = names and task.match(names)
+    if found:
+        return found
+    if names and not stated.is_numbered or names and len(names) != len(task.labels):
+        _refuse(task, stated, names)
+    found = task.in_order(stated.order)
+    if stated.order is None or not task.has_words:
+        return found
+    if not stated.is_numbered:
+        logger.info(
+            'the model has no names of labels; its outputs are taken for %s, the order of %s: %s',
+            ', '.join(found), _AUTHORS[stated.order], stated.reason,
+        )  # fmt: skip
+        return found
+    other = task.in_order('hub')
+    logger.warning(
+        'the model only numbers its labels; its outputs are taken for %s, the order of %s (%s). '
+        '`labels` names them in another order%s',
+        ', '.join(found), _AUTHORS[stated.order], stated.reason,
+        '' if other == found else f", such as the data set's own: {' '.join(other)}",
+    )  # fmt: skip
+    return found
+
+
+def _refuse(task, stated, names):
+    here, there = (
+        f'tells {", ".join(each)} apart' if each else 'has no classes'
+        for each in (() if task.regression else task.require_labels(), names)
+    )
+    if stated.task is not None:
+        raise InputError(
+            f'the model {stated.place!r} was trained for {stated.task}, where it {there}; a model '
+            f'for {task.name} {here}'
+        )
+    raise InputError(
+        f'the model {stated.place!r} {there}, and {task.name} {here}; `labels` names the outputs '
+        'in their order, if they are called otherwise there'
+    )
+
+
+def name_labels(model, task, labels=None):
+    """Write the task and the names of its classes into the configuration of `model`.
+
+    Parameters
+    ----------
+    model : ZooBlock
+    task : str
+    labels : sequence of str, optional
+        In the order of their numbers.
+    """
+    extras = model.config.extras
+    extras.pop(LABEL_ORDER, None)
+    extras['finetuning_task'] = task
+    if labels is not None:
+        extras['id2label'] = _numbered(labels)
+        extras['label2id'] = {label: number for number, label in enumerate(labels)}

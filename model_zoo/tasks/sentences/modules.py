@@ -1,0 +1,313 @@
+"""From token vectors to a sentence vector, as a model of sentence-transformers does it."""
+
+import math
+import os
+
+import numpy as np
+
+from ...checkpoint import read_tensors
+from ...checkpoint.readers import weights_in_folder
+from ...checkpoint.sums import kept_sums
+from ...errors import CheckpointError, InputError, UnknownNameError
+from ...pretrained import local_path
+from ...pretrained.files import (
+    MODULES_NAME,
+    SENTENCE_CONFIGS,
+    modules_in_folder,
+    read_tokenizer_config,
+    transformer_folder,
+)
+from ...util.files import write_json
+from ...util.pooling import pool
+
+__all__ = [
+    'SentenceModules', 'modules_of_model', 'normalized', 'own_pooling', 'read_sentence_modules',
+    'write_sentence_modules',
+]  # fmt: skip
+
+#: ways to make one vector of many, in the order in which several are joined
+_MODES = {
+    'cls': 'pooling_mode_cls_token',
+    'max': 'pooling_mode_max_tokens',
+    'mean': 'pooling_mode_mean_tokens',
+    'mean_sqrt_len_tokens': 'pooling_mode_mean_sqrt_len_tokens',
+    'weightedmean': 'pooling_mode_weightedmean_tokens',
+    'lasttoken': 'pooling_mode_lasttoken',
+}
+_ACTIVATIONS = {
+    'Identity': lambda x: x,
+    'Tanh': np.tanh,
+    'ReLU': lambda x: np.maximum(x, 0),
+    'Sigmoid': lambda x: 1 / (1 + np.exp(-x)),
+}
+_TINY = 1e-12
+# the catalogue has this repository's weights, which also come without the file that says the rest
+_MINI_LM = 'sentence-transformers/all-MiniLM-L6-v2'
+
+
+class SentenceModules:
+    """The modules after the transformer, and how a sentence is prepared.
+
+    Parameters
+    ----------
+    modes : sequence of str
+        See :func:`model_zoo.util.pooling.pool`; several vectors are joined.
+    steps : sequence of callable
+        ``step(vector) -> vector``, one after the other.
+    max_length : int, optional
+        The largest number of tokens of a sentence, special tokens included.
+    lowers : bool
+        Whether sentences are lower-cased.
+    prompts : dict of str to str
+        Name -> the text that precedes a sentence.
+    default_prompt : str, optional
+        Name of the prompt that is used if none is named.
+    counts_prompt : bool
+        Whether the prompt's tokens are pooled, too.
+    """
+
+    def __init__(
+        self, modes=('mean',), steps=(), max_length=None, lowers=False, prompts=None,
+        default_prompt=None, counts_prompt=True,
+    ):  # fmt: skip
+        self.modes, self.steps = tuple(modes), tuple(steps)
+        self.max_length, self.lowers = max_length, lowers
+        self.prompts, self.default_prompt = dict(prompts or {}), default_prompt
+        self.counts_prompt = counts_prompt
+
+    def prompt(self, name=None):
+        """The text of a prompt, by default of `default_prompt`; empty if there is none.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no prompt of this name.
+        """
+        name = self.default_prompt if name is None else name
+        if name is not None and name not in self.prompts:
+            raise UnknownNameError.of('prompt', name, self.prompts)
+        return self.prompts.get(name) or ''
+
+    def vector(self, states, skip=0):
+        """A sentence's vector.
+
+        Parameters
+        ----------
+        states : numpy.ndarray, shape (tokens, units)
+            Of all tokens, special tokens included.
+        skip : int
+            How many of them belong to the prompt.
+
+        Returns
+        -------
+        numpy.ndarray, shape (units of the last module,)
+        """
+        skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
+        vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
+        for step in self.steps:
+            vector = step(vector)
+        return vector
+
+    def units(self, units):
+        """Length of a sentence's vector, given the length of a token's.
+
+        Raises
+        ------
+        InputError
+            If a dense layer takes vectors of another length.
+        """
+        try:
+            return len(self.vector(np.zeros((1, units), np.float32)))
+        except ValueError as error:
+            raise InputError(f'the parts of the model do not fit together: {error}') from error
+
+
+def normalized(vector):
+    """A vector scaled to Euclidean length 1."""
+    return vector / max(np.linalg.norm(vector), _TINY)
+
+
+def read_sentence_modules(folder):
+    """Read the modules of a model of sentence-transformers.
+
+    Parameters
+    ----------
+    folder : str
+        With ``modules.json``.
+
+    Returns
+    -------
+    SentenceModules or None
+        None if the folder has no ``modules.json``.
+
+    Raises
+    ------
+    InputError
+        If a module or a setting isn't supported.
+    CheckpointError
+        If a module's weights can't be read.
+    """
+    modules = modules_in_folder(folder)
+    if not modules:
+        return None
+    options, steps = {}, []
+    for module in modules[1:]:
+        path = os.path.join(folder, module.path)
+        if module.kind == 'Pooling' and 'modes' not in options and not steps:
+            options.update(_read_pooling(path))
+        elif module.kind == 'Dense' and 'modes' in options:
+            steps.append(_read_dense(path))
+        elif module.kind == 'Normalize' and 'modes' in options:
+            steps.append(normalized)
+        elif module.kind != 'Dropout':
+            raise InputError(
+                f'{folder!r} has a part {module.kind} that is not supported here; there are one '
+                'Pooling, then Dense, Normalize and Dropout'
+            )
+    settings = _settings(folder)
+    return SentenceModules(steps=steps, **options, **settings)
+
+
+def _read_pooling(folder):
+    fields = read_tokenizer_config(folder, 'config.json')
+    modes = fields.get('pooling_mode')
+    if modes is None:
+        modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
+    modes = modes if isinstance(modes, list) else [modes]
+    for mode in modes:
+        if not isinstance(mode, str) or mode not in _MODES:
+            raise UnknownNameError.of(f'pooling in {folder!r}', mode, _MODES)
+    return {'modes': modes, 'counts_prompt': fields.get('include_prompt', True)}
+
+
+def _read_dense(folder):
+    fields = read_tokenizer_config(folder, 'config.json')
+    source = fields.get('module_input_name', 'sentence_embedding')
+    target = fields.get('module_output_name') or source
+    name = str(fields.get('activation_function', 'Tanh')).rpartition('.')[2]
+    if name not in _ACTIVATIONS or (source, target) != ('sentence_embedding',) * 2:
+        raise InputError(
+            f'the dense layer in {folder!r} has the activation {name}, from {source} to {target}; '
+            f'supported are {", ".join(_ACTIVATIONS)}, of sentence_embedding'
+        )
+    path = weights_in_folder(folder)
+    if path is None:
+        raise InputError(f'{folder!r} has no weights of the dense layer')
+    tensors, _ = read_tensors(path)
+    if 'linear.weight' not in tensors:
+        raise InputError(f'{path!r} has no linear.weight of a dense layer')
+    weight = tensors['linear.weight'].astype(np.float32)
+    bias = tensors.get('linear.bias', np.zeros(weight.shape[:1])).astype(np.float32)
+    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        raise CheckpointError(f'{path!r} has a weight {weight.shape} and a bias {bias.shape}')
+    activate = _ACTIVATIONS[name]
+    return lambda vector: activate(weight @ vector + bias)
+
+
+def _settings(folder):
+    """How a sentence is prepared for the transformer."""
+    inner, fields = transformer_folder(folder), {}
+    for name in SENTENCE_CONFIGS:
+        fields = fields or read_tokenizer_config(inner, name)
+    length = fields.get('max_seq_length')
+    if length is None:
+        length = read_tokenizer_config(inner).get('model_max_length')
+    model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
+    prompts, default = model.get('prompts') or {}, model.get('default_prompt_name')
+    if not isinstance(prompts, dict) or not all(
+        isinstance(text, (str, type(None))) for text in (*prompts.values(), default)
+    ):
+        raise InputError(f'the prompts in {folder!r} are no texts with names: {prompts!r:.200}')
+    is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
+    return {
+        'max_length': int(length) if is_number else None,
+        'lowers': bool(fields.get('do_lower_case')),
+        'prompts': prompts,
+        'default_prompt': default,
+    }
+
+
+def modules_of_model(name, root=None):
+    """The parts of a model of sentence-transformers.
+
+    Parameters
+    ----------
+    name : str
+        Of a model, or a folder.
+    root : str, optional
+        Cache of the weights.
+
+    Returns
+    -------
+    SentenceModules or None
+        None if it is no such model.
+    """
+    if name == _MINI_LM:
+        return SentenceModules(steps=[normalized], max_length=256)
+    folder, _ = local_path(name, root=root)
+    return read_sentence_modules(folder) if os.path.isdir(folder) else None
+
+
+def own_pooling(name):
+    """The pooling of a model of sentence-transformers that has no other parts.
+
+    Parameters
+    ----------
+    name : str
+        Of a model, or a folder.
+
+    Returns
+    -------
+    str or None
+        None if it is no such model.
+
+    Raises
+    ------
+    InputError
+        If it has several poolings, or dense layers, which can't be trained here.
+    """
+    modules = modules_of_model(name)
+    if modules is None:
+        return None
+    if len(modules.modes) > 1 or any(step is not normalized for step in modules.steps):
+        raise InputError(
+            f'{name!r} has several poolings or a dense layer: only models with one pooling and '
+            'normalization can be trained'
+        )
+    return modules.modes[0]
+
+
+def write_sentence_modules(folder, units, pooling, normalize, max_length):
+    """Make a folder of a saved model one that sentence-transformers loads.
+
+    Parameters
+    ----------
+    folder : str
+        With ``config.json``, ``model.safetensors`` and the tokenizer's files.
+    units : int
+        Length of the vectors.
+    pooling : str
+        See `model_zoo.util.pooling.pool`.
+    normalize : bool
+        Whether the vectors are scaled to length 1.
+    max_length : int
+        Most pieces of a sentence, the special tokens included.
+    """
+    kinds = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
+    paths = [f'{number}_{kind}' if number else '' for number, kind in enumerate(kinds)]
+    modes = {name: mode == pooling for mode, name in _MODES.items()}
+    modules = [
+        {'idx': n, 'name': str(n), 'path': path, 'type': f'sentence_transformers.models.{kind}'}
+        for n, (kind, path) in enumerate(zip(kinds, paths))
+    ]
+    contents = {
+        os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},
+        SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': False},
+        MODULES_NAME: modules,  # last: what makes it such a folder
+    }
+    for path in paths:
+        os.makedirs(os.path.join(folder, path), exist_ok=True)
+    with kept_sums(folder, begin=True) as written:
+        for name, content in contents.items():
+            written.append(os.path.join(folder, name))
+            write_json(written[-1], content)

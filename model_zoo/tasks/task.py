@@ -1,0 +1,335 @@
+"""What a task is: one object that reads, encodes, scores and writes its rows."""
+
+import os
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from ..batches import SampleLoader
+from ..errors import InputError
+from ..training.objective import mean_over_examples
+from ..training.predict import predict
+from ..training.settings import FinetuneSettings
+from ..training.workers import Workers
+from ..util.files import atomic_write
+from .evaluate import mean_cross_entropy, softmax
+from .examination import Examination, cross_entropies
+from .files import segment_files
+
+__all__ = ['Data', 'Task']
+
+
+class Data(NamedTuple):
+    """One set of a task.
+
+    Parameters
+    ----------
+    rows : sequence
+        What `Task.read` returned.
+    samples : sequence of Sample
+        What `Task.encode` returned.
+    loader : SampleLoader
+        Batches of the samples.
+    """
+
+    rows: Sequence
+    samples: Sequence
+    loader: SampleLoader
+
+
+class Task:
+    """Base of the tasks that `model_zoo.finetune` and the fine-tuning commands train.
+
+    A task of your own overrides `read`, `encode` and, where it isn't a choice of classes, `loss`,
+    `score` and `write`. It has the settings of its training and nothing else that changes, but for
+    what `prepare` learns of the rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of `settings_class`.
+
+    Attributes
+    ----------
+    name : str
+        In the names of the log and of files of parameters.
+    family : str
+        The family whose flags choose the model.
+    head : str or type
+        The task of the family that the model has a head for ('classification', 'tagging',
+        'question_answering', 'multiple_choice', 'sentence_embedding'), or a class of a block.
+    metric : str
+        The score of `score` that compares epochs; higher is better.
+    use : str or None
+        The task of `model_zoo.pipeline` that the trained model is for.
+    unit : str
+        What rows are called.
+    length : str
+        The setting with the largest number of tokens.
+    files : dict of str to tuple of str
+        Segment -> names that its file may have in ``data_dir``.
+    samples_unit : str
+        What samples are called in a job.
+    data_field : str
+        The setting under which a job records the training set.
+    free : tuple of str
+        Settings that may differ when a training goes on: where things are.
+    in_python : dict
+        Settings that `model_zoo.finetune` begins with.
+    reads_late : bool
+        Whether `read` needs what `adopt` learns; otherwise bad data fail before the log begins.
+    most_lost : float
+        What INT8 may cost of `metric`.
+    predicted : tuple of str
+        Segments whose predictions are written.
+    labels : list of str or None
+        Names of the classes, in the order of their numbers.
+    workers : Workers
+        The processes that train together; set before `encode`.
+    """
+
+    settings_class = FinetuneSettings
+    name = head = use = None
+    metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
+    files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
+    free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
+    predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
+    labels, most_lost, in_python, reads_late = None, 0.005, {}, False
+    family = 'bert'
+
+    def __init__(self, settings):
+        self.settings, self.workers = settings, Workers()
+
+    @property
+    def title(self):
+        """The task's name in titles."""
+        return self.name
+
+    @property
+    def trained_for(self):
+        """The task's name in the configuration of the trained model; None for no entry."""
+        return self.name
+
+    # -- data
+
+    def begin(self):
+        """Check the settings, before a model is chosen and rows are read."""
+
+    def adopt(self, choice):
+        """Take over what the model says of itself, such as its labels.
+
+        Parameters
+        ----------
+        choice : ModelChoice, optional
+            Names the model; None for a block that is there.
+        """
+
+    def take(self, sources):
+        """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them.
+        """
+        return sources
+
+    def split(self, rows, share):
+        """Rows to train on, and those held out: always the same share for a seed."""
+        count = max(1, round(share * len(rows)))
+        order = np.random.RandomState(self.settings.seed).permutation(len(rows))
+        chosen = set(order[:count].tolist())
+        parts = [], []
+        for number, row in enumerate(rows):
+            parts[number in chosen].append(row)
+        if not all(parts):
+            raise InputError(f'`dev` {share} of {len(rows)} rows leaves nothing on one side')
+        return parts
+
+    def sources(self):
+        """What the rows of each segment are read from, as the settings say."""
+        settings, found = self.settings, segment_files(self.settings, **self.files)
+        if settings.only_inference:
+            found.pop('train', None)
+        if settings.only_inference and found:
+            return found
+        segment = 'dev' if settings.only_inference else 'train'
+        if segment not in found:
+            raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
+        return found
+
+    def evaluated(self, sets):
+        """Names of the sets that are scored after each epoch."""
+        return [name for name in sets if name.startswith('dev')]
+
+    def scored(self, sets):
+        """Names of the sets that are scored without a training."""
+        return list(sets)
+
+    def read(self, source, segment):
+        """The rows of a set.
+
+        Parameters
+        ----------
+        source : object
+            A path, or whatever a caller has given for the segment.
+        segment : str
+            'train', 'dev' or 'test'.
+
+        Returns
+        -------
+        sequence
+            Of rows, in the task's own form.
+        """
+        raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
+
+    def prepare(self, rows, choice=None):
+        """Learn from the rows of all sets what the model needs, such as `labels`.
+
+        Parameters
+        ----------
+        rows : dict of str to sequence
+            Segment -> rows.
+        choice : ModelChoice, optional
+            Names the model; None for a block that is there.
+        """
+
+    def is_labelled(self, rows):
+        """Whether a set can be scored."""
+        return rows[0].label is not None
+
+    def model_options(self):
+        """Options of the block, such as ``num_labels``."""
+        return {} if self.labels is None else {'num_labels': len(self.labels)}
+
+    def encode(self, rows, tokenizer):
+        """The samples of rows.
+
+        Parameters
+        ----------
+        rows : sequence
+        tokenizer : Tokenizer
+
+        Returns
+        -------
+        sequence of Sample
+        """
+        raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
+
+    def loader_options(self, segment):
+        """Further options of the `BucketedLoader` of a segment."""
+        return {}
+
+    def size(self, rows):
+        """How many rows there are."""
+        return len(rows)
+
+    def describe(self, data):
+        """The training set in a job: a training goes on with the same data alone.
+
+        By default None: its samples' number and checksum.
+        """
+
+    def adapt_outputs(self, words, outputs):
+        """The outputs of an exported model in the form of the block's."""
+        return outputs
+
+    def check_outputs(self, words, outputs):
+        """What is wrong with the outputs of an exported model; None if nothing is."""
+        shape = getattr(outputs, 'shape', None)  # None of a list: a model with several outputs
+        wanted = (words.shape[0], *([len(self.labels)] if self.labels else []))
+        if shape is None or shape[: len(wanted)] != wanted:
+            shown = f'{len(outputs)} outputs' if shape is None else f'outputs of shape {shape}'
+            return f'{shown} for {words.shape[0]} samples; {wanted} are needed'
+        return None
+
+    # -- training
+
+    def loss(self, model, batch):
+        """The mean loss of a batch, an NDArray of shape (1,)."""
+        return model(*batch.inputs, batch.labels)
+
+    def objective(self, model, data):
+        """What the training minimizes; by default the mean of `loss` over the examples."""
+        return mean_over_examples(lambda batch: self.loss(model, batch))
+
+    def training(self):
+        """Further options of `Training`, such as a schedule."""
+        return {}
+
+    # -- results
+
+    def forward(self, model, batch):
+        """The outputs of a model without labels."""
+        return model(*batch.inputs)
+
+    def predict(self, forward, data, guard=None):
+        """The outputs for a whole set, in the order of its samples.
+
+        Parameters
+        ----------
+        forward : callable
+            ``forward(batch)``.
+        data : Data
+        guard : InterruptGuard, optional
+
+        Returns
+        -------
+        object
+            For `score`, `write` and `examine`; by default an array of shape (samples, ...).
+        """
+        return predict(forward, data.loader, guard)
+
+    def score(self, data, outputs):
+        """The scores of a set, floats by name; by default of classes: accuracy and loss."""
+        labels = self.numbers(data.rows)
+        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
+        return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}
+
+    def numbers(self, rows):
+        """The numbers of the rows' classes, an array."""
+        if self.labels is None:
+            return np.array([row.label for row in rows])
+        known = {label: number for number, label in enumerate(self.labels)}
+        return np.array([known[row.label] for row in rows])
+
+    def decode(self, data, outputs):
+        """What the model says of each row; by default the class."""
+        numbers = outputs.argmax(axis=-1).tolist()
+        return numbers if self.labels is None else [self.labels[number] for number in numbers]
+
+    def write(self, folder, segment, data, outputs):
+        """Write the predictions on a set; returns the names of the files.
+
+        By default ``SEGMENT_predictions.tsv``, with the class and its probability, a row a line.
+        """
+        name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
+        with atomic_write(os.path.join(folder, name)) as file:
+            file.write('prediction\tprobability\n')
+            for label, probability in zip(self.decode(data, outputs), probabilities):
+                file.write(f'{label}\t{probability:.6f}\n')
+        return [name]
+
+    def text_of(self, row):
+        """A row in the report's table of mistakes."""
+        return str(row)
+
+    def examine(self, segment, data, outputs):
+        """The `Examination` of a labelled set, or None; by default of classes."""
+        if self.labels is None:
+            return None
+        right, guessed = self.numbers(data.rows), outputs.argmax(axis=-1)
+        guess = int(np.bincount(right).argmax())
+        return Examination(
+            segment,
+            [self.text_of(row) for row in data.rows],
+            [self.labels[number] for number in right],
+            [self.labels[number] for number in guessed],
+            cross_entropies(right, outputs),
+            {'accuracy': float((right == guess).mean())},
+            self.labels[guess],
+            self.labels,
+        )
+
+    def save(self, folder, model, tokenizer, **options):
+        """Write the trained model, with options of ``save_pretrained``."""
+        model.save_pretrained(folder, tokenizer, **options)
+
+    def results(self):
+        """Further entries of results.json."""
+        return {'task': self.name}

@@ -1,0 +1,411 @@
+"""Settings: dataclasses whose fields are keywords in Python, and flags on the command line.
+
+A field has a type, a default, a line of help and bounds, and checks itself. The command's parser is
+made from the fields (`model_zoo.app.parse_settings`), and a training's job and results.json have
+their values.
+"""
+
+import dataclasses
+import os
+import typing
+from typing import List, Optional
+
+from ..errors import InputError, UnknownNameError
+from .workers import BACKENDS
+
+__all__ = [
+    'BackendSettings',
+    'BatchTokensSettings',
+    'BertSettings',
+    'CheckpointSettings',
+    'DeploySettings',
+    'DeviceSettings',
+    'FileSettings',
+    'FinetuneSettings',
+    'ModelSettings',
+    'OutputSettings',
+    'Settings',
+    'TrainingSettings',
+    'check_fields',
+    'setting',
+    'settings',
+    'value_type',
+]
+
+
+_NAMES = {int: 'a whole number', float: 'a number', str: 'a text', bool: 'true or false'}
+
+
+def setting(
+    default=None, help=None, *, at_least=None, above=None, below=None, at_most=None, choices=None,
+    flag=None,
+):  # fmt: skip
+    """A field of a `Settings` class.
+
+    Parameters
+    ----------
+    default : object
+    help : str, optional
+        A line that ``--help`` shows.
+    at_least, above, below, at_most : float, optional
+        Bounds of a number.
+    choices : sequence, optional
+        All values that it may have.
+    flag : dict, optional
+        Further arguments of argparse's ``add_argument``, where the command line takes more forms.
+    """
+    bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
+    bounds = {name: value for name, value in bounds.items() if value is not None}
+    metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
+    if isinstance(default, list):
+        return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def settings(**defaults):
+    """Decorator: a dataclass, with other defaults of inherited fields."""
+
+    def make(cls):
+        annotations = cls.__dict__.get('__annotations__', {})
+        for name, value in defaults.items():
+            inherited = next(
+                base.__dataclass_fields__[name]
+                for base in cls.__mro__[1:]
+                if name in getattr(base, '__dataclass_fields__', {})
+            )
+            annotations[name] = inherited.type
+            setattr(cls, name, dataclasses.field(default=value, metadata=inherited.metadata))
+        cls.__annotations__ = annotations
+        return dataclasses.dataclass(cls)
+
+    return make
+
+
+def value_type(field):
+    """The type of a field's value, or of its items, and whether it is a list of them."""
+    kind = field.type
+    arguments = [each for each in typing.get_args(kind) if each is not type(None)]
+    if typing.get_origin(kind) is typing.Union:
+        (kind,) = arguments
+        arguments = typing.get_args(kind)
+    if typing.get_origin(kind) is list:
+        return arguments[0], True
+    return kind, False
+
+
+def check_fields(cls, values):
+    """Raise InputError, naming the field, if one of `values`' attributes can't be used.
+
+    Parameters
+    ----------
+    cls : type
+        A `Settings` class, whose fields are checked.
+    values : object
+        Its attributes with the names of the fields are converted in place: paths to texts, and
+        whole floats to ints.
+    """
+    for field in dataclasses.fields(cls):
+        value = getattr(values, field.name)
+        if value is not None:
+            setattr(values, field.name, _checked(field, value))
+
+
+def _checked(field, value):
+    kind, is_list = value_type(field)
+    if is_list:
+        if isinstance(value, str) or not isinstance(value, (list, tuple)):
+            raise InputError(f'`{field.name}` {value!r}: give a list')
+        return [_converted(field, kind, item) for item in value]
+    return _converted(field, kind, value)
+
+
+def _converted(field, kind, value):
+    if kind is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is int and is_number and value == int(value):
+        value = int(value)
+    fits = is_number if kind is float else isinstance(value, kind)
+    if not fits or kind is int and isinstance(value, bool):
+        raise InputError(f'`{field.name}` {value!r}: give {_NAMES[kind]}')
+    choices, bounds = field.metadata['choices'], field.metadata['bounds']
+    if choices is not None and value not in choices:
+        raise UnknownNameError.of(f'`{field.name}`', value, choices)
+    if bounds and not _is_within(value, **bounds):
+        raise InputError(f'`{field.name}` {value}: give {_describe(kind, **bounds)}')
+    return value
+
+
+def _is_within(value, at_least=-float('inf'), above=-float('inf'), below=float('inf'),
+               at_most=float('inf')):  # fmt: skip
+    return above < value < below and at_least <= value <= at_most
+
+
+def _describe(kind, at_least=None, above=None, below=None, at_most=None):
+    if kind is int:
+        return f'{at_least} or more'
+    low = f'above {above:g}' if at_least is None else f'from {at_least:g}'
+    if below is None and at_most is None:
+        return f'a number {low}' if at_least is None else f'a number {low} up'
+    return f'a number {low} to {f"below {below:g}" if at_most is None else f"{at_most:g}"}'
+
+
+@dataclasses.dataclass
+class Settings:
+    """Base of all settings. Making one checks the fields, and then what `check` says."""
+
+    def __post_init__(self):
+        check_fields(type(self), self)
+        self.check()
+
+    def check(self):
+        """Raise InputError where fields contradict each other; a subclass calls its base's."""
+
+    def is_given(self, name):
+        """Whether a field differs from its default."""
+        field = type(self).__dataclass_fields__[name]
+        missing = field.default is dataclasses.MISSING
+        default = field.default_factory() if missing else field.default
+        return getattr(self, name) != default
+
+
+@dataclasses.dataclass
+class DeviceSettings(Settings):
+    """Where a training computes, and in what precision."""
+
+    title = 'training'
+
+    gpu: Optional[int] = setting(
+        None, 'number of the GPU, or 0; default: the CPU', flag={'nargs': '?', 'const': 0}
+    )
+    gpus: Optional[str] = setting(
+        None, "such as 0 or 0,2,5; each takes batches of its own; '': the CPU"
+    )
+    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    loss_scale: Optional[float] = setting(
+        None, 'of float16: keep the loss scale at this number, such as 128; 0, the default: it '
+        'adapts itself', at_least=0,
+    )  # fmt: skip
+    mirror: bool = setting(False, 'less memory: layers are computed twice')
+    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
+
+
+@dataclasses.dataclass
+class OutputSettings(Settings):
+    """What a training leaves, and how it goes on."""
+
+    title = 'output'
+
+    output_dir: Optional[str] = setting('./output_dir')
+    save_last: Optional[str] = setting(
+        None, "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
+        'model.safetensors or model.params; predictions and eval_results.txt are of that one',
+        choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+    )  # fmt: skip
+    log_interval: int = setting(10, 'in updates', at_least=1)
+    tensorboard: Optional[str] = setting(
+        None, "write TensorBoard's event files", flag={'metavar': 'DIR'}
+    )
+    ckpt_interval: int = setting(
+        1000, 'save a checkpoint every so many updates; one is saved after each epoch anyhow',
+        at_least=1,
+    )  # fmt: skip
+    keep_checkpoints: int = setting(
+        2, 'of how many last epochs to keep files, and how many of the newest checkpoints',
+        at_least=1,
+    )  # fmt: skip
+    resume: bool = setting(False, 'go on from the newest checkpoint of `output_dir`')
+    overwrite_output_dir: bool = setting(
+        False, 'replace the training in `output_dir`; else another one there is refused'
+    )
+
+    def check(self):
+        super().check()
+        if self.resume and self.overwrite_output_dir:
+            raise InputError('`resume` and `overwrite_output_dir` contradict one another: give one')
+
+
+@dataclasses.dataclass
+class TrainingSettings(OutputSettings, DeviceSettings):
+    """What all trainings have in common; the defaults are those of GluonNLP's classifier script."""
+
+    title = 'training'
+
+    optimizer: str = setting('bertadam')
+    epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
+    training_steps: Optional[int] = setting(
+        None, 'number of updates; `epochs` is ignored then', at_least=1
+    )
+    batch_size: int = setting(32, at_least=1)
+    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
+    accumulate: Optional[int] = setting(None, 'number of batches per update', at_least=1)
+    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
+    epsilon: Optional[float] = setting(
+        1e-6, 'of the optimizer', at_least=0, below=float('inf')
+    )
+    wd: float = setting(
+        0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
+    )
+    warmup_ratio: float = setting(
+        0.1, 'part of the updates with a growing rate', at_least=0, below=1
+    )
+    as_bertadam: Optional[bool] = setting(
+        None, "update as pytorch-pretrained-bert does: clip each parameter's gradient by itself, "
+        'not all of them together, and let the warm-up end within an update',
+        flag={'action': 'store_true'},
+    )  # fmt: skip
+    seed: int = setting(2)
+    early_stop: Optional[int] = setting(
+        None, 'stop after this many epochs without a better score', at_least=1
+    )
+
+    def check(self):
+        super().check()
+        self.loss_scale = self.loss_scale or None
+
+
+@dataclasses.dataclass
+class BackendSettings(Settings):
+    """Several processes."""
+
+    title = 'training'
+
+    comm_backend: Optional[str] = setting(
+        None, 'horovod: train with the processes that horovodrun has started, `batch_size` '
+        'examples in each; device, the default: with one process', choices=BACKENDS,
+    )  # fmt: skip
+    allreduce_dtype: Optional[str] = setting(
+        None, 'of `comm_backend` horovod: send gradients in float16, half of the bytes, for slow '
+        'networks', choices=['float16'],
+    )  # fmt: skip
+
+
+@dataclasses.dataclass
+class BatchTokensSettings(Settings):
+    """Batches by their tokens."""
+
+    title = 'training'
+
+    batch_tokens: Optional[int] = setting(
+        None, 'instead of `batch_size`: batches of as many examples of like length as have N '
+        'tokens together, padding counted', at_least=1, flag={'metavar': 'N'},
+    )  # fmt: skip
+
+
+@dataclasses.dataclass
+class ModelSettings(Settings):
+    """The model that a training begins with. A subclass has its name's field, too."""
+
+    title = 'model'
+
+    model_parameters: Optional[str] = setting(
+        None, "file of parameters, the task's included, to begin from"
+    )
+    from_scratch: bool = setting(False, 'begin from random parameters')
+    vocab_file: Optional[str] = setting(None, "vocabulary to use instead of the model's")
+    hparams: Optional[List[str]] = setting(
+        None, "changes of the model's size, as num_layers=2,units=128"
+    )
+
+
+@dataclasses.dataclass
+class BertSettings(ModelSettings):
+    """BERT, or a model like it, by the names of GluonNLP's flags."""
+
+    bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
+    bert_dataset: Optional[str] = setting(
+        None, "the data set it was pretrained on; default: the model's usual one"
+    )
+    pretrained_bert_parameters: Optional[str] = setting(
+        None, 'file of pretrained parameters, without the task'
+    )
+
+
+@dataclasses.dataclass
+class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings):
+    """Fine-tuning of BERT on examples of different lengths."""
+
+    title = 'task'
+
+    round_to: Optional[int] = setting(
+        None, 'pad batches to multiples of this length', at_least=1
+    )
+    only_inference: bool = setting(False, 'evaluate the dev set and predict the test')
+    engine: str = setting('mxnet', 'what runs a model without training it')
+    precision: Optional[str] = setting(
+        None, 'of the engine; default: that of `dtype`', choices=['float32', 'bfloat16', 'int8']
+    )
+
+    def check(self):
+        super().check()
+        if self.batch_tokens is not None and self.is_given('batch_size'):
+            raise InputError(
+                '`batch_tokens` and `batch_size` both say how large a batch is: give one'
+            )
+        if self.resume and self.only_inference:
+            raise InputError(
+                '`resume` continues a training: give it or `only_inference`, not both'
+            )
+
+
+@dataclasses.dataclass
+class FileSettings(Settings):
+    """The files of a task's sets."""
+
+    title = 'task'
+
+    data_dir: Optional[str] = setting(None, 'folder with files of the usual names')
+    train_file: Optional[str] = setting(None, 'instead of the file in `data_dir`')
+    dev_file: Optional[str] = setting(None, 'likewise')
+    test_file: Optional[str] = setting(None, 'likewise')
+
+
+@dataclasses.dataclass
+class CheckpointSettings(Settings):
+    """A model in Google's form: a setting for each of its files."""
+
+    title = "a model in Google's form"
+
+    init_checkpoint: Optional[str] = setting(
+        None, "TensorFlow's, or any other file or folder of parameters; a training's folder means "
+        'its newest ones',
+    )  # fmt: skip
+    bert_config_file: Optional[str] = setting(
+        None, 'its configuration; alone: of a model from scratch'
+    )
+
+
+@dataclasses.dataclass
+class DeploySettings(Settings):
+    """An exported model in place of a block, and a model in INT8, as GluonNLP's scripts have them.
+    """
+
+    title = 'exported models and INT8'
+
+    deploy: bool = setting(False, '`only_inference` with an exported model')
+    model_prefix: Optional[str] = setting(
+        None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params'
+    )
+    only_calibration: bool = setting(
+        False, 'write a trained model in INT8; `deploy` with `model_prefix` runs it'
+    )
+    num_calib_batches: int = setting(5, 'of the dev set', at_least=1)
+    quantized_dtype: str = setting('auto', 'of activations')
+    calib_mode: str = setting('customize', 'how the ranges of activations are found')
+
+    def check(self):
+        for name, other, is_missing in (
+            ('deploy', 'only_inference', self.deploy and not self.only_inference),
+            ('deploy', 'model_prefix', self.deploy and not self.model_prefix),
+            ('model_prefix', 'deploy', self.model_prefix and not self.deploy),
+        ):
+            if is_missing:
+                raise InputError(f'`{name}` needs `{other}`')
+        if self.only_calibration:
+            for other in ('deploy', 'resume', 'gpu'):
+                if getattr(self, other) not in (None, False):
+                    raise InputError(f'`only_calibration` and `{other}` exclude each other')
+            if self.dtype != 'float32':
+                raise InputError(f'`only_calibration` needs `dtype` float32, not {self.dtype}')
+            self.only_inference = True
+        super().check()

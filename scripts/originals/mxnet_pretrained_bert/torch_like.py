@@ -1,0 +1,334 @@
+"""What the classes here have of torch's modules, and of the originals' orders.
+
+A class is one of ours with `TorchLike` in front: its ``__call__`` has the originals' inputs and
+outputs. Within a call, where a head calls its backbone, inputs and outputs are ours.
+"""
+
+import contextlib
+import contextvars
+import functools
+import inspect
+from typing import List, NamedTuple
+
+import mxnet as mx
+
+from model_zoo.blocks.block import INPUT_NAMES
+from model_zoo.checkpoint.safetensors_file import plain_arrays
+from model_zoo.errors import InputError
+from model_zoo.util.devices import check_gpu
+
+from .file_utils import cache_root
+
+__all__ = ['LoadedKeys', 'TorchLike']
+
+_caller = contextvars.ContextVar('caller', default=None)  # the outermost block of a call
+_opening = contextvars.ContextVar('opening', default=False)  # whose weights come from a file
+
+
+class LoadedKeys(NamedTuple):
+    """What `TorchLike.load_state_dict` returns.
+
+    Attributes
+    ----------
+    missing_keys : list of str
+        Parameters of the block, by its own names, that the dict lacks.
+    unexpected_keys : list of str
+        Names of the dict that the block has no parameter for.
+    """
+
+    missing_keys: List[str]
+    unexpected_keys: List[str]
+
+
+def _with_their_order(call):
+    """A ``__call__`` with the originals' inputs, which is ours where another block calls."""
+    own = inspect.signature(call).parameters
+
+    @functools.wraps(call)
+    def called(self, *inputs, **named):
+        caller = _caller.get()
+        if caller is self:
+            return call(self, *inputs, **named)
+        if inputs and isinstance(inputs[0], mx.sym.Symbol):
+            return super(TorchLike, self).__call__(*inputs, **named)
+        with contextlib.nullcontext() if self.training else mx.autograd.predict_mode():
+            if caller is not None:
+                return super(TorchLike, self).__call__(*inputs, **named)
+            for theirs, ours in INPUT_NAMES.items():  # ours are understood, too
+                if ours in named and ours not in own:
+                    named[theirs] = named.pop(ours)
+            token, self._is_new = _caller.set(self), False
+            try:
+                return call(self, *inputs, **named)
+            finally:
+                _caller.reset(token)
+
+    return called
+
+
+class TorchLike:
+    """A block with the methods of torch's modules that the originals' programs call.
+
+    A new block is initialized at once. `training` is True at first, and then dropout follows
+    ``mx.autograd.record``, as in every Gluon block; after `eval` there is none. Where a block is
+    hybridized, its own mode is that of its parts, too.
+
+    Parameters
+    ----------
+    config : Config or block
+        A backbone is used as it is and shared.
+    *inputs
+        The originals' further ones, in their order.
+    **options
+        Of our class.
+    """
+
+    #: names of `inputs`
+    arguments = ('output_attentions', 'keep_multihead_output')
+    #: False after `eval`: no dropout, whatever autograd says
+    training = True
+    _is_new = False  # initialized, and not used yet
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if '__call__' in vars(cls):
+            cls.__call__ = _with_their_order(cls.__call__)
+
+    def __init__(self, config, *inputs, **options):
+        if len(inputs) > len(self.arguments):
+            raise TypeError(
+                f'{type(self).__name__} takes {", ".join(self.arguments)} behind the configuration'
+            )
+        super().__init__(config, **dict(zip(self.arguments, inputs)), **options)
+        if not _opening.get():
+            self._initialize_rest()
+            self._is_new = not isinstance(config, mx.gluon.Block)
+
+    def _initialize_rest(self):
+        """Initialize the parameters that have no values yet."""
+        for parameter in self.collect_params().values():
+            try:
+                parameter.list_ctx()
+            except RuntimeError:
+                parameter.initialize(default_init=mx.init.Normal(0.02))
+
+    @_with_their_order
+    def __call__(self, *inputs, **named):
+        return self.with_attentions_first(super().__call__(*inputs, **named), **named)
+
+    def with_attentions_first(self, outputs, **labels):
+        """Outputs of our block in the originals' order; with labels there are losses alone.
+
+        Parameters
+        ----------
+        outputs : NDArray or list
+        **labels
+            Named as our inputs are; None counts as not given.
+
+        Returns
+        -------
+        NDArray or list
+        """
+        if not getattr(self.base, 'output_attentions', False):
+            return outputs
+        names = [] if self.backbone else self.base.output_names
+        place = names.index('attentions') if names else len(outputs) - 1
+        rest = [output for number, output in enumerate(outputs) if number != place]
+        if any(labels.get(name) is not None for name in labels if 'label' in name):
+            return rest[0] if len(rest) == 1 else rest
+        if self.backbone and len(rest) == 1 and isinstance(rest[0], (list, tuple)):
+            rest = list(rest[0])  # of a head with several scores
+        return [outputs[place], *rest]
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, *inputs, cache_dir=None, **kwargs):
+        """See `ZooBlock.from_pretrained`; `inputs` are those of the class, as in the originals."""
+        kwargs.update(zip(cls.arguments, inputs))
+        token = _opening.set(True)
+        try:
+            block = super().from_pretrained(
+                name_or_dir, root=kwargs.pop('root', None) or cache_root(cache_dir), **kwargs
+            )
+        finally:
+            _opening.reset(token)
+        block._initialize_rest()
+        return block
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
+        """See ``Block.initialize``; a block that wasn't used yet gets new values."""
+        init = mx.init.Uniform() if init is None else init
+        super().initialize(init, ctx, verbose, force_reinit or self._is_new)
+
+    def load_parameters(self, *args, **kwargs):
+        """See `ZooBlock.load_parameters`."""
+        super().load_parameters(*args, **kwargs)
+        self._is_new = False
+
+    def get_multihead_outputs(self):
+        """The heads' outputs of the last call; after ``backward()`` their `grad` is the loss's.
+
+        Returns
+        -------
+        list of (batch, heads, length, head_size)
+            One a layer.
+        """
+        outputs = [output.detach() for output in super().get_multihead_outputs()]
+        for output, gradient in zip(outputs, self.get_multihead_gradients()):
+            output.attach_grad()
+            output.grad[:] = gradient
+        return outputs
+
+    def prune_heads(self, heads_to_prune):
+        """See `AttentionBlock.prune_heads`; layers may be counted from the end, from -1 on."""
+        count = self.config.num_layers
+        heads = {layer + count * (layer < 0): heads_to_prune[layer] for layer in heads_to_prune}
+        with mx.autograd.pause():
+            super().prune_heads(heads)
+
+    # -- torch's modules ------------------------------------------------------------------------
+
+    def train(self, mode=True):
+        """Let dropout follow autograd's mode, or with ``mode=False`` turn it off.
+
+        Parameters
+        ----------
+        mode : bool
+
+        Returns
+        -------
+        TorchLike
+            The block itself.
+        """
+
+        def set_mode(part):
+            if isinstance(part, TorchLike):
+                part.training = bool(mode)
+
+        self.apply(set_mode)
+        return self
+
+    def eval(self):
+        """Turn dropout off, also while autograd records; returns the block itself."""
+        return self.train(False)
+
+    def to(self, *targets):
+        """Move the block to a device, or cast it.
+
+        Parameters
+        ----------
+        *targets : mx.Context, str, type or dtype
+            Devices, such as ``mx.gpu(0)``, ``'cuda'``, ``'cuda:1'`` or ``'cpu'``, and precisions
+            as in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
+
+        Returns
+        -------
+        TorchLike
+            The block itself.
+        """
+        for target in targets:
+            ctx = _context(target)
+            if ctx is None:
+                self.cast(str(target)[len('torch.') :] if _is_torch(target) else target)
+            else:
+                self.collect_params().reset_ctx(ctx)
+        return self
+
+    def cuda(self, device=0):
+        """Move the block to a GPU; returns the block itself."""
+        return self.to(f'cuda:{device}' if isinstance(device, int) else device)
+
+    def cpu(self):
+        """Move the block to the CPU; returns the block itself."""
+        return self.to('cpu')
+
+    def half(self):
+        """Cast the block to float16; returns the block itself."""
+        return self.to('float16')
+
+    def float(self):
+        """Cast the block to float32; returns the block itself."""
+        return self.to('float32')
+
+    def named_parameters(self):
+        """Yield the parameters with the names that they have in the original.
+
+        A parameter that the original has as several, such as the weight of queries, keys and
+        values, has the name of the first one.
+
+        Yields
+        ------
+        (str, mxnet.gluon.Parameter)
+        """
+        mapping = self.mappings().get('huggingface')
+        own = self._own_parameters()
+        for name, parameter in own.items():
+            theirs = [] if mapping is None else mapping.names(name, own, self.backbone is not None)
+            name = (theirs or [name.lstrip('^')])[0]
+            yield name.replace('_head.summary.', '_head.linear.'), parameter
+
+    def parameters(self):
+        """Yield the parameters, each once."""
+        for _, parameter in self.named_parameters():
+            yield parameter
+
+    def state_dict(self):
+        """The parameters by the original's names, and in its shapes.
+
+        Returns
+        -------
+        dict of str to NDArray
+            Copies, which ``mx.nd.save`` takes, and `load_state_dict` and ``from_pretrained``.
+        """
+        named = self.tensors_in('pytorch_pretrained_bert')
+        return {name: mx.nd.array(value, dtype=value.dtype) for name, value in named.items()}
+
+    def load_state_dict(self, state_dict, strict=True):
+        """Set the parameters to those of a dict.
+
+        Parameters
+        ----------
+        state_dict : dict of str to array
+            By the names of any format that `load_parameters` reads. The arrays are NDArrays, NumPy
+            arrays, or torch's tensors.
+        strict : bool
+            Whether the names must be those of the block's parameters, all of them and no others.
+
+        Returns
+        -------
+        LoadedKeys
+
+        Raises
+        ------
+        CheckpointError
+            If they aren't, are none of this family's, or the shapes differ.
+        """
+        found, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
+        missing, unknown = self._assign(
+            found, unknown, 'the state_dict', allow_missing=not strict, ignore_extra=not strict,
+            cast_dtype=True,
+        )  # fmt: skip
+        self._is_new = False
+        return LoadedKeys(
+            *([name.lstrip('^') for name in names] for names in (missing, unknown))
+        )
+
+
+def _is_torch(target):
+    return str(target).startswith('torch.')
+
+
+def _context(target):
+    """The device that is meant, or None if `target` is none."""
+    if isinstance(target, mx.Context):
+        return target
+    if isinstance(target, int) and not isinstance(target, bool):
+        target = f'cuda:{target}'
+    name, _, number = str(target).partition(':')  # as torch.device writes itself
+    if name not in ('cpu', 'cuda', 'gpu'):
+        return None
+    if number and not number.isdigit():
+        raise InputError(f'{target!r} is no device')
+    if name == 'cpu':
+        return mx.cpu()
+    check_gpu(int(number or 0), f'the device {str(target)!r}')
+    return mx.gpu(int(number or 0))

@@ -1,0 +1,1 @@
+"""What the two scripts share: `models`, and `training`."""

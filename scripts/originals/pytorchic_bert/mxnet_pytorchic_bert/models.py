@@ -1,0 +1,155 @@
+"""Models of Pytorchic BERT (dhlee347/pytorchic-bert): configuration, initial values, files."""
+
+import numpy as np
+
+from bert import BertConfig, BertForPreTraining, BertModel
+from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.errors import CheckpointError, InputError
+
+__all__ = [
+    'CONFIG_FIELDS',
+    'load_model',
+    'load_transformer',
+    'make_config',
+    'reset_parameters',
+    'save_model',
+]
+
+#: field of its model's JSON file -> ours, and its default
+CONFIG_FIELDS = {
+    'vocab_size': ('vocab_size', None),
+    'dim': ('hidden_size', 768),
+    'n_layers': ('num_hidden_layers', 12),
+    'n_heads': ('num_attention_heads', 12),
+    'dim_ff': ('intermediate_size', 3072),
+    'p_drop_hidden': ('hidden_dropout_prob', 0.1),
+    'p_drop_attn': ('attention_probs_dropout_prob', 0.1),
+    'max_len': ('max_position_embeddings', 512),
+    'n_segments': ('type_vocab_size', 2),
+    'n_seg': ('type_vocab_size', 2),  # its name in 2018
+}
+_TRANSFORMER = 'transformer.'
+
+
+def make_config(fields, vocab_size):
+    """The configuration of a model's JSON file.
+
+    Parameters
+    ----------
+    fields : dict
+        By the names of `CONFIG_FIELDS`; those that are missing have the original's defaults.
+    vocab_size : int
+        If there is none in the file.
+
+    Returns
+    -------
+    BertConfig
+
+    Raises
+    ------
+    InputError
+        If `fields` are none, or a value can't be.
+    """
+    if not isinstance(fields, dict):
+        raise InputError(f'the configuration must be a JSON object, not {fields!r:.80}')
+    own = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
+    values = {**dict(CONFIG_FIELDS.values()), **own}
+    values['vocab_size'] = values['vocab_size'] or vocab_size
+    return BertConfig(**values)
+
+
+def reset_parameters(model, seed, ctx=None):
+    """Give a model's parameters the random values that the original begins with.
+
+    These are PyTorch's: embeddings are normal with deviation 1, dense layers uniform within the
+    inverse root of their inputs. (The numbers are others than PyTorch's with the same seed.)
+
+    Parameters
+    ----------
+    model : BertForSequenceClassification or BertForPreTraining
+    seed : int
+    ctx : mxnet.Context or list of mxnet.Context, optional
+    """
+    model.initialize(ctx=ctx)
+    random = np.random.default_rng(seed)
+    shapes = {name: array.shape for name, array in _tensors_of(model).items()}
+    shapes.pop('decoder.weight', None)  # it is the word embedding
+    tensors = {}
+    for name, shape in shapes.items():
+        if 'embed.' in name and name.endswith('.weight'):
+            value = random.standard_normal(shape, np.float32)
+        elif name.endswith(('.weight', '.bias')):
+            inputs = shapes[name.rpartition('.')[0] + '.weight'][1]
+            value = random.uniform(-1, 1, shape).astype(np.float32) / np.float32(inputs**0.5)
+        else:  # layer norms, and the bias of the scores of words
+            value = np.full(shape, name.endswith('.gamma'), np.float32)
+        tensors[name] = value
+    _load(model, tensors)
+
+
+def load_model(model, path):
+    """Load all parameters: of a file ``model_steps_N.pt``, or another that `read_tensors` reads.
+
+    Raises
+    ------
+    CheckpointError
+        If the file can't be read, or doesn't fit.
+    """
+    model.load_parameters(path, cast_dtype=True)
+
+
+def load_transformer(model, path):
+    """Load the embeddings and layers alone, as the original does of a pretrained file.
+
+    Parameters
+    ----------
+    model : BertForSequenceClassification or BertForPreTraining
+        Initialized; the pooler and the head keep their values.
+    path : str
+        Of the common name of a TensorFlow checkpoint (``bert_model.ckpt``), a file
+        ``model_steps_N.pt``, or another that `read_tensors` reads.
+
+    Raises
+    ------
+    CheckpointError
+        If the file can't be read, or doesn't fit.
+    """
+    tensors, metadata = read_tensors(path)
+    try:
+        found, _ = BertModel.translate(tensors, metadata, model.config)
+    except CheckpointError as error:
+        raise CheckpointError(f'{path}: {error}') from error
+    parts = 'word_embed.', 'token_type_embed.', 'encoder.'
+    found = {name: array for name, array in found.items() if name.startswith(parts)}
+    loaded = _by_their_names(model, found)
+    own = _tensors_of(model)
+    missing = [name for name in own if name.startswith(_TRANSFORMER) and name not in loaded]
+    if missing:
+        raise CheckpointError(f'{path} lacks parameters: {", ".join(missing[:20])}')
+    _load(model, {**own, **loaded})
+
+
+def save_model(model, path):
+    """Write the parameters as the original does, for torch's ``load`` and `load_model`.
+
+    Parameters
+    ----------
+    model : BertForSequenceClassification or BertForPreTraining
+    path : str
+    """
+    write_archive(path, _tensors_of(model))
+
+
+def _load(model, tensors):
+    found, unknown = model.translate(tensors, {}, model.config)
+    model._assign(found, unknown, 'the parameters', cast_dtype=True)
+
+
+def _by_their_names(model, tensors):
+    name = 'pytorchic_pretraining' if isinstance(model, BertForPreTraining) else 'pytorchic'
+    return model.mappings()[name].save(tensors, model.config, with_prefix=True)
+
+
+def _tensors_of(model):
+    return _by_their_names(model, model._own_tensors())

@@ -1,0 +1,261 @@
+"""`model_zoo.finetune`: each task with each kind of data, and what a caller keeps."""
+
+import json
+import os
+import random
+
+import mxnet as mx
+import numpy as np
+import pytest
+import tiny
+from script_runs import load_script, run
+
+import model_zoo
+from model_zoo.batches import Sample
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.task import Task
+from model_zoo.training.callbacks import Callback
+from model_zoo.training.settings import FinetuneSettings, setting, settings
+
+WORDS = 'abcdefgh'
+ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
+SMALL = {'epochs': 2, 'batch_size': 8, 'lr': 3e-3, 'seed': 1, 'max_length': 12}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list(WORDS))
+    return str(folder)
+
+
+def as_table(folder, rows):
+    path = folder / f'{len(rows)}.csv'
+    path.write_text('text,label\n' + ''.join(f'{text},{label}\n' for text, label in rows))
+    return path
+
+
+def as_frame(folder, rows):
+    return pytest.importorskip('pandas').DataFrame(rows, columns=['text', 'label'])
+
+
+def as_dataset(folder, rows):
+    datasets = pytest.importorskip('datasets')
+    return datasets.Dataset.from_list([dict(zip(('text', 'label'), row)) for row in rows])
+
+
+FORMS = {
+    'path': as_table, 'frame': as_frame, 'dataset': as_dataset,
+    'tuples': lambda folder, rows: list(rows),
+    'dicts': lambda folder, rows: [dict(zip(('text', 'label'), row)) for row in rows],
+    'read once': lambda folder, rows: iter(rows),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_all_forms_of_rows_give_the_scores_of_the_script(folder, tmp_path, form):
+    train, dev = as_table(tmp_path, ROWS), tmp_path / 'dev.csv'
+    dev.write_text('text,label\n' + ''.join(f'{text},{label}\n' for text, label in ROWS[:6]))
+    argv = (
+        '--task_name', 'custom', '--train_file', train, '--dev_file', dev, '--text_columns', 'text',
+        '--label_column', 'label', '--bert_model', folder, '--epochs', 2, '--batch_size', 8,
+        '--lr', 3e-3, '--seed', 1, '--max_len', 12, '--output_dir', tmp_path / 'out',
+    )  # fmt: skip
+    assert run(load_script('finetune_classifier'), *argv) == 0
+    results = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    make = FORMS[form]
+    trained = model_zoo.finetune(
+        folder, 'text-classification', make(tmp_path, ROWS), make(tmp_path, ROWS[:6]), **SMALL
+    )
+    best = {k: v for k, v in results['best']['dev'].items() if not k.endswith('_per_second')}
+    assert trained.scores == best
+    assert [record['train_loss'] for record in trained.history] == [
+        record['train_loss'] for record in results['training']['epochs']
+    ]
+
+
+def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    monkeypatch.setattr('tempfile.tempdir', None)
+    random.seed(5)
+    np.random.seed(5)
+    expected = random.Random(5).random(), np.random.RandomState(5).rand()
+    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
+    assert (random.random(), np.random.rand()) == expected
+    assert not list(tmp_path.iterdir())
+    assert trained.scores == {} and trained.folder is None and len(trained.history) == 2
+    assert trained('a b')[0]['label'] in ('yes', 'no')
+    trained.save(tmp_path / 'saved')
+    again = model_zoo.pipeline(str(tmp_path / 'saved'))
+    assert again('a b')[0] == pytest.approx(trained('a b')[0])
+    assert '<table' in trained._repr_html_() and 'custom' in repr(trained)
+
+
+def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_path):
+    out = tmp_path / 'out'
+    options = {**SMALL, 'dev': 0.25, 'output_dir': out}
+    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
+    assert trained.folder == out and 'accuracy' in trained.scores
+    with pytest.raises(InputError, match='results of another training: add `resume`'):
+        model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    longer = model_zoo.finetune(
+        folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
+    )
+    assert len(longer.history) == 3 and longer.history[:2] == trained.history
+
+
+def test_a_test_set_is_scored_or_predicted(folder):
+    labelled = model_zoo.finetune(
+        folder, 'text-classification', ROWS, ROWS, ROWS[:4], **SMALL,
+        metrics=lambda found, labels: {'alike': np.mean([a == b for a, b in zip(found, labels)])},
+    )  # fmt: skip
+    assert labelled.test_scores['accuracy'] == labelled.test_scores['alike']
+    assert len(labelled.predictions) == 4 and set(labelled.predictions) <= {'yes', 'no'}
+    bare = model_zoo.finetune(
+        folder, 'text-classification', ROWS, test=[('a b',), ('c d',)], **SMALL
+    )
+    assert bare.test_scores == {} and len(bare.predictions) == 2
+
+
+CONTEXT = 'a b c d e f'
+OTHERS = {
+    'token-classification': (
+        [(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy', 'a b'
+    ),
+    'question-answering': (
+        [('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1',
+        {'question': 'a', 'context': CONTEXT},
+    ),
+    'multiple-choice': (
+        [('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy',
+        {'text': 'a b', 'choices': ['c', 'd']},
+    ),
+    'sentence-similarity': (
+        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6, 'spearman', ('a', 'b')
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('task', OTHERS)
+def test_other_tasks(folder, task):
+    if task == 'token-classification':
+        pytest.importorskip('seqeval')
+    rows, metric, use = OTHERS[task]
+    options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
+    options = {**options, 'max_length': 16}
+    trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
+    assert metric in trained.scores and len(trained.predictions) == 3
+    assert trained.test_scores.keys() == trained.scores.keys()
+    assert trained(use) is not None
+    assert metric in model_zoo.finetune(folder, task, rows, dev=0.3, **options).scores
+
+
+def test_regression_pairs_and_named_columns(folder):
+    rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
+    trained = model_zoo.finetune(
+        folder, 'text-classification', rows, rows, text='one', text_pair='two', label='mark',
+        regression=True, **SMALL,
+    )  # fmt: skip
+    assert 'pearson' in trained.scores
+    with pytest.raises(InputError, match='columns one, two, mark: name those'):
+        model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
+
+
+def test_a_block_is_trained_in_place(folder):
+    block, tokenizer, _ = model_zoo.open_model(folder, 'classification', num_labels=2)
+    before = block.classifier.weight.data().asnumpy()
+    trained = model_zoo.finetune(
+        block, 'text-classification', ROWS, tokenizer=tokenizer, **SMALL
+    )
+    assert trained.model is block
+    assert (block.classifier.weight.data().asnumpy() != before).any()
+    with pytest.raises(InputError, match='give its `tokenizer`'):
+        model_zoo.finetune(block, 'text-classification', ROWS, **SMALL)
+    three = [(text, f'{label}{len(text)}') for text, label in ROWS]
+    with pytest.raises(InputError, match='2 outputs'):
+        model_zoo.finetune(block, 'text-classification', three, tokenizer=tokenizer, **SMALL)
+
+
+class Stop(Callback):
+    def on_step(self, loop):
+        if loop.state.step == 4:
+            os.kill(os.getpid(), 2)
+
+
+def test_ctrl_c_returns_the_best_model_so_far(folder):
+    trained = model_zoo.finetune(
+        folder, 'text-classification', ROWS, ROWS, callbacks=[Stop()], **{**SMALL, 'epochs': 5}
+    )
+    assert trained.interrupted and len(trained.history) == 1 and trained('a b')
+
+
+@pytest.mark.parametrize(('options', 'message'), [
+    ({'batch_size': 0}, '`batch_size` 0: give 1 or more'),
+    ({'epochs': 'many'}, "`epochs` 'many': give a number"),
+    ({'wramup_ratio': 0.1}, 'unknown setting .*did you mean warmup_ratio'),
+    ({'dtype': 'float8'}, "unknown `dtype` 'float8'"),
+    ({'dev': 1.5}, '`dev` 1.5: give a share'),
+    ({'resume': True}, '`resume` needs `output_dir`'),
+])  # fmt: skip
+def test_wrong_settings_name_the_keyword(folder, options, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, **options})
+
+
+def test_unknown_task_and_data(folder):
+    with pytest.raises(UnknownNameError, match='question-answering'):
+        model_zoo.finetune(folder, 'question-answring', ROWS)
+    with pytest.raises(InputError, match='train, row 1 has 4 parts'):
+        model_zoo.finetune(folder, 'text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')])
+    with pytest.raises(InputError, match='train set has no rows'):
+        model_zoo.finetune(folder, 'text-classification', [])
+
+
+@settings(lr=3e-3)
+class RatingSettings(FinetuneSettings):
+    max_seq_length: int = setting(12)
+    steps: int = setting(3, 'number of ratings', at_least=2)
+
+
+class RatingTask(Task):
+    """An ordinal rating: the outputs are the chances to be above each step."""
+
+    settings_class, name, head, metric = RatingSettings, 'rating', 'classification', 'closeness'
+
+    def read(self, source, segment):
+        return [Row(*row) for row in source]
+
+    def model_options(self):
+        return {'num_labels': self.settings.steps - 1}
+
+    def encode(self, rows, tokenizer):
+        encoded = tokenizer.encode_batch([row.text for row in rows], pad=False)
+        return [Sample(ids, types, float(row.label)) for ids, types, row in zip(
+            encoded.input_ids, encoded.token_types, rows
+        )]  # fmt: skip
+
+    def loss(self, model, batch):
+        above = batch.labels.expand_dims(1) > mx.nd.arange(self.settings.steps - 1).expand_dims(0)
+        return mx.gluon.loss.SigmoidBCELoss()(model(*batch.inputs), above).mean()
+
+    def decode(self, data, outputs):
+        return (outputs > 0).sum(axis=1).tolist()
+
+    def score(self, data, outputs):
+        right = [row.label for row in data.rows]
+        return {'closeness': -float(np.abs(np.subtract(right, self.decode(data, outputs))).mean())}
+
+
+class Row(tuple):
+    text, label = property(lambda row: row[0]), property(lambda row: row[1])
+
+    def __new__(cls, *parts):
+        return super().__new__(cls, parts)
+
+
+def test_a_task_of_ones_own(folder):
+    rows = [('a', 0), ('b b', 1), ('c c c', 2)] * 8
+    trained = model_zoo.finetune(folder, RatingTask, rows, rows, epochs=12, batch_size=6, lr=1e-2)
+    assert trained.scores['closeness'] > -0.5

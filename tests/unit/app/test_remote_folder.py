@@ -1,0 +1,87 @@
+"""The folder of this machine in which a run works for a URL."""
+
+import os
+import tempfile
+
+import pytest
+
+from model_zoo.app.remote_folder import RemoteFolder, upload_files, working_file
+from model_zoo.app.run_folder import RunFolder
+from model_zoo.errors import InputError
+from model_zoo.util import remote
+
+pytest.importorskip('fsspec')
+URL = 'memory://remote-folder/out'
+
+
+@pytest.fixture
+def parent(tmp_path, monkeypatch):
+    """The user's folder in that for temporary files."""
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'tmp'))
+    (tmp_path / 'tmp').mkdir()
+    yield tmp_path / 'tmp' / f'zoo-{os.getuid()}'
+    for name in remote.sizes_in(os.path.dirname(URL)):
+        remote.remove_file(remote.join(os.path.dirname(URL), name))
+
+
+def test_there_and_back(parent, tmp_path):
+    folder = RemoteFolder(URL)
+    assert parent.stat().st_mode & 0o777 == 0o700
+    (tmp_path / 'tmp' / 'a').write_text('x')
+    for name in ('results.json', '.lock', 'sub/a.txt'):
+        os.makedirs(os.path.dirname(f'{folder.path}/{name}'), exist_ok=True)
+        with open(f'{folder.path}/{name}', 'w') as file:
+            file.write(name)
+    folder.push()
+    assert set(remote.sizes_in(URL)) == {'results.json', 'sub/a.txt'}
+    os.symlink(tmp_path, f'{folder.path}/link')
+    other = RemoteFolder(URL)  # as another process of this machine, or another run
+    other.pull()
+    assert sorted(os.listdir(other.path)) == ['.lock', 'results.json', 'sub']
+    other.close()
+    assert os.listdir(parent) == [] and (tmp_path / 'tmp' / 'a').exists()
+    upload_files([_written(working_file(URL + '.txt'))], URL + '.txt')
+    assert remote.exists(URL + '.txt') and os.listdir(parent) == []
+
+
+def _written(path):
+    with open(path, 'w') as file:
+        file.write('x')
+    return path
+
+
+@pytest.mark.parametrize('how', ['link', 'file', 'open', 'link below', 'folder below', 'another'])
+def test_what_others_have_put_there_is_refused(parent, tmp_path, how, monkeypatch):
+    place = RemoteFolder(URL).path
+    below = os.path.dirname(place)
+    victim = tmp_path / 'victim'
+    (victim / 'out').mkdir(parents=True)
+    (victim / 'out' / 'thesis.txt').write_text('x')
+    if how in ('link', 'file'):
+        parent.rename(tmp_path / 'moved')
+        parent.symlink_to(victim) if how == 'link' else parent.write_text('')
+    elif how == 'open':
+        parent.chmod(0o777)
+    elif how == 'another':
+        user = os.getuid() + 1
+        monkeypatch.setattr(os, 'getuid', lambda: user)
+        parent.rename(parent.with_name(f'zoo-{user}'))
+    else:
+        os.rename(below, tmp_path / 'moved')
+        os.symlink(victim, below) if how == 'link below' else os.rename(victim, below)
+        victim = type(victim)(below)
+    with pytest.raises(InputError, match='remove it'):
+        RemoteFolder(URL).pull()
+    with pytest.raises(InputError, match='remove it'):
+        working_file(URL)
+    assert (victim / 'out' / 'thesis.txt').exists()
+
+
+def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
+    import argparse
+
+    args = argparse.Namespace(output_dir=URL, seed=0, resume=False, overwrite_output_dir=False)
+    folder = RunFolder(URL, args, 'log.txt')
+    assert folder.place('best_model') == f'{URL}/best_model' and folder.place() == URL
+    args.output_dir = str(tmp_path / 'out')
+    assert RunFolder(args.output_dir, args, 'log.txt').place() == args.output_dir

@@ -1,0 +1,148 @@
+"""The methods of torch's modules, on all families."""
+
+import logging
+
+import mxnet as mx
+import numpy as np
+import pytest
+
+import mxnet_pretrained_bert as package
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+
+BERT = {
+    'vocab_size': 41, 'hidden_size': 16, 'num_hidden_layers': 3, 'num_attention_heads': 4,
+    'intermediate_size': 32, 'max_position_embeddings': 24, 'initializer_range': 0.3,
+    'hidden_dropout_prob': 0.5,
+}  # fmt: skip
+DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 16, 'n_layer': 2,
+           'n_head': 4}  # fmt: skip
+XL = {'vocab_size': 41, 'cutoffs': [10, 20], 'd_model': 16, 'd_embed': 16, 'n_head': 2,
+      'd_head': 8, 'd_inner': 32, 'n_layer': 2, 'mem_len': 4, 'clamp_len': 8}  # fmt: skip
+BLOCKS = {
+    'BertModel': lambda: package.BertModel(package.BertConfig(**BERT)),
+    'BertForPreTraining': lambda: package.BertForPreTraining(package.BertConfig(**BERT)),
+    'OpenAIGPTLMHeadModel': lambda: package.OpenAIGPTLMHeadModel(
+        package.OpenAIGPTConfig(**DECODER)
+    ),
+    'GPT2DoubleHeadsModel': lambda: package.GPT2DoubleHeadsModel(package.GPT2Config(**DECODER)),
+    'TransfoXLLMHeadModel': lambda: package.TransfoXLLMHeadModel(
+        package.TransfoXLConfig(**XL)
+    ),
+}
+
+
+def make(name='BertModel'):
+    block = BLOCKS[name]()
+    block.initialize(mx.init.Normal(0.3))
+    return block
+
+
+def make_inputs():
+    words = mx.nd.array(np.random.randint(0, 41, (2, 7)), dtype='int32')
+    types = mx.nd.array(np.random.randint(0, 2, (2, 7)), dtype='int32')
+    return words, types, mx.nd.array([[0, 1, 1, 1, 1, 0, 1], [1] * 7])
+
+
+def same(ours, theirs):
+    for one, two in zip(ours, theirs):
+        np.testing.assert_array_equal(one.asnumpy(), two.asnumpy())
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_eval_and_train(hybridized):
+    block = package.BertForMaskedLM(package.BertConfig(**BERT))
+    block.initialize()
+    block.hybridize(hybridized)
+    words, labels = make_inputs()[0], mx.nd.ones((2, 7))
+
+    def losses():
+        result = []
+        for _ in range(3):
+            with mx.autograd.record():
+                loss = block(words, masked_lm_labels=labels)
+            loss.backward()
+            result.append(loss.asscalar())
+        return len(set(result))
+
+    assert losses() == 3
+    assert block.eval() is block and not block.training and not block.bert.training
+    assert losses() == 1
+    assert np.abs(block.bert.word_embed.weight.grad().asnumpy()).max() > 0
+    assert block.train() is block and losses() == 3
+    block.bert.eval()  # of a part: the mode of a graph is the outermost block's
+    assert losses() == (3 if hybridized else 1)
+    assert not block.train(False).training
+
+
+def test_to():
+    block = make()
+    assert block.to('cpu') is block and block.to(mx.cpu(), 'float16').precision == 'float16'
+    assert block.half().float().cpu().precision == 'float32'
+    for target in ('cuda', 'cuda:1', 'gpu', 0, mx.gpu(0)):
+        if isinstance(target, mx.Context) or mx.context.num_gpus():
+            continue
+        with pytest.raises(InputError, match='the device'):
+            block.to(target)
+    with pytest.raises(InputError, match='the device'):
+        block.cuda()
+    with pytest.raises(InputError, match='is no device'):
+        block.to('cuda:x')
+    with pytest.raises(UnknownNameError, match='cudda'):
+        block.to('cudda')
+
+
+@pytest.mark.parametrize('name', BLOCKS)
+def test_state_dict_and_back(name, tmp_path):
+    block, other = make(name), make(name)
+    path = str(tmp_path / 'model.params')
+    mx.nd.save(path, block.state_dict())
+    assert other.load_state_dict(mx.nd.load(path)) == ([], [])
+    values = [each.data() for each in block._own_parameters().values()]
+    same(values, [each.data() for each in other._own_parameters().values()])
+    state = block.state_dict()
+    names = dict(block.named_parameters())
+    assert set(names) <= set(state) or name == 'TransfoXLLMHeadModel'
+    assert len(names) == len(values)
+    assert [id(each) for each in block.parameters()] == [id(each) for each in names.values()]
+
+
+def test_state_dict_is_a_copy():
+    block = make()
+    before = block.pooler.weight.data().asnumpy()
+    block.state_dict()['pooler.dense.weight'][:] = 7
+    assert (block.pooler.weight.data().asnumpy() == before).all()
+
+
+def test_state_dict_that_does_not_fit():
+    block = make('BertForPreTraining')
+    state = block.state_dict()
+    value = state.pop('bert.pooler.dense.bias')
+    state['cls.other'] = value
+    with pytest.raises(CheckpointError, match='missing: pooler.bias; not in the model: cls.other'):
+        block.load_state_dict(state)
+    keys = block.load_state_dict(state, strict=False)
+    assert keys.missing_keys == ['pooler.bias'] and keys.unexpected_keys == ['cls.other']
+    with pytest.raises(CheckpointError, match='another family'):
+        block.load_state_dict({'a': value})
+
+
+def test_names_of_the_parameters():
+    names = [name for name, _ in make('BertForPreTraining').named_parameters()]
+    assert 'bert.encoder.layer.2.attention.self.query.weight' in names
+    assert 'cls.predictions.bias' in names
+    layer_norms = [name for name in names if 'LayerNorm' in name]
+    assert len(layer_norms) == 2 * (1 + 2 * 3 + 1)
+
+
+@pytest.mark.parametrize('name', ['BertModel', 'BertForPreTraining'])
+def test_weights_from_a_state_dict(tmp_path, name, caplog):
+    block = make(name)
+    block.save_pretrained(str(tmp_path))
+    state = {key: value * 2 for key, value in block.state_dict().items()}
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        other = type(block).from_pretrained(
+            str(tmp_path), state_dict=state, cache_dir=str(tmp_path / 'cache')
+        )
+    assert not caplog.messages
+    same(other.state_dict().values(), state.values())

@@ -1,0 +1,222 @@
+"""BertAdam and OpenAIAdam as torch's optimizers are used; their numbers are in tests/peers."""
+
+import logging
+import pickle
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+
+import mxnet_pretrained_bert as bert
+from model_zoo.errors import InputError, UnknownNameError
+from mxnet_pretrained_bert.optimization import BertAdam, OpenAIAdam, WarmupLinearSchedule
+
+BOTH = pytest.mark.parametrize('optimizer_class', [BertAdam, OpenAIAdam])
+CONFIG = {
+    'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2,
+    'intermediate_size': 16, 'max_position_embeddings': 12, 'initializer_range': 0.3,
+}  # fmt: skip
+
+
+def make_net():
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize(mx.init.Normal(1))
+    return net
+
+
+def backward(net, scale=1.0):
+    with mx.autograd.record():
+        loss = (net(mx.nd.array([[1, -2, 3]])) ** 2).sum() * scale
+    loss.backward()
+    return loss
+
+
+def values(net):
+    return [each.data().asnumpy() for each in net.collect_params().values()]
+
+
+def same(one, two, **tolerance):
+    for first, second in zip(one, two):
+        np.testing.assert_allclose(first, second, **tolerance)
+
+
+@BOTH
+def test_gradients_are_summed_up_until_they_are_zeroed(optimizer_class):
+    net = make_net()
+    optimizer_class(net.collect_params(), lr=0.1)
+    backward(net)
+    once = net.weight.grad().asnumpy()
+    backward(net)
+    np.testing.assert_allclose(net.weight.grad().asnumpy(), 2 * once, rtol=1e-6)
+    optimizer = optimizer_class(net.collect_params().values(), lr=0.1)
+    optimizer.zero_grad()
+    assert not net.weight.grad().asnumpy().any()
+
+
+@BOTH
+def test_step_equals_a_trainer(optimizer_class):
+    """The defaults are the original's: decay, clipping, no warmup."""
+    net, other = make_net(), make_net()
+    for one, two in zip(net.collect_params().values(), other.collect_params().values()):
+        two.set_data(one.data())
+    name, options = 'bertadam', {'wd': 0.01, 'max_grad_norm': 1.0}
+    if optimizer_class is OpenAIAdam:
+        name, options = 'openaiadam', {}
+    trainer = gluon.Trainer(other.collect_params(), name, {'learning_rate': 0.1, **options})
+    optimizer = optimizer_class(net.collect_params(), lr=0.1)
+    for _ in range(5):
+        assert optimizer.step(lambda: backward(net)).shape == (1,)
+        optimizer.zero_grad()
+        backward(other)
+        trainer.step(1)
+    same(values(net), values(other), rtol=1e-6)
+
+
+@BOTH
+def test_learning_rates(optimizer_class):
+    net = make_net()
+    groups = [{'params': [net.weight]}, {'params': [net.bias], 'lr': 0.01}]
+    optimizer = optimizer_class(groups, lr=0.1, warmup=0.5, t_total=10)
+    assert optimizer.get_lr() == [0]
+    before = values(net)
+    for step in range(4):
+        backward(net)
+        optimizer.step()
+        optimizer.zero_grad()
+        assert optimizer.get_lr() == pytest.approx([0.02 * (step + 1), 0.002 * (step + 1)])
+        # BertAdam's first update has the rate 0, OpenAIAdam's that of step 1
+        assert (values(net)[0] == before[0]).all() == (optimizer_class is BertAdam and not step)
+    optimizer.param_groups[0]['lr'] = 0
+    before = values(net)
+    backward(net)
+    optimizer.step()
+    after = values(net)
+    assert (after[0] == before[0]).all() and (after[1] != before[1]).any()
+
+
+@BOTH
+def test_state_dict_and_back(optimizer_class):
+    net, other = make_net(), make_net()
+    for one, two in zip(net.collect_params().values(), other.collect_params().values()):
+        two.set_data(one.data())
+    options = {'lr': 0.1, 'warmup': 0.1, 't_total': 9, 'weight_decay': 0.1}
+    optimizer = optimizer_class(net.collect_params(), **options)
+    for _ in range(3):
+        backward(net)
+        optimizer.step()
+        optimizer.zero_grad()
+    state = optimizer.state_dict()
+    assert state['param_groups'][0]['params'] == [0, 1] and state['state'][1]['step'] == 3
+    for one, two in zip(net.collect_params().values(), other.collect_params().values()):
+        two.set_data(one.data())
+    second = optimizer_class(other.collect_params(), lr=7)
+    second.load_state_dict(pickle.loads(pickle.dumps(state)))
+    assert second.get_lr() == optimizer.get_lr()
+    for _ in range(3):
+        for each, block in ((optimizer, net), (second, other)):
+            backward(block)
+            each.step()
+            each.zero_grad()
+    same(values(net), values(other), rtol=1e-7)
+    with pytest.raises(InputError, match='groups of'):
+        optimizer_class([net.weight], lr=1).load_state_dict(state)
+    state['state'][0] = state['state'][1]
+    with pytest.raises(InputError, match='must have'):
+        second.load_state_dict(state)
+
+
+@BOTH
+def test_parameters_without_a_gradient_stay(optimizer_class):
+    """A part that the loss doesn't depend on, and a frozen one, aren't decayed either."""
+    config = bert.BertConfig(**CONFIG)
+    block = bert.BertForMaskedLM(bert.BertModel(config, use_pooler=True, use_decoder=True))
+    block.initialize()
+    block.bert.token_type_embed.weight.grad_req = 'null'
+    optimizer = optimizer_class(block.parameters(), lr=0.1, weight_decay=0.1)
+    names = [name for name, _ in block.named_parameters()]
+    before = {name: each.data().asnumpy() for name, each in block.named_parameters()}
+    words = mx.nd.array([[3, 4, 5]])
+    with mx.autograd.record():
+        loss = block(words, masked_lm_labels=words)
+    loss.backward()
+    optimizer.step()
+    still = {name for name, each in block.named_parameters()
+             if (each.data().asnumpy() == before[name]).all()}  # fmt: skip
+    assert still >= {'bert.pooler.dense.weight', 'bert.embeddings.token_type_embeddings.weight'}
+    assert len(still) < len(names) / 2
+    assert optimizer.get_lr() == [0]  # as the original says while one has no state
+
+
+def test_clips_queries_keys_and_values_apart():
+    """As the original, of which they are three parameters."""
+    block = bert.BertModel(bert.BertConfig(**CONFIG))
+    block.initialize()
+    weight = block.encoder.layers[0].attention.qkv.weight
+    optimizer = BertAdam([weight], lr=1.0, weight_decay=0, b1=0.0, b2=0.0, max_grad_norm=1.0)
+    gradient = np.random.normal(size=(2, 3, 4, 8)) * np.array([0.01, 1, 100]).reshape(1, 3, 1, 1)
+    weight.grad()[:] = gradient.reshape(weight.shape)
+    weight.data()._fresh_grad = True
+    optimizer.step()
+    norms = (weight.grad().asnumpy().reshape(2, 3, 32) ** 2).sum((0, 2)) ** 0.5
+    own = (gradient**2).sum((0, 2, 3)) ** 0.5
+    np.testing.assert_allclose(norms, [own[0], 1, 1], rtol=1e-4)
+
+
+def test_float16():
+    net = make_net()
+    net.cast('float16')
+    optimizer = BertAdam(net.collect_params(), lr=1e-4)
+    for _ in range(3):
+        for parameter in net.collect_params().values():  # dense layers need a GPU in float16
+            parameter.grad()[:] = 1
+            parameter.data()._fresh_grad = True
+        optimizer.step()
+        optimizer.zero_grad()
+    state = optimizer.state_dict()
+    assert state['state'][0]['next_m'].dtype == np.float32
+    optimizer.load_state_dict(state)
+
+
+def test_schedules(caplog):
+    net = make_net()
+    schedule = WarmupLinearSchedule(warmup=0.5, t_total=10)
+    with caplog.at_level(logging.WARNING):
+        optimizer = BertAdam(net.collect_params(), lr=2.0, schedule=schedule, warmup=0.1)
+    assert 'warmup and t_total are ignored' in caplog.text
+    backward(net)
+    optimizer.step()
+    assert optimizer.get_lr() == pytest.approx([0.4, 0.4])
+    constant = BertAdam(net.collect_params(), lr=2.0, schedule=None, warmup=0.1, t_total=10)
+    backward(net)
+    constant.step()
+    assert constant.get_lr() == [2.0, 2.0]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    'options, message',
+    [
+        ({}, 'lr is missing'),
+        ({'lr': -1}, 'lr is -1'),
+        ({'lr': 1, 'b1': 1.0}, 'b1 is 1.0'),
+        ({'lr': 1, 'b2': -0.1}, 'b2 is -0.1'),
+        ({'lr': 1, 'e': -1}, 'e is -1'),
+        ({'lr': 1, 'schedule': 'linear'}, "unknown schedule 'linear'"),
+        ({'lr': 1, 'warmup': 1.0}, 'warmup is 1.0'),
+    ],
+)
+def test_wrong_options(optimizer_class, options, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        optimizer_class(make_net().collect_params(), **options)
+
+
+@BOTH
+def test_wrong_parameters(optimizer_class):
+    net = make_net()
+    with pytest.raises(InputError, match='no parameters'):
+        optimizer_class([], lr=1)
+    with pytest.raises(InputError, match='one Dense'):
+        optimizer_class(net, lr=1)
+    with pytest.raises(InputError, match='there twice'):
+        optimizer_class([{'params': [net.weight]}, {'params': [net.weight]}], lr=1)

@@ -1,0 +1,287 @@
+"""A classifier's labels are its checkpoint's: by name, else in the order of who trained it."""
+
+import json
+import logging
+import shutil
+
+import pytest
+import tiny
+
+from bert import BertForSequenceClassification
+from model_zoo import open_model
+from model_zoo.errors import InputError
+from model_zoo.tasks.classification import custom_task, get_task, list_tasks
+from model_zoo.tasks.labels import (
+    GLUONNLP,
+    ORIGINALS,
+    adopt_labels,
+    label_names,
+    labels_of_folder,
+    name_labels,
+    write_labels,
+)
+
+TWO = {'id2label': {'0': '0', '1': '1'}}
+NLI_OF_GLUONNLP = ('neutral', 'entailment', 'contradiction')
+NLI_OF_ORIGINALS = ('contradiction', 'entailment', 'neutral')
+
+
+def named(*labels, **fields):
+    return {'id2label': {str(n): name for n, name in enumerate(labels)}, **fields}
+
+
+NUMBERED = named('LABEL_0', 'LABEL_1', 'LABEL_2')
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes a folder of a configuration and empty files."""
+
+    def make(config, *files):
+        (tmp_path / 'config.json').write_text(json.dumps(config))
+        for name in files:
+            (tmp_path / name).write_text('')
+        return str(tmp_path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ('config', 'task'),
+    [
+        ({'finetuning_task': 'MRPC', **TWO}, 'MRPC'),
+        ({'finetuning_task': 'mrpc', **TWO}, 'MRPC'),  # as transformers writes it
+        ({'finetuning_task': 'text-classification', **TWO}, 'MRPC'),
+        ({'finetuning_task': 'STS-B'}, 'STS-B'),
+        ({'finetuning_task': 'stsb', **named('LABEL_0')}, 'STS-B'),
+        ({'finetuning_task': 'custom', **TWO}, 'MRPC'),
+        ({'finetuning_task': 'mnli', **named(*NLI_OF_GLUONNLP)}, 'XNLI'),
+        (named('LABEL_0', 'LABEL_1'), 'MRPC'),  # digits are positions
+        ([1], 'MRPC'),  # which the model complains about
+    ],
+)
+def test_taken_without_a_word(folder, config, task, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert adopt_labels(get_task(task), folder(config)) == get_task(task)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ('config', 'task', 'message'),
+    [
+        ({'finetuning_task': 'STS-B'}, 'MRPC', 'for STS-B, where it has no classes; .* tells 0, 1'),
+        ({'finetuning_task': 'MRPC', **TWO}, 'STS-B', 'tells 0, 1 apart; .* STS-B has no classes'),
+        ({'finetuning_task': 'rte'}, 'STS-B', 'tells not_entailment, entailment apart; .* STS-B'),
+        ({'finetuning_task': 'MRPC', **TWO}, 'RTE', 'not_entailment, entailment apart'),
+        ({'finetuning_task': 'MRPC', **TWO}, 'SST', 'was trained for MRPC, not for SST; .* custom'),
+        ({'finetuning_task': 'swag'}, 'STS-B', 'was trained for swag, not for STS-B'),
+        (NUMBERED, 'MRPC', 'tells LABEL_0, LABEL_1, LABEL_2 apart, and MRPC tells 0, 1 apart'),
+        (named('no', 'yes'), 'RTE', 'tells no, yes apart, and RTE tells not_entail.*`labels'),
+        (named('LABEL_0'), 'RTE', 'has no classes, and RTE tells'),
+        (named('entailment', 'Entailment'), 'RTE', 'tells entailment, Entailment apart'),
+    ],
+)
+def test_refused(folder, config, task, message):
+    with pytest.raises(InputError, match=message):
+        adopt_labels(get_task(task), folder(config))
+
+
+def test_the_names_decide_not_the_positions(folder):
+    for names, task, labels in [
+        (NLI_OF_ORIGINALS, 'MNLI', NLI_OF_ORIGINALS),
+        (('ENTAILMENT', 'neutral', 'contradictory'), 'XNLI',
+         ('entailment', 'neutral', 'contradiction')),
+        (('Entailment', 'not-entailment'), 'QNLI', ('entailment', 'not_entailment')),
+        (('equivalent', 'NOT_EQUIVALENT'), 'MRPC', ('1', '0')),
+        (('not_duplicate', 'duplicate'), 'QQP', ('0', '1')),
+        (('POSITIVE', 'NEGATIVE'), 'SST', ('1', '0')),
+        (('acceptable', 'unacceptable'), 'CoLA', ('1', '0')),
+    ]:  # fmt: skip
+        task = adopt_labels(get_task(task), folder(named(*names), 'model.params'))
+        assert task.labels == labels
+        assert [task.parse_label(name) for name in names] == list(labels)
+        assert [task.label_id(label) for label in labels] == [*range(len(labels))]
+        assert task.format_prediction(0) == labels[0]
+
+
+def test_digits_in_the_data_are_positions_among_names(folder):
+    task = adopt_labels(get_task('MNLI'), folder(named(*NLI_OF_ORIGINALS)))
+    assert [task.parse_label(digit) for digit in '012'] == list(NLI_OF_ORIGINALS)
+    with pytest.raises(InputError, match="unknown label '3'"):
+        task.parse_label('3')
+    task = adopt_labels(get_task('MRPC'), folder(named('equivalent', 'not_equivalent')))
+    assert task.label_id(task.parse_label('1')) == 0  # which has a meaning there
+    assert task.positive_id == 0
+    rated = custom_task(['t'], 'y', labels=['-1', '9', '10'])
+    with pytest.raises(InputError, match="unknown label '1'"):
+        rated.parse_label('1')
+
+
+@pytest.mark.parametrize(
+    ('file', 'order'),
+    [
+        ('model.params', GLUONNLP), ('pytorch_model.bin', ORIGINALS),
+        ('model.ckpt.index', ORIGINALS), ('model.safetensors', ORIGINALS),
+    ],
+)  # fmt: skip
+def test_without_names_the_format_says_whose_order_it_is(folder, file, order, caplog):
+    place = folder({'hidden_size': 8}, file)
+    with caplog.at_level(logging.INFO):
+        task = adopt_labels(get_task('MNLI'), place)
+    assert task.labels == {GLUONNLP: NLI_OF_GLUONNLP, ORIGINALS: NLI_OF_ORIGINALS}[order]
+    (record,) = caplog.records
+    author = 'GluonNLP' if order == GLUONNLP else 'pytorch-pretrained-BERT and Google'
+    assert record.levelname == 'INFO' and file in record.getMessage()
+    assert f'taken for {", ".join(task.labels)}, the order of {author}' in record.getMessage()
+    # and beside a file of weights, or with one for another model
+    assert adopt_labels(get_task('MNLI'), f'{place}/{file}').labels == task.labels
+    given = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=f'{place}/{file}')
+    assert given.labels == task.labels
+    # what this project has saved is GluonNLP's
+    saved = adopt_labels(get_task('RTE'), folder({}, file, 'SHA256SUMS'))
+    assert saved.labels == get_task('RTE').labels
+    assert adopt_labels(get_task('MRPC'), place).labels == ('0', '1')
+
+
+def test_numbered_names_are_taken_by_order_with_a_warning(folder, caplog):
+    for config in (NUMBERED, {'transformers_version': '4.46.3'}):
+        task = adopt_labels(get_task('XNLI'), folder(config, 'model.safetensors'))
+        assert task.labels == NLI_OF_ORIGINALS
+        (record,) = caplog.records
+        assert record.levelname == 'WARNING' and '`labels`' in record.getMessage()
+        assert "the data set's own: entailment neutral contradiction" in record.getMessage()
+        caplog.clear()
+    # the user's own names are the last word
+    order = ['entailment', 'Neutral', 'contradiction']
+    task = adopt_labels(get_task('XNLI'), folder(NUMBERED, 'model.safetensors'), order)
+    assert task.labels == ('entailment', 'neutral', 'contradiction') and not caplog.records
+    task = adopt_labels(get_task('XNLI'), folder(named(*NLI_OF_GLUONNLP)), order)
+    assert task.labels[0] == 'entailment'
+    assert 'as `labels` says; the model calls them neutral, ent' in caplog.records[0].getMessage()
+    for labels, message in [(['yes', 'no', 'maybe'], 'XNLI has neutral, entailment, contradiction'),
+                            (['neutral'], 'give each once')]:  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            adopt_labels(get_task('XNLI'), folder(NUMBERED), labels)
+    with pytest.raises(InputError, match='is a regression: leave out `labels`'):
+        adopt_labels(get_task('STS-B'), folder({}), ['a', 'b'])
+
+
+def test_trainings_begin_with_an_order(folder):
+    task = get_task('RTE')
+    assert adopt_labels(task, 'bert_12_768_12', trains=True).labels == task.labels
+    new = adopt_labels(task, 'bert_12_768_12', trains=True, order=ORIGINALS)
+    assert new.labels == ('entailment', 'not_entailment')
+    # a trained model keeps its own, whoever goes on with it
+    place = folder(named('entailment', 'not_entailment'))
+    assert adopt_labels(task, place, trains=True).labels == ('entailment', 'not_entailment')
+    place = folder(named('no', 'yes'))  # of another task
+    assert adopt_labels(task, place, trains=True).labels == task.labels
+    assert adopt_labels(get_task('STS-B'), place, trains=True) == get_task('STS-B')
+
+
+def test_a_student_has_its_teachers_order(tmp_path):
+    for name, labels in [('teacher', NLI_OF_ORIGINALS), ('student', NLI_OF_GLUONNLP)]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'config.json').write_text(json.dumps(named(*labels)))
+    task, teacher = get_task('MNLI'), str(tmp_path / 'teacher')
+    taught = adopt_labels(task, 'bert_12_768_12', teacher=teacher, trains=True)
+    assert taught.labels == NLI_OF_ORIGINALS
+    with pytest.raises(InputError, match='both must have one order'):
+        adopt_labels(task, str(tmp_path / 'student'), teacher=teacher, trains=True)
+
+
+def test_a_custom_task_has_the_models_labels(folder, tmp_path):
+    task = custom_task(['t'], 'y', files={'dev': 'dev.tsv'})
+    adopted = adopt_labels(task, folder(named('Neg', 'Pos')))
+    assert adopted.labels == ('Neg', 'Pos') and adopted.metrics == ('accuracy', 'f1')
+    assert adopted.parse_label('pos') == 'Pos' and adopted.parse_label('0') == 'Neg'
+    assert adopt_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
+    assert adopt_labels(task, folder({})).labels is None
+    rows = tmp_path / 'rows.tsv'
+    rows.write_text('t\ty\na\tpos\nb\tneg\n')
+    task = custom_task(['t'], 'y', files={'train': str(rows)})
+    assert adopt_labels(task, folder({}), trains=True).labels == ('neg', 'pos')
+    assert adopt_labels(task, folder(named('POS', 'NEG')), trains=True).labels == ('pos', 'neg')
+    assert adopt_labels(task, folder(named('a', 'b')), trains=True).labels == ('neg', 'pos')
+
+
+def test_words_of_a_custom_file_for_a_model_without_words(folder, tmp_path, caplog):
+    rows = tmp_path / 'rows.tsv'
+    rows.write_text('t\ty\na\tentailment\nb\tnot_entailment\n')
+    task = custom_task(['t'], 'y', files={'train': str(rows)})
+    # as version 0.2 wrote it: the task's name alone, in GluonNLP's order
+    place = folder({'finetuning_task': 'RTE'}, 'model.params', 'SHA256SUMS')
+    assert adopt_labels(task, place).labels == ('not_entailment', 'entailment')
+    assert not caplog.records
+    task_of_numbered = adopt_labels(task, folder(named('LABEL_0', 'LABEL_1')))
+    assert task_of_numbered.labels == ('entailment', 'not_entailment')
+    assert 'only numbers its labels' in caplog.text
+    with pytest.raises(InputError, match='LABEL_2'):
+        adopt_labels(task, folder(NUMBERED))
+    rows.write_text('t\ty\na\t0\nb\t1\n')
+    assert adopt_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
+
+
+def test_names_of_the_zoo_are_in_the_catalogue():
+    name = 'bert-large-uncased-whole-word-masking-finetuned-mnli'
+    assert adopt_labels(get_task('MNLI'), name).labels == NLI_OF_ORIGINALS
+    data = 'mnli_whole_word_masking_uncased'
+    assert adopt_labels(get_task('XNLI'), 'bert_24_1024_16', dataset=data).labels[2] == 'neutral'
+    assert labels_of_folder('bert-base-cased-finetuned-mrpc') == ['not_equivalent', 'equivalent']
+    assert adopt_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
+    assert adopt_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
+
+
+def test_an_exported_graph_has_its_labels_beside_it(folder, tmp_path):
+    place = folder({}, 'net-0000.params', 'net-symbol.json')
+    path = f'{place}/net-0000.params'
+    assert adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path) == get_task('MNLI')
+    write_labels(str(tmp_path / 'net'), NLI_OF_ORIGINALS)
+    task = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path)
+    assert task.labels == NLI_OF_ORIGINALS
+    write_labels(str(tmp_path / 'other'), None)
+    assert not (tmp_path / 'other-labels.json').exists()
+
+
+def test_another_format_does_not_change_the_order(tmp_path):
+    folders = [tmp_path / name for name in ('theirs', 'ours')]
+    tiny.save_bert(folders[0], ['a'], BertForSequenceClassification, num_labels=3)
+    block = open_model(str(folders[0]), 'classification').block
+    assert 'label_order' not in block.config.extras
+    block.save_pretrained(str(folders[0]), format='pytorch')
+    for name in ('model.params', 'SHA256SUMS'):  # as if pytorch-pretrained-BERT had written it
+        (folders[0] / name).unlink()
+    opened = open_model(str(folders[0]), 'classification')
+    opened.block.save_pretrained(str(folders[1]), opened.tokenizer)
+    for folder in folders:
+        assert adopt_labels(get_task('MNLI'), str(folder)).labels == NLI_OF_ORIGINALS
+
+
+def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
+    name = 'bert-base-cased-finetuned-mrpc'
+    root = tmp_path / 'bert_12_768_12_mrpc_book_corpus_wiki_en_cased'
+    tiny.save_bert(tmp_path / 'small', ['a'], BertForSequenceClassification)
+    shutil.copytree(tmp_path / 'small', root)
+    block = open_model(name, 'classification', root=str(tmp_path)).block
+    assert label_names(block) == ['not_equivalent', 'equivalent']
+    block = open_model(name, 'classification', root=str(tmp_path), num_labels=2).block
+    assert label_names(block) == ['not_equivalent', 'equivalent']
+
+
+def test_orders_of_the_originals():
+    changed = {name for name in list_tasks() if get_task(name).orders}
+    assert changed == {'MNLI', 'XNLI', 'QNLI', 'RTE'}
+    for name in changed:
+        task = get_task(name)
+        for labels in task.orders.values():
+            assert sorted(labels) == sorted(task.labels) and labels != task.labels
+
+
+def test_names_in_the_configuration(tmp_path):
+    block = tiny.save_bert(tmp_path, ['a'], BertForSequenceClassification)
+    assert label_names(block) == ['LABEL_0', 'LABEL_1']
+    block.config.extras['label_order'] = ORIGINALS
+    name_labels(block, 'RTE', ('entailment', 'not_entailment'))
+    assert label_names(block) == ['entailment', 'not_entailment']
+    assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
+    assert 'label_order' not in block.config.extras  # the names say it

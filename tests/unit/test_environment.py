@@ -1,0 +1,408 @@
+"""What importing model_zoo sets before MXNet computes, and what it leaves to the user."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+from script_runs import ROOT
+
+from model_zoo import environment
+from model_zoo.errors import UnknownNameError, did_you_mean
+from model_zoo.layers.precision import BFLOAT16
+
+has_avx2 = pytest.mark.skipif(
+    not {'avx2', 'fma'} <= environment.cpu_flags(), reason='this processor has no AVX2'
+)
+has_amx = pytest.mark.skipif(not environment.may_use_amx(), reason='this processor has no AMX')
+has_mkl = pytest.mark.skipif(environment._mkl_path() is None, reason='MKL is not installed')
+LEFT = {'OMP_NUM_THREADS', 'GOMP_SPINCOUNT', *environment.VARIABLES}
+NOT_LEFT = {'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'OMP_WAIT_POLICY', 'ZOO_BLAS'}
+
+
+def run(program, **changes):
+    """Output of a program with no variable set but those of `changes`."""
+    kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', program], cwd=ROOT,
+        env={**kept, 'PYTHONPATH': str(ROOT), **changes}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+CHANGES = """
+import os
+before = dict(os.environ)
+import {packages}
+for name in sorted(os.environ):
+    if before.get(name) != os.environ[name]:
+        print(f'{{name}}={{os.environ[name]}}')
+"""
+
+
+@pytest.mark.parametrize('packages', ['model_zoo', 'bert', 'export', 'mxnet, model_zoo'])
+def test_what_child_processes_get(packages):
+    found = dict(line.split('=') for line in run(CHANGES.format(packages=packages)).splitlines())
+    found = {name: value for name, value in found.items() if not name.startswith('KMP_')}  # MXNet's
+    assert found.keys() == LEFT
+    assert found['OMP_NUM_THREADS'] == str(environment.available_processors())
+
+
+def test_what_the_user_has_set_stays():
+    given = dict.fromkeys(LEFT, '7')
+    assert run(CHANGES.format(packages='model_zoo'), **given) == ''
+    waits = run(CHANGES.format(packages='model_zoo'), OMP_WAIT_POLICY='active')
+    assert 'GOMP_SPINCOUNT' not in waits
+
+
+def test_all_of_it_can_be_switched_off():
+    assert run(CHANGES.format(packages='model_zoo'), ZOO_ENVIRONMENT='off') == ''
+
+
+def test_threads_that_wait_spin_for_a_short_time():
+    kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
+
+    def spins(**changes):
+        done = subprocess.run(
+            [sys.executable, '-c', 'import model_zoo'], capture_output=True, text=True,
+            env={**kept, 'PYTHONPATH': str(ROOT), 'OMP_DISPLAY_ENV': 'verbose', **changes},
+        )  # fmt: skip
+        return re.search("GOMP_SPINCOUNT = '([0-9]+)'", done.stderr).group(1)
+
+    assert spins() == environment.SPINS
+    assert spins(GOMP_SPINCOUNT='12') == '12'
+    assert spins(OMP_WAIT_POLICY='passive') == '0'
+
+
+@pytest.mark.parametrize(
+    ('said', 'used'), [('3', 3), ('4,2', 4), (' 2 ', 2), ('', 1), ('0', 1), ('many', 1)]
+)
+def test_threads_that_are_used(monkeypatch, said, used):
+    monkeypatch.setenv('OMP_NUM_THREADS', said)
+    assert environment.used_processors() == used
+
+
+def test_loaded_library_is_told(monkeypatch):
+    import mxnet.base
+
+    calls = []
+
+    class Library:
+        @staticmethod
+        def MXSetNumOMPThreads(count):  # noqa: N802  MXNet's name
+            calls.append(count)
+
+    monkeypatch.setattr(mxnet.base, '_LIB', Library)
+    monkeypatch.delenv('OMP_NUM_THREADS')
+    environment._use_all_processors(is_late=True)
+    assert calls == [environment.available_processors()]
+    assert os.environ['OMP_NUM_THREADS'] == str(calls[0])
+    environment._use_all_processors(is_late=True)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ('files', 'expected'),
+    [
+        ({}, 6),
+        ({'cpu.max': 'max 100000'}, 6),
+        ({'cpu.max': '200000 100000'}, 2),
+        ({'cpu.max': '150000 100000'}, 2),
+        ({'cpu.max': '10000 100000'}, 1),
+        ({'cpu.max': '900000 100000'}, 6),
+        ({'cpu.max': 'nonsense'}, 6),
+        ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
+        ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
+        ({'cpu/cpu.cfs_quota_us': '100000'}, 6),
+    ],
+)
+def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content + '\n')
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(range(6)), raising=False)
+    monkeypatch.setattr(environment, '_CGROUPS', str(tmp_path))
+    assert environment.available_processors() == expected
+
+
+def test_processors_that_the_process_may_use(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, '_CGROUPS', str(tmp_path))
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 3, 5}, raising=False)
+    assert environment.available_processors() == 3
+    monkeypatch.delattr(os, 'sched_getaffinity')
+    monkeypatch.setattr(os, 'cpu_count', lambda: None)
+    assert environment.available_processors() == 1
+
+
+def test_copies_have_no_threads_of_their_own():
+    """Else GNU's OpenMP has more threads than processors, and lets them sleep."""
+    program = """
+import os, {module}, mxnet as mx
+array = mx.nd.ones((4, 1000000))
+mx.nd.waitall()
+before = len(os.listdir('/proc/self/task'))
+array.asnumpy()
+print(len(os.listdir('/proc/self/task')) - before)
+"""
+    more = [
+        int(run(program.format(module=module), OMP_NUM_THREADS='3'))
+        for module in ('mxnet', 'model_zoo')
+    ]
+    assert more == [2, 0]
+
+
+CORE = """
+import ctypes, os
+import {packages}
+path = os.path.join(os.path.dirname(__import__('mxnet').__file__), 'libopenblas.so.0')
+name = ctypes.CDLL(path).openblas_get_corename
+name.restype = ctypes.c_char_p
+print(name().decode().lower())
+"""
+
+
+@has_avx2
+def test_openblas_uses_avx2():
+    core = CORE.format(packages='model_zoo')
+    assert run(core) in environment._AVX2_KERNELS
+    assert run(core, OPENBLAS_CORETYPE='Sandybridge') == 'sandybridge'
+
+
+@has_avx2
+def test_old_kernels_of_a_library_that_is_loaded_are_told_of():
+    """As on a processor that OpenBLAS doesn't know, whose kernels are the oldest."""
+    program = """
+import os, warnings
+os.environ['OPENBLAS_CORETYPE'] = {core!r}
+import mxnet
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter('always')
+    import model_zoo
+print(*[warning.message for warning in caught if 'kernels' in str(warning.message)])
+"""
+    assert f'set OPENBLAS_CORETYPE={environment._kernels()}' in run(program.format(core='Prescott'))
+    assert run(program.format(core='Haswell')) == ''
+
+
+def test_late_import_is_told_of_in_one_line():
+    program = """
+import logging
+logging.basicConfig(level=logging.INFO, format='%(name)s')
+import mxnet, sys
+logging.root.handlers[0].stream = sys.stdout
+import model_zoo
+"""
+    changes = {'OPENBLAS_CORETYPE': 'Haswell'}
+    assert run(program, **changes).split() == ['model_zoo.environment']
+    assert run(program.replace('mxnet, sys', 'sys'), **changes) == ''
+
+
+BLAS = """
+import {packages}, mxnet as mx, numpy as np
+from model_zoo.environment import blas
+left, right = np.random.RandomState(0).normal(size=(2, 3, 64, 48)).astype('float32')
+product = mx.nd.batch_dot(mx.nd.array(left), mx.nd.array(right), transpose_b=True).asnumpy()
+assert np.abs(product - left @ right.transpose(0, 2, 1)).max() < 1e-5
+print(blas())
+"""
+
+
+@has_mkl
+def test_mkl_serves():
+    program = BLAS.format(packages='model_zoo')
+    calls, name = run(program, ZOO_BLAS='mkl', MKL_VERBOSE='1').rsplit('\n', 1)
+    assert name == 'MKL' and 'SGEMM(' in calls.upper()
+    assert run(program, ZOO_BLAS='openblas', MKL_VERBOSE='1') == 'OpenBLAS'
+    assert run(BLAS.format(packages='mxnet, model_zoo'), ZOO_BLAS='mkl') == 'OpenBLAS'
+
+
+@has_mkl
+def test_mkl_leaves_scipy_alone():
+    """MKL's functions of complex results are called otherwise than SciPy calls them."""
+    program = """
+import model_zoo
+import numpy as np, scipy.linalg.blas, scipy.sparse.linalg
+x = np.array([1 + 2j, 3j])
+assert scipy.linalg.blas.zdotc(x, x) == 14
+matrix = scipy.sparse.diags(np.arange(1, 101) * (1 + 1j))
+assert abs(scipy.sparse.linalg.eigs(matrix, 1)[0][0] - 100 * (1 + 1j)) < 1e-6
+"""
+    run(program, ZOO_BLAS='mkl')
+
+
+@pytest.mark.parametrize(('value', 'message'), [
+    ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
+    ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
+])  # fmt: skip
+def test_other_values_of_the_switch(monkeypatch, value, message):
+    monkeypatch.setenv('ZOO_BLAS', value)
+    monkeypatch.setattr(environment, '_mkl_path', lambda: None)
+    with pytest.raises(ImportError) as caught:
+        environment._load_blas()
+    assert str(caught.value) == message
+
+
+def test_where_mkl_is_taken(monkeypatch):
+    monkeypatch.delenv('ZOO_BLAS', raising=False)
+    monkeypatch.setattr(environment, '_mkl_path', lambda: 'libmkl_rt.so')
+    loaded = []
+    monkeypatch.setattr(environment, '_load_mkl', loaded.append)
+    for vendor in ('GenuineIntel', 'AuthenticAMD'):
+        monkeypatch.setattr(environment, '_cpu_line', lambda name, vendor=vendor: vendor)
+        environment._load_blas()
+    assert loaded == ['libmkl_rt.so']
+    monkeypatch.setenv('ZOO_BLAS', 'mkl')  # where it hasn't been measured, the user may
+    environment._load_blas()
+    assert len(loaded) == 2
+
+
+PRODUCT = """
+import model_zoo, mxnet as mx
+from model_zoo.layers.precision import BFLOAT16
+x = mx.nd.amp_cast(mx.nd.ones((64, 64)), dtype=BFLOAT16)
+mx.nd.FullyConnected(x, x, no_bias=True, num_hidden=64).wait_to_read()
+"""
+
+
+@has_amx
+def test_onednn_uses_amx():
+    assert 'amx' in run(PRODUCT, DNNL_VERBOSE='1').lower()
+
+
+@has_amx
+def test_the_user_may_say_that_amx_is_not_used():
+    lines = run(PRODUCT, DNNL_VERBOSE='1', DNNL_MAX_CPU_ISA='AVX512_CORE_BF16').splitlines()
+    products = [line for line in lines if 'inner_product' in line]
+    assert products and not any('amx' in line for line in products)
+
+
+@has_amx
+@pytest.mark.parametrize('shape', [(1, 3, 5), (7, 33, 65), (128, 768, 48)])
+def test_products_in_bfloat16_are_right(shape):
+    rows, inner, columns = shape
+    random = np.random.RandomState(0)
+    left = random.randint(-8, 9, (rows, inner)).astype('float32')  # exact in bfloat16
+    right = random.randint(-8, 9, (columns, inner)).astype('float32')
+    given = [mx.nd.amp_cast(mx.nd.array(side), dtype=BFLOAT16) for side in (left, right)]
+    found = mx.nd.FullyConnected(*given, no_bias=True, num_hidden=columns)
+    found = mx.nd.amp_cast(found, dtype='float32').asnumpy()
+    expected = left @ right.T
+    assert np.abs(found - expected).max() <= np.abs(expected).max() / 256
+
+
+def test_flags_of_a_system_without_proc(monkeypatch):
+    def fails(*args, **kwargs):
+        raise FileNotFoundError('/proc/cpuinfo')
+
+    monkeypatch.setattr('builtins.open', fails)
+    assert environment.cpu_flags() == set()
+
+
+def test_other_systems_have_no_amx(monkeypatch):
+    monkeypatch.setattr(environment.platform, 'machine', lambda: 'aarch64')
+    monkeypatch.setattr(ctypes, 'CDLL', None)  # its numbers of calls mean others
+    assert not environment.may_use_amx()
+
+
+def test_a_process_that_was_forked_computes():
+    """libgomp and oneDNN have already worked in its parent."""
+    program = """
+import os
+import model_zoo, mxnet as mx
+def work():
+    x = mx.nd.ones((300, 300))
+    y = mx.nd.FullyConnected(x, x, no_bias=True, num_hidden=300)
+    return float(mx.nd.dot(x, y).max().asscalar())
+process = os.fork()
+if process == 0:
+    os._exit(0 if work() == 300 ** 2 else 1)
+assert work() == 300 ** 2
+print(os.waitpid(process, 0)[1])
+"""
+    assert run(program, OMP_NUM_THREADS='2') == '0'
+
+
+@pytest.mark.parametrize(('name', 'content', 'is_ours'), [
+    ('zoo', 'from zoo_scripts.zoo import console\n', True),
+    ('bert-embedding', 'import re\nfrom bert_embedding.cli import console\n', True),
+    ('zoo', 'import model_zoo\n', False),
+    ('program.py', 'from zoo_scripts.zoo import console\n', False),
+])  # fmt: skip
+def test_only_our_commands_handle_interrupts(monkeypatch, tmp_path, name, content, is_ours):
+    path = tmp_path / name
+    path.write_text(content)
+    monkeypatch.setattr(sys.modules['__main__'], '__file__', str(path), raising=False)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        environment.end_quietly_until_run()
+        assert (signal.getsignal(signal.SIGINT) is environment._end) == is_ours
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def run_in(folder, *words):
+    """A process in a folder, whose files come first."""
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(folder), str(ROOT)])}
+    return subprocess.run(
+        [sys.executable, *map(str, words)], cwd=folder, env=environment, capture_output=True,
+        text=True, timeout=600,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def new_numpy(tmp_path):
+    (tmp_path / 'numpy').mkdir()
+    (tmp_path / 'numpy' / '__init__.py').write_text("__version__ = '1.26.4'\n")
+    return tmp_path
+
+
+def test_a_numpy_that_mxnet_cannot_use(new_numpy):
+    command = run_in(new_numpy, ROOT / 'scripts' / 'doctor.py')
+    assert command.returncode == 1
+    assert command.stderr == (
+        'error: NumPy 1.26.4 is too new for MXNet 1.9.1, which needs one below 1.24: pip install '
+        "'numpy<1.24'\n"
+    )
+    library = run_in(new_numpy, '-c', 'import bert')
+    last = library.stderr.strip().splitlines()[-1]
+    assert library.returncode == 1 and last.startswith('ImportError: NumPy 1.26.4 is too new')
+
+
+@pytest.mark.parametrize('name', ['bert', 'export'])
+def test_a_users_own_file_in_the_way(tmp_path, name):
+    path = tmp_path / f'{name}.py'
+    path.write_text('')
+    command = run_in(tmp_path, ROOT / 'scripts' / 'info.py', '--help')
+    assert command.returncode == 1
+    assert command.stderr == (
+        f'error: {path} is in the way of the package {name} of gluon-transformer-zoo: rename it, '
+        'or start from another folder\n'
+    )
+    load = {'bert': 'load_families', 'export': 'load_exporter'}[name]
+    library = run_in(tmp_path, '-c', f'import model_zoo.families as f; f.{load}()')
+    assert f'UserWarning: {path} is in the way' in library.stderr  # where it is imported
+    last = library.stderr.strip().splitlines()[-1]
+    assert library.returncode == 1 and last.startswith(f'ImportError: {path} is in the way')
+
+
+def test_nothing_is_in_the_way(tmp_path):
+    (tmp_path / 'beard.py').write_text('')
+    done = run_in(tmp_path, '-c', 'import model_zoo.families as f; f.load_families()')
+    assert done.returncode == 0 and 'in the way' not in done.stderr
+
+
+@pytest.mark.parametrize(('name', 'found'), [
+    ('bert-base-uncase', 'bert-base-uncased'), ('BERT_BASE_UNCASED', 'bert-base-uncased'),
+    ('xyz', None),
+])  # fmt: skip
+def test_did_you_mean(name, found):
+    known = ['bert-base-uncased', 'gpt2']
+    hint = f'; did you mean {found}?' if found else ''
+    assert did_you_mean(name, known) == hint
+    assert str(UnknownNameError.of('model', name, known)).endswith(f'gpt2{hint}')

@@ -1,0 +1,52 @@
+"""What README and docs of version 0.2 show is there, or the changelog says where it went."""
+
+import functools
+import importlib
+import json
+import pathlib
+import sys
+
+import pytest
+from command_flags import flags_of, main_of, parser_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONTRACT = json.loads((ROOT / 'tests' / 'fixtures' / 'contract.json').read_text('utf-8'))
+CHANGELOG = (ROOT / 'CHANGELOG.rst').read_text('utf-8')
+NAMES = [
+    name for name in CONTRACT['names']
+    if not any(f'``{part}``' in CHANGELOG for part in (name.replace(':', '.'), name.split(':')[0]))
+]  # fmt: skip
+#: defaults that the changelog says are others
+OTHER_DEFAULTS = {'--engine': 'auto', '--lr': 5e-5, '--learning_rate': 5e-5}
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_shown_name_is_there(name, monkeypatch):
+    monkeypatch.setattr(sys, 'path', [str(ROOT / 'scripts' / 'originals'), *sys.path])
+    module, _, attribute = name.partition(':')
+    functools.reduce(getattr, filter(None, attribute.split('.')), importlib.import_module(module))
+
+
+@pytest.mark.parametrize('command', CONTRACT['flags'])
+def test_flags_are_taken_as_before(command):
+    now = {
+        flag: record
+        for record in flags_of(parser_of(main_of(command, ROOT)))
+        for flag in record['flags'] or [record['dest']]
+    }
+    for before in CONTRACT['flags'][command]:
+        for flag in before['flags'] or [before['dest']]:
+            if f'``{flag}`` of ``{command}``' in CHANGELOG:
+                continue
+            assert flag in now, f'{command} {flag} is gone'
+            defaults = before.get('default'), OTHER_DEFAULTS.get(flag, before.get('default'))
+            assert now[flag].get('default') in defaults, flag
+            for part in ('const', 'nargs'):
+                assert now[flag].get(part) == before.get(part), (flag, part)
+            assert before['required'] or not now[flag]['required'], f'{flag} was not required'
+            assert set(before.get('choices', ())) <= set(now[flag].get('choices', ())), flag
+
+
+def test_much_is_recorded():
+    assert len(CONTRACT['names']) > 120 and len(CONTRACT['flags']) > 30
+    assert sum(map(len, CONTRACT['flags'].values())) > 900
