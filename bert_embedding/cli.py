@@ -20,10 +20,13 @@ from model_zoo.util.lines import read_lines
 from model_zoo.util.progress import progress
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
-from .many import FileEmbedder
 from .writers import open_writer
 
-__all__ = ['console', 'main']
+__all__ = [
+    'FileEmbedder',
+    'console',
+    'main',
+]
 
 logger = logging.getLogger(__name__)
 
@@ -209,3 +212,41 @@ def main(argv=None):
 def console():
     """The console command: run `main` and exit with its status."""
     sys.exit(run(main))
+
+
+_model = None  # of this process: (options, BertEmbedding)
+
+
+class FileEmbedder:
+    """Writes the vectors of a file's texts; for a worker.
+
+    Parameters
+    ----------
+    options : dict
+        Of `BertEmbedding`.
+    sentences : tuple, optional
+        The further arguments of ``iter_sentence_vectors``, for vectors of sentences instead of
+        words.
+    oov_way : str
+        See `BertEmbedding.embedding`.
+    """
+
+    def __init__(self, options, sentences=None, oov_way='avg'):
+        self._options, self._sentences, self._oov_way = options, sentences, oov_way
+
+    def __call__(self, task):
+        global _model
+        if _model is None or _model[0] != self._options:
+            _model = self._options, BertEmbedding(**self._options)
+        embedding, count = _model[1], 0
+        sentences = (line.strip() for line in task.lines())
+        with open_writer(task.output) as writer:
+            if self._sentences is None:
+                for tokens, vectors in embedding.iter_embedding(sentences, self._oov_way):
+                    writer.words(tokens, vectors)
+                    count += 1
+            else:
+                for vector in embedding.iter_sentence_vectors(sentences, *self._sentences):
+                    writer.sentence(vector)
+                    count += 1
+        return count

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from model_zoo.inference.search import nearest, unit_vectors
+from model_zoo.inference.vectors import nearest, unit_vectors
 
 __all__ = ['Similarity']
 

@@ -1,16 +1,212 @@
-"""Files of embeddings, written while these are computed; see `arrays` and `tables`."""
+"""Files of embeddings, written while these are computed.
 
+``.npz`` is read with ``numpy.load(path)``. Its arrays are, for words
+
+- ``vectors``: float32, (words, units), of all sentences one after the other
+- ``tokens``: str, (words,)
+- ``offsets``: int64, (sentences + 1,); sentence i is ``[offsets[i]:offsets[i + 1]]`` of both
+
+and for sentence vectors ``vectors`` alone, float32, (sentences, units).
+
+``.jsonl`` has one JSON object a sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
+``{"vector": [...]}`` for sentence vectors.
+
+``.safetensors`` has the arrays of ``.npz``, but for the tokens, which are bytes: UTF-8, with
+newlines between them.
+
+``.parquet`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token``
+and ``vector``; or for each sentence, with ``vector`` alone.
+"""
+
+import array
 import contextlib
+import json
 import os
+import shutil
+import tempfile
+import zipfile
 
-from model_zoo.errors import InputError
+import numpy as np
+
+from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.util.files import atomic_write
 from model_zoo.util.remote import is_url
 
-from .arrays import JsonLines, Npz
-from .tables import Parquet, Safetensors
+__all__ = [
+    'JsonLines',
+    'Npz',
+    'Parquet',
+    'Safetensors',
+    'open_writer',
+]
 
-__all__ = ['open_writer']
+_ROWS = 8192  # tokens that are turned into an array together; also those of a row group
+
+
+class JsonLines:
+    """An object a line."""
+
+    mode = 'w'
+
+    def __init__(self, file, folder, stack):
+        self._file = file
+
+    def words(self, tokens, vectors):
+        vectors = [vector.tolist() for vector in vectors]
+        self._line({'tokens': tokens, 'vectors': vectors})
+
+    def sentence(self, vector):
+        self._line({'vector': vector.tolist()})
+
+    def _line(self, value):
+        self._file.write(json.dumps(value, ensure_ascii=False) + '\n')
+
+    def finish(self):
+        pass
+
+
+class Npz:
+    """The header of an array has its shape, which is known at the end: data wait in files."""
+
+    mode = 'wb'
+
+    def __init__(self, file, folder, stack):
+        self._file = file
+        vectors = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the stack closes it
+        self._vectors = stack.enter_context(vectors)
+        tokens = tempfile.TemporaryFile('w+', dir=folder, encoding='utf-8', newline='\n')  # noqa: SIM115
+        self._tokens = stack.enter_context(tokens)
+        self._offsets = array.array('q', [0])
+        self._width = 1
+        self._rows = self._units = 0
+        self._has_words = False
+
+    def words(self, tokens, vectors):
+        self._has_words = True
+        for token, vector in zip(tokens, vectors):
+            self._tokens.write(token + '\n')  # a token has no white space
+            self._width = max(self._width, len(token))
+            self.sentence(vector)
+        self._offsets.append(self._rows)
+
+    def sentence(self, vector):
+        self._vectors.write(np.ascontiguousarray(vector, dtype='<f4').data)
+        self._rows += 1
+        self._units = len(vector)
+
+    def finish(self):
+        with zipfile.ZipFile(self._file, 'w') as archive:
+            with _entry(archive, 'vectors', '<f4', (self._rows, self._units)) as entry:
+                self._vectors.seek(0)
+                shutil.copyfileobj(self._vectors, entry, 1 << 20)
+            if self._has_words:
+                offsets = np.array(self._offsets, dtype='<i8')
+                with _entry(archive, 'offsets', '<i8', offsets.shape) as entry:
+                    entry.write(offsets.tobytes())  # of a view, Python 3.8 counts the items
+                dtype = f'<U{self._width}'  # mostly zeros, hence compressed
+                with _entry(archive, 'tokens', dtype, (self._rows,), zipfile.ZIP_DEFLATED) as entry:
+                    self._tokens.seek(0)
+                    self._copy_tokens(entry, dtype)
+
+    def _copy_tokens(self, entry, dtype):
+        tokens = []
+        for line in self._tokens:
+            tokens.append(line[:-1])
+            if len(tokens) == _ROWS:
+                entry.write(np.array(tokens, dtype=dtype).tobytes())
+                tokens = []
+        entry.write(np.array(tokens, dtype=dtype).tobytes())
+
+
+def _entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
+    """Open an array of the archive for writing, its header written."""
+    info = zipfile.ZipInfo(f'{name}.npy')
+    info.compress_type = compression
+    entry = archive.open(info, 'w', force_zip64=True)
+    header = {'descr': dtype, 'fortran_order': False, 'shape': shape}
+    np.lib.format.write_array_header_1_0(entry, header)
+    return entry
+
+
+class Safetensors(Npz):
+    """Data wait in files, as those of ``.npz`` do."""
+
+    def finish(self):
+        self._tokens.flush()
+        size = self._tokens.buffer.tell()
+        pieces = [('vectors', 'F32', (self._rows, self._units), 4 * self._rows * self._units)]
+        if self._has_words:
+            pieces.append(('offsets', 'I64', (len(self._offsets),), 8 * len(self._offsets)))
+            pieces.append(('tokens', 'U8', (size,), size))
+        header, place = {}, 0
+        for name, dtype, shape, count in pieces:
+            header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [place, place + count]}
+            place += count
+        text = json.dumps(header, separators=(',', ':')).encode()
+        text += b' ' * (-len(text) % 8)
+        self._file.write(len(text).to_bytes(8, 'little') + text)
+        self._vectors.seek(0)
+        shutil.copyfileobj(self._vectors, self._file, 1 << 20)
+        if self._has_words:
+            self._file.write(np.array(self._offsets, dtype='<i8').tobytes())
+            self._tokens.buffer.seek(0)
+            shutil.copyfileobj(self._tokens.buffer, self._file, 1 << 20)
+
+
+class Parquet:
+    """Row groups are written as they are full."""
+
+    mode = 'wb'
+
+    def __init__(self, file, folder, stack):
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise MissingExtraError.of('pyarrow', 'parquet') from error
+        self._arrow, self._file, self._writer = pyarrow, file, None
+        self._sentences, self._words, self._vectors = [], [], []
+        self._count, self._has_words = 0, False
+
+    def words(self, tokens, vectors):
+        self._has_words = True
+        for token, vector in zip(tokens, vectors):
+            self._sentences.append(self._count)
+            self._words.append(token)
+            self._row(vector)
+        self._count += 1
+
+    def sentence(self, vector):
+        self._row(vector)
+
+    def _row(self, vector):
+        self._vectors.append(np.asarray(vector, np.float32))
+        if len(self._vectors) == _ROWS:
+            self._flush()
+
+    def _flush(self):
+        arrow = self._arrow
+        values = np.concatenate(self._vectors) if self._vectors else np.zeros(0, np.float32)
+        units = len(self._vectors[0]) if self._vectors else 0
+        columns = {}
+        if self._has_words:
+            columns['sentence'] = arrow.array(self._sentences, arrow.int64())
+            columns['token'] = arrow.array(self._words, arrow.string())
+        columns['vector'] = arrow.FixedSizeListArray.from_arrays(
+            arrow.array(values, arrow.float32()), max(1, units)
+        )
+        table = arrow.table(columns)
+        if self._writer is None:
+            self._writer = arrow.parquet.ParquetWriter(self._file, table.schema)
+        if self._vectors:
+            self._writer.write_table(table)
+        self._sentences, self._words, self._vectors = [], [], []
+
+    def finish(self):
+        if self._vectors or self._writer is None:
+            self._flush()
+        self._writer.close()
+
 
 _WRITERS = {
     '.npz': Npz, '.jsonl': JsonLines, '.safetensors': Safetensors, '.parquet': Parquet,

@@ -24,30 +24,29 @@ import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
+from export.command import (  # noqa: E402
+    add_int8_arguments,
+    build_block,
+    check_int8_arguments,
+    find_tokenizer,
+    read_measures,
+    tasks,
+)
 from export.comparison import (  # noqa: E402
     ExportError,
     check_exportable,
     flatten,
     make_batch,
     map_arrays,
+    parameters_of,
     plain_calls,
+    write_symbol,
 )
-from export.data import (  # noqa: E402
-    add_int8_arguments,
-    check_int8_arguments,
-    read_measures,
-)
-from export.onnx_file import require_extra  # noqa: E402
-from export.onnx_folder import export_onnx_folder  # noqa: E402
+from export.onnx_file import export_onnx_folder, require_extra  # noqa: E402
 from export.steps import export_steps  # noqa: E402
-from export.symbol_files import parameters_of, write_symbol  # noqa: E402
-from export.tasks import build_block, find_tokenizer, tasks  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.sums import (
-    sums_path,  # noqa: E402
-    write_sums,  # noqa: E402
-)
+from model_zoo.checkpoint.sums import sums_path, write_sums  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402

@@ -14,8 +14,15 @@ from model_zoo.layers.sequences import without_nan
 from model_zoo.util.files import make_writable_dir, written_together
 from transfo_xl.heads import TransfoXLLMHeadModel
 
-from .comparison import ExportError, check_exportable, flatten, make_batch, plain_calls
-from .symbol_files import parameters_of, write_symbol
+from .comparison import (
+    ExportError,
+    check_exportable,
+    flatten,
+    make_batch,
+    parameters_of,
+    plain_calls,
+    write_symbol,
+)
 
 __all__ = ['export_steps']
 

@@ -26,14 +26,12 @@ import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 from model_zoo.analysis.comparison import (
-    SOFTWARE,
-    check_software,
     differences_of,
     make_inputs,
     plot_differences,
     run_ours,
-    run_theirs,
 )
+from model_zoo.analysis.originals import SOFTWARE, check_software, run_theirs
 from model_zoo.app import check_at_least_one, cli
 from model_zoo.app.records import read_texts
 from model_zoo.errors import InputError

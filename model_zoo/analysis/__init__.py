@@ -5,11 +5,25 @@
 :class:`model_zoo.blocks.heads.AttentionBlock`.
 """
 
-from .heads import HeadMeasures, attention_of, measure_heads, normalize_importance
-from .masking import MaskingStep, heads_left, heads_to_prune, mask_heads
+from .heads import (
+    HeadMeasures,
+    MaskingStep,
+    attention_of,
+    heads_left,
+    heads_to_prune,
+    mask_heads,
+    measure_heads,
+    normalize_importance,
+)
 from .pictures import plot_attention, plot_heads
-from .study import HeadStudy, rank_heads
-from .subjects import ClassifierSubject, LanguageModelSubject, OneSentence, SentencePair
+from .study import (
+    ClassifierSubject,
+    HeadStudy,
+    LanguageModelSubject,
+    OneSentence,
+    SentencePair,
+    rank_heads,
+)
 
 __all__ = [
     'ClassifierSubject',

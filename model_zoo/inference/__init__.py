@@ -4,7 +4,7 @@ from .engine import Engine, MXNetEngine
 from .engines import ENGINES, make_engine
 from .factory import PIPELINES, pipeline
 from .pipeline import Pipeline
-from .search import INDEXES, nearest, unit_vectors
+from .vectors import INDEXES, nearest, unit_vectors
 
 __all__ = [
     'ENGINES', 'INDEXES', 'PIPELINES', 'Engine', 'MXNetEngine', 'Pipeline', 'make_engine',

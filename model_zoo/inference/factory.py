@@ -12,10 +12,9 @@ from .classification import (
     ZeroShotClassification,
 )
 from .engines import make_engine
-from .masked import FillMask
 from .pipeline import refuse_arguments_of_transformers
 from .text import TextGeneration
-from .tokens import TokenClassification
+from .tokens import FillMask, TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
 
 __all__ = ['PIPELINES', 'pipeline']

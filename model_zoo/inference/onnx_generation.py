@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..util.checks import check_shape
-from .onnx_engine import OnnxEngine, OnnxRuntimeEngine
-from .openvino_engine import OpenVINOEngine
+from .onnx_engine import OnnxEngine, OnnxRuntimeEngine, OpenVINOEngine
 
 __all__ = ['OnnxGenerationEngine', 'OpenVINOGenerationEngine']
 

@@ -82,7 +82,7 @@ def save(tf, session, folder, name='model.ckpt'):
 
 def bert_tensorflow(originals):
     """google-research/bert's pre-training model, with the variables of its optimizer."""
-    from model_zoo.analysis.comparison.tensorflow_originals import load_original
+    from model_zoo.analysis.originals import load_original
 
     training = load_original(str(originals / 'bert/run_pretraining.py'))
     tf, modeling = training.tf, training.modeling
@@ -123,7 +123,7 @@ def bert_tensorflow(originals):
 
 def bert_squad_tensorflow(originals):
     """google-research/bert's model for SQuAD; newer of two checkpoints in the folder."""
-    from model_zoo.analysis.comparison.tensorflow_originals import load_original
+    from model_zoo.analysis.originals import load_original
 
     squad = load_original(str(originals / 'bert/run_squad.py'))
     tf, modeling = squad.tf, squad.modeling
@@ -147,7 +147,7 @@ def bert_squad_tensorflow(originals):
 
 def gpt2_tensorflow(originals):
     """openai/gpt-2's model."""
-    from model_zoo.analysis.comparison.tensorflow_originals import load_original
+    from model_zoo.analysis.originals import load_original
 
     original = load_original(str(originals / 'gpt-2/src/model.py'))
     tf = original.tf
@@ -183,7 +183,7 @@ def transfo_xl_tied_tensorflow(originals):
 
 
 def write_transfo_xl(originals, name, config):
-    from model_zoo.analysis.comparison.tensorflow_originals import load_original
+    from model_zoo.analysis.originals import load_original
 
     original = load_original(str(originals / 'transformer-xl/tf/model.py'))
     tf = original.tf
@@ -218,7 +218,7 @@ def write_transfo_xl(originals, name, config):
 
 def gpt_numpy(originals):
     """openai/finetune-transformer-lm's model, in the format of its published weights."""
-    from model_zoo.analysis.comparison.tensorflow_originals import load_original
+    from model_zoo.analysis.originals import load_original
 
     for name in ('datasets', 'analysis', 'text_utils'):  # they import much, and aren't needed
         stub = types.ModuleType(name)

@@ -19,8 +19,7 @@ from model_zoo.environment import cpu_flags, used_processors
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.generation import generate
 from model_zoo.inference import engines, make_engine
-from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
-from model_zoo.inference.openvino_engine import OpenVINOEngine
+from model_zoo.inference.onnx_engine import OnnxRuntimeEngine, OpenVINOEngine
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
 pytest.importorskip('onnx')

@@ -37,18 +37,16 @@ EXCEPTIONS = {
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
-    'model_zoo.inference.onnx_engine': {'onnxruntime'},
+    'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.inference.onnx_generation': {'onnxruntime', 'openvino'},
-    'model_zoo.inference.openvino_engine': {'openvino'},
     'model_zoo.onnx.graph': {'onnx'},
     'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},
     # the originals, which our blocks are compared with
-    'model_zoo.analysis.comparison.pytorch_originals': {
-        'pytorch_pretrained_bert', 'torch', 'transformers'
+    'model_zoo.analysis.originals': {
+        'pytorch_pretrained_bert', 'tensorflow', 'torch', 'transformers'
     },
-    'model_zoo.analysis.comparison.tensorflow_originals': {'tensorflow'},
 }  # fmt: skip
 
 

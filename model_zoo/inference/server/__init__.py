@@ -4,7 +4,7 @@ from .app import build_app
 from .cluster import serve_on_ray
 from .models import Reloader
 from .run import bind, name_models, read_key, serve
-from .settings import Settings
+from .service import Settings
 
 __all__ = ['Reloader', 'Settings', 'bind', 'build_app', 'name_models', 'read_key', 'serve',
            'serve_on_ray']  # fmt: skip

@@ -12,12 +12,15 @@ import time
 from ...errors import ZooError
 from . import huggingface, open_inference, openai_api, page
 from .errors import TooLargeError, check_extra, status_of
-from .metrics import Metrics
 from .models import Models
-from .service import Service
-from .settings import Settings
+from .service import Service, Settings
 
-__all__ = ['Gate', 'build_app', 'error_response']
+__all__ = [
+    'Gate',
+    'Metrics',
+    'build_app',
+    'error_response',
+]
 
 _log = logging.getLogger(__name__)
 
@@ -326,3 +329,75 @@ def _is_of_another_site(method, host, headers):
     is_foreign = origin is not None and origin.partition('://')[2].lower() != host.lower()
     is_foreign = is_foreign or site not in ('same-origin', 'none')
     return is_foreign and media_type != 'application/json'
+
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """Counters of one server."""
+
+    def __init__(self):
+        import prometheus_client as prometheus
+
+        self.registry = prometheus.CollectorRegistry()
+        own = {'registry': self.registry}
+        prometheus.ProcessCollector(registry=self.registry)
+        prometheus.PlatformCollector(registry=self.registry)
+        self._requests = prometheus.Counter(
+            'zoo_requests', 'Requests by route and HTTP status.', ['route', 'status'], **own
+        )
+        self._seconds = prometheus.Histogram(
+            'zoo_request_seconds', 'Seconds from a request to the end of its answer.', ['route'],
+            buckets=SECONDS, **own,
+        )  # fmt: skip
+        self._rows = prometheus.Histogram(
+            'zoo_batch_rows', 'Rows of a batch.', ['model'], buckets=ROWS, **own
+        )
+        self._batch_seconds = prometheus.Histogram(
+            'zoo_batch_seconds', 'Seconds of a batch.', ['model'], buckets=SECONDS, **own
+        )
+        self._tokens = prometheus.Counter(
+            'zoo_tokens', 'Tokens that models have read, or a language model written.', ['model'],
+            **own,
+        )  # fmt: skip
+        self._padding = prometheus.Counter(
+            'zoo_padding_tokens', 'Tokens of padding that models have read.', ['model'], **own
+        )
+        self._queue = prometheus.Gauge(
+            'zoo_queue', 'Requests that are accepted and unanswered.', ['model'], **own
+        )
+
+    def watch_queues(self, models):
+        """Show the queues of `Models`."""
+        for served in models:
+            self._queue.labels(served.name).set_function(
+                lambda name=served.name: models.get(name).worker.count
+            )
+
+    def count_request(self, route, status, seconds):
+        """Count an answered request."""
+        self._requests.labels(route, status).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def batch_counter(self, model):
+        """``on_batch`` of a `BatchWorker`."""
+
+        def count(rows, tokens, padded, seconds):
+            self._rows.labels(model).observe(rows)
+            self._batch_seconds.labels(model).observe(seconds)
+            self._tokens.labels(model).inc(tokens)
+            self._padding.labels(model).inc(padded - tokens)
+
+        return count
+
+    def token_counter(self, model):
+        """``on_token`` of a `GenerationWorker`."""
+        return self._tokens.labels(model).inc
+
+    def text(self):
+        """All counters in Prometheus's text format, and its content type."""
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST

@@ -11,9 +11,8 @@ from types import SimpleNamespace
 
 from ...errors import InputError
 from ...util.executor import join_cluster
-from .app import Gate, error_response
+from .app import Gate, Metrics, error_response
 from .errors import ClosedError, OverloadedError, check_extra
-from .metrics import Metrics
 from .run import serve
 
 __all__ = ['serve_on_ray']

@@ -125,7 +125,7 @@ def test_jsonl(call, text, tmp_path, tiny):
 
 
 def test_npz_of_more_tokens_than_are_copied_together(tmp_path, monkeypatch):
-    monkeypatch.setattr('bert_embedding.arrays._ROWS', 3)
+    monkeypatch.setattr('bert_embedding.writers._ROWS', 3)
     tokens = ['a', 'bcd', '', '\u4f60\u597d', '\U0001f389', 'e' * 50, 'f']
     with open_writer(tmp_path / 'x.npz') as writer:
         for token in tokens:

@@ -12,7 +12,7 @@ import warm
 
 import bert
 import export
-from export import symbol_files
+from export import comparison
 from model_zoo.errors import InputError
 
 CONFIG = {
@@ -206,13 +206,13 @@ def test_plain_mxnet_in_a_new_process(tmp_path):
 
 def test_difference_is_found_and_nothing_is_left(tmp_path, monkeypatch):
     block = make('BertForSequenceClassification')
-    write = symbol_files.write_params
+    write = comparison.write_params
 
     def write_wrong(path, tensors):
         name = next(name for name in tensors if name.endswith('classifier_bias'))
         write(path, {**tensors, name: tensors[name] + np.float32(3e-5)})
 
-    monkeypatch.setattr(symbol_files, 'write_params', write_wrong)
+    monkeypatch.setattr(comparison, 'write_params', write_wrong)
     with pytest.raises(export.ExportError, match='differs from the block'):
         export.export_block(block, str(tmp_path), 'block')
     assert os.listdir(tmp_path) == []
@@ -262,7 +262,7 @@ def test_a_disk_that_fails(tmp_path, monkeypatch):
     with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
         export.export_block(make(), str(tmp_path), 'block')
     monkeypatch.undo()
-    monkeypatch.setattr(symbol_files, 'write_params', failing)
+    monkeypatch.setattr(comparison, 'write_params', failing)
     monkeypatch.setattr(os, 'unlink', failing)
     with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
         export.export_block(make(), str(tmp_path), 'block')

@@ -7,7 +7,7 @@ import pytest
 
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference import nearest, unit_vectors
-from model_zoo.inference import search as module
+from model_zoo.inference import vectors as module
 
 
 def vectors(count, units=8, seed=0):

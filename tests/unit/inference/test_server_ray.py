@@ -13,9 +13,8 @@ import model_zoo
 from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference.server import Settings, build_app, serve_on_ray
-from model_zoo.inference.server.app import Gate
+from model_zoo.inference.server.app import Gate, Metrics
 from model_zoo.inference.server.cluster import ATTEMPTS, Ingress, Replica, _run
-from model_zoo.inference.server.metrics import Metrics
 
 httpx = pytest.importorskip('httpx')
 ray_exceptions = pytest.importorskip('ray.exceptions')
