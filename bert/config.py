@@ -5,7 +5,7 @@ from typing import Dict, List, Optional
 
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
-from model_zoo.layers.activations import check_activation
+from model_zoo.layers.feed_forward import check_activation
 
 __all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
 

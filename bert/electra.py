@@ -4,7 +4,7 @@ import functools
 
 import mxnet as mx
 
-from model_zoo.layers.activations import Activation
+from model_zoo.layers.feed_forward import Activation
 from model_zoo.layers.losses import binary_cross_entropy, without_padding
 from model_zoo.layers.precision import Dense
 

@@ -2,7 +2,7 @@
 
 from mxnet.gluon import nn
 
-from model_zoo.layers.activations import Activation
+from model_zoo.layers.feed_forward import Activation
 from model_zoo.opening import build_model
 from model_zoo.registry import Family, register_family, register_model
 

@@ -5,13 +5,13 @@ from typing import Callable, NamedTuple
 import mxnet as mx
 import numpy as np
 
-from bert.block import BertBlock
-from model_zoo.blocks.decoder.block import DecoderBlock
-from model_zoo.blocks.decoder.heads import DecoderLM
+from bert.model import BertBlock
+from model_zoo.blocks.decoder import DecoderBlock
+from model_zoo.blocks.decoder_heads import DecoderLM
 from model_zoo.errors import InputError
+from model_zoo.layers.graphs import standard_operators
 from model_zoo.layers.sequences import Mask
-from model_zoo.layers.standard import standard_operators
-from transfo_xl.block import TransfoXLBlock
+from transfo_xl.model import TransfoXLBlock
 
 from .comparison import flatten, make_batch, plain_calls
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from model_zoo.blocks.decoder.config import DecoderConfig
+from model_zoo.blocks.decoder_config import DecoderConfig
 
 __all__ = ['OpenAIGPTConfig']
 

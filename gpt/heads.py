@@ -1,6 +1,6 @@
 """Task heads on top of OpenAI GPT."""
 
-from model_zoo.blocks.decoder.heads import DecoderDoubleHeads, DecoderLM
+from model_zoo.blocks.decoder_heads import DecoderDoubleHeads, DecoderLM
 from model_zoo.generation import GenerationMixin
 
 from .model import OpenAIGPTBlock, OpenAIGPTModel

@@ -1,6 +1,6 @@
 """OpenAI GPT's parameter names in other programs, as reversible tables."""
 
-from model_zoo.blocks.decoder.mapping import OPENAI_LAYER, conv1d_rules, openai_rules
+from model_zoo.blocks.decoder_config import OPENAI_LAYER, conv1d_rules, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule
 
 __all__ = ['MAPPINGS']

@@ -1,6 +1,6 @@
 """OpenAI GPT's decoder."""
 
-from model_zoo.blocks.decoder.model import DecoderModel
+from model_zoo.blocks.decoder import DecoderModel
 
 from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig

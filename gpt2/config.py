@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Optional
 
-from model_zoo.blocks.decoder.config import DecoderConfig
+from model_zoo.blocks.decoder_config import DecoderConfig
 from model_zoo.errors import InputError
 
 __all__ = ['GPT2Config']

@@ -1,6 +1,6 @@
 """Task heads on top of GPT-2."""
 
-from model_zoo.blocks.decoder.heads import DecoderDoubleHeads, DecoderLM
+from model_zoo.blocks.decoder_heads import DecoderDoubleHeads, DecoderLM
 from model_zoo.generation import GenerationMixin
 
 from .model import GPT2Block, GPT2Model

@@ -1,6 +1,6 @@
 """GPT-2's parameter names in other programs, as reversible tables."""
 
-from model_zoo.blocks.decoder.mapping import conv1d_rules, openai_rules
+from model_zoo.blocks.decoder_config import conv1d_rules, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Padded, Rule, Stacked
 
 __all__ = ['MAPPINGS']

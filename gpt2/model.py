@@ -1,6 +1,6 @@
 """GPT-2's decoder."""
 
-from model_zoo.blocks.decoder.model import DecoderModel
+from model_zoo.blocks.decoder import DecoderModel
 
 from .catalogue import ARCHITECTURES
 from .config import GPT2Config

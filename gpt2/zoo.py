@@ -1,6 +1,6 @@
 """The family GPT-2, and the models that it adds to the zoo."""
 
-from model_zoo.blocks.decoder.zoo import HPARAMS
+from model_zoo.blocks.decoder_config import HPARAMS
 from model_zoo.opening import build_model
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family, register_model

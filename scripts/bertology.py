@@ -70,7 +70,7 @@ from model_zoo.tasks.classification import (
 from model_zoo.tasks.classify import check_task_choice, make_task
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
-from model_zoo.training.interrupt import InterruptGuard
+from model_zoo.training.loop import InterruptGuard
 from model_zoo.util.lines import read_text
 
 logger = logging.getLogger('bertology')

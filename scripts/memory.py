@@ -20,7 +20,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 
 from model_zoo.app import check_at_least_one, check_rates, cli, make_updater
-from model_zoo.blocks.mirror import finish_backward
+from model_zoo.blocks.graphs import finish_backward
 from model_zoo.errors import InputError, ZooError
 from model_zoo.opening import find_family
 from model_zoo.pretrained import resolve

@@ -63,10 +63,9 @@ from model_zoo.tasks.pretraining.objective import (
     pretraining_objective,
 )
 from model_zoo.tasks.pretraining.tfrecords import is_tfrecord
-from model_zoo.training.callbacks import Callback, TensorBoardWriter
+from model_zoo.training.callbacks import Callback, Profiler, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
-from model_zoo.training.profiler import Profiler
 from model_zoo.training.workers import make_workers
 
 logger = logging.getLogger('run_pretraining')

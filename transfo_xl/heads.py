@@ -2,17 +2,15 @@
 
 import mxnet as mx
 
-from model_zoo.blocks.task import TaskMixin
+from model_zoo.blocks.heads import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
-from .block import TransfoXLBlock
-from .model import TransfoXLModel, initializers
-from .segments import TransfoXLSegments
-from .steps import TransfoXLSteps
+from .model import TransfoXLBlock, TransfoXLModel, initializers
+from .steps import TransfoXLSegments, TransfoXLSteps
 
 __all__ = ['TransfoXLLMHeadModel']
 

@@ -65,7 +65,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
         1 keeps a head, 0 masks it.
     title : str, optional
         Shown with the progress.
-    guard : model_zoo.training.interrupt.InterruptGuard, optional
+    guard : model_zoo.training.loop.InterruptGuard, optional
         Asked before each batch.
 
     Returns

@@ -14,7 +14,7 @@ import numpy as np
 from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
-from ..training.interrupt import Interrupted
+from ..training.loop import Interrupted
 from .task_run import TaskRun
 
 __all__ = ['TASKS', 'Trained', 'finetune']

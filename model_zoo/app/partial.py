@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import CheckpointError, InputError
 from ..training.checkpoint import check_same_config
-from ..training.interrupt import Interrupted, StopRequested
+from ..training.loop import Interrupted, StopRequested
 from ..util.files import (
     lock_file,
     put_in_place,

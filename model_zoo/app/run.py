@@ -11,12 +11,10 @@ import mxnet as mx
 from ..errors import InputError, UnknownNameError
 from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
 from ..training.callbacks import ProgressLogger, TensorBoardWriter
-from ..training.host_trainer import HostTrainer
 from ..training.loop import TrainingLoop
-from ..training.loss_scale import LossScale
 from ..training.objective import Objective
 from ..training.plan import Checkpoints, Evaluation, Plan
-from ..training.updater import Updater
+from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from .devices import find_contexts
 from .epoch_files import EpochFiles

@@ -8,8 +8,7 @@ import shutil
 import weakref
 
 from ..errors import InputError
-from ..training.checkpoint import CheckpointStore
-from ..training.seed import seed_all
+from ..training.checkpoint import CheckpointStore, seed_all
 from ..training.workers import Workers
 from ..util.files import lock_file, make_writable_dir, remove_leftovers
 from ..util.remote import is_url, join

@@ -1,15 +1,35 @@
-"""The base of the families' blocks."""
+"""The base of the families' blocks, and its precision."""
 
 import functools
 import inspect
 
 from ..errors import InputError
+from ..layers.precision import MixedPrecision, set_precision
 from ..util.checks import check_ids, check_range, check_shape
 from .files import BlockFiles
-from .mirror import BlockMirror
-from .precision import BlockPrecision
+from .graphs import BlockMirror
 
-__all__ = ['INPUT_NAMES', 'ZooBlock']
+__all__ = ['BlockPrecision', 'INPUT_NAMES', 'ZooBlock']
+
+
+class BlockPrecision(MixedPrecision):
+    """The part of `ZooBlock` that is cast as a whole."""
+
+    def cast(self, dtype):
+        """Set the precision of the block and all its parts.
+
+        In ``'float16'`` parameters, activations and results are float16, and the losses float32.
+        In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. See
+        `model_zoo.layers.precision`. The graphs are dropped. Make a Trainer afterwards, with
+        ``multi_precision=True`` in float16.
+
+        Parameters
+        ----------
+        dtype : str, type or numpy.dtype
+            ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
+        """
+        set_precision(self, dtype)
+
 
 #: names of inputs that programs for transformers use -> ours
 INPUT_NAMES = {

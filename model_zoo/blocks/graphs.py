@@ -1,14 +1,18 @@
-"""A block's graphs: one for each combination of inputs, where Gluon keeps a single one."""
+"""A block's graphs: one for each pattern of inputs, and training with less memory."""
 
+import contextlib
 import inspect
+import os
 
 import mxnet as mx
+from mxnet.gluon.block import _flatten, _regroup
 
 from ..errors import InputError
-from ..layers.locked import LockedGraph
-from ..layers.normalization import trains
+from ..layers.cells import MirroredCell
+from ..layers.graphs import LockedGraph
+from ..layers.precision import trains
 
-__all__ = ['BlockGraphs']
+__all__ = ['BlockGraphs', 'BlockMirror', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
 
 #: what Gluon keeps of a graph
 _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
@@ -36,7 +40,7 @@ class BlockGraphs(LockedGraph):
 
     Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
     The graphs of recorded calls in training mode are kept apart: they have operators with fast
-    backward passes (`model_zoo.layers.normalization`).
+    backward passes (`model_zoo.layers.precision`).
     """
 
     #: names of the inputs that are the text; others are labels and the like
@@ -109,3 +113,188 @@ class BlockGraphs(LockedGraph):
         self._use_graph(inputs)
         if not self._cached_graph:
             self._build_cache(*inputs)
+
+
+_pending = []  # passes whose outputs have no gradients yet
+
+
+class BlockMirror(BlockGraphs):
+    """The part of `ZooBlock` that trains with less memory."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._mirrors = False
+        self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too
+        self._mirrored = {}  # MirroredGraph by combination of inputs
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._mirrored = {}
+
+    def mirror(self, active=True):
+        """Train with less memory: recompute the layers' intermediate results in the backward pass.
+
+        Works for hybridized blocks. Call `model_zoo.blocks.graphs.finish_backward` after each
+        ``backward()``, before gradients are read or used.
+
+        Parameters
+        ----------
+        active : bool
+
+        Raises
+        ------
+        InputError
+            If the family's layers don't support it.
+        """
+        cells = []
+        self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
+        if not cells:
+            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
+        for cell in cells:
+            cell.mirrors = active
+        self._mirrors = active
+        self._clear_cached_op()
+
+    def _call_cached_op(self, *args):
+        if not (self._mirrors and trains()):
+            return super()._call_cached_op(*args)
+        self._use_graph(args)
+        if self._cached_op is None:
+            self._build_cache(*args)
+        if self._graph_key not in self._mirrored:
+            data, outputs = self._cached_graph
+            names = [each.name for each in data]
+            parameters = dict(self.collect_params().items())
+            self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters, self._tied)
+        arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
+        return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
+
+
+class MirroredGraph:
+    """A block's graph, run for training with little memory.
+
+    Parameters
+    ----------
+    symbol : mxnet.symbol.Symbol
+        Of all outputs.
+    data_names : list of str
+        Names of the inputs, in their order.
+    parameters : dict of str to mxnet.gluon.Parameter
+        By the names of the graph's other inputs. Their gradients are written, or added to where
+        their ``grad_req`` is ``'add'``.
+    tied : collection of str
+        Names of parameters whose gradients are added to what autograd writes in the same backward
+        pass, because they are also part of what is computed from the outputs.
+    """
+
+    def __init__(self, symbol, data_names, parameters, tied=()):
+        self._symbol = symbol
+        self._used = set(symbol.list_arguments())
+        self._data_names = data_names
+        self._parameters = {
+            name: parameter for name, parameter in parameters.items() if name in self._used
+        }
+        self._tied = [each for name, each in self._parameters.items() if name in tied]
+        self._executors = {}  # by context, shapes and types of the inputs
+        self._arrays = {}  # by context: the parameters' arrays that its executors were made with
+
+    def forward(self, arrays):
+        """Run the graph.
+
+        Parameters
+        ----------
+        arrays : list of NDArray
+            The inputs.
+
+        Returns
+        -------
+        list of NDArray
+            Variables of autograd.
+
+        Raises
+        ------
+        InputError
+            If the previous pass isn't finished.
+        """
+        ctx = arrays[0].context
+        if any(executor._ctx == ctx for executor, *_ in _pending):
+            _pending.clear()
+            raise InputError(
+                'a block that mirrors runs once a backward pass: call '
+                'model_zoo.blocks.graphs.finish_backward() after each backward()'
+            )
+        with mx.autograd.pause(train_mode=True):
+            inputs = {
+                name: array for name, array in zip(self._data_names, arrays) if name in self._used
+            }
+            executor = self._executor(ctx, inputs)
+            # copies: the executor overwrites its own in the next pass
+            outputs = [output.copy() for output in executor.forward(is_train=True, **inputs)]
+            for parameter in self._tied:
+                if parameter.grad_req == 'write':  # of the last pass
+                    parameter.grad(ctx)[:] = 0
+        for output in outputs:
+            output.attach_grad()
+        trained = [p.data(ctx) for p in self._parameters.values() if p.grad_req != 'null']
+        _pending.append((executor, outputs, trained))
+        return outputs
+
+    def _executor(self, ctx, inputs):
+        """The executor for inputs of such shapes and types; all of a context share memory."""
+        arrays = [
+            array
+            for parameter in self._parameters.values()
+            for array in (
+                parameter.data(ctx),
+                parameter.grad(ctx) if parameter.grad_req != 'null' else None,
+                parameter.grad_req,
+            )
+        ]
+        known = self._arrays.get(ctx, [])
+        if len(known) != len(arrays) or any(one is not two for one, two in zip(known, arrays)):
+            self._executors = {key: e for key, e in self._executors.items() if key[0] != ctx}
+            self._arrays[ctx] = arrays
+        key = (ctx, *((array.shape, array.dtype) for array in inputs.values()))
+        if key not in self._executors:
+            others = [executor for other, executor in self._executors.items() if other[0] == ctx]
+            self._executors[key] = self._bind(ctx, inputs, others[-1] if others else None)
+        return self._executors[key]
+
+    def _bind(self, ctx, inputs, shared):
+        arguments = {name: array.copy() for name, array in inputs.items()}
+        requests, gradients = dict.fromkeys(arguments, 'null'), {}
+        for name, parameter in self._parameters.items():
+            arguments[name] = parameter.data(ctx)
+            is_added = parameter.grad_req == 'write' and parameter in self._tied
+            requests[name] = 'add' if is_added else parameter.grad_req
+            if parameter.grad_req != 'null':
+                gradients[name] = parameter.grad(ctx)
+        with without_subgraphs():
+            return self._symbol.bind(ctx, arguments, gradients, requests, shared_exec=shared)
+
+
+@contextlib.contextmanager
+def without_subgraphs():
+    """A context in which executors fuse no operators, as they do on the CPU by default."""
+    name = 'MXNET_SUBGRAPH_BACKEND'
+    before = os.environ.get(name)
+    os.environ[name] = 'NONE'
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def finish_backward():
+    """Pass the gradients of mirrored blocks' outputs on to the blocks' parameters.
+
+    Call it after each ``backward()``; without mirrored blocks it does nothing.
+    """
+    while _pending:
+        executor, outputs, trained = _pending.pop()
+        executor.backward([output.grad for output in outputs])
+        for array in trained:
+            array._fresh_grad = True  # the Trainer wants to know; autograd doesn't

@@ -1,7 +1,8 @@
-"""A block's attention heads: masked, watched and pruned."""
+"""Attention heads of a block, and the heads of tasks."""
 
 import contextlib
 import weakref
+from types import SimpleNamespace
 
 import mxnet as mx
 
@@ -10,7 +11,7 @@ from ..util.checks import check_shape
 from .block import ZooBlock
 from .graphs import BlockGraphs
 
-__all__ = ['AttentionBlock']
+__all__ = ['AttentionBlock', 'TaskMixin']
 
 
 class AttentionBlock(ZooBlock):
@@ -286,3 +287,49 @@ class _Watched(BlockGraphs):
         block = self._block()
         with block.base._watching(probes) as heads:
             return ZooBlock.__call__(block, *inputs), heads
+
+
+class TaskMixin:
+    """What task blocks inherit besides, and before, their family's block.
+
+    The backbone has `output_names`: of all that it can return what it does return, in its order.
+
+    Parameters
+    ----------
+    model : Config or ZooBlock
+        A backbone is used as it is and shared; a configuration makes a new one.
+    **options
+        For the new backbone, such as ``output_attentions=True``.
+    """
+
+    #: the family's backbone
+    model_class = None
+    #: options of a new backbone that the head needs
+    parts = {}
+
+    def __init__(self, model, prefix=None, params=None, **options):
+        is_model = isinstance(model, self.model_class)
+        super().__init__(model.config if is_model else model, prefix=prefix, params=params)
+        if is_model and options:
+            name = self.model_class.__name__
+            raise InputError(f'{", ".join(options)}: set this where the {name} is made')
+        with self.name_scope():
+            if not is_model:
+                model = self.model_class(self.config, **{**self.parts, **options})
+            setattr(self, self.backbone, model)
+
+    def encode(self, *inputs):
+        """Run the backbone: an object with its outputs by name, None for what it doesn't return.
+
+        Where the backbone returns the states of all layers, they are `states`, and the first output
+        is the last of them.
+        """
+        base = self.base
+        outputs = base(*inputs)
+        names = base.output_names
+        outputs = [outputs] if len(names) == 1 else outputs
+        named = {**dict.fromkeys(base.outputs), **dict(zip(names, outputs))}
+        if base.output_all_encodings:
+            named['states'] = named[names[0]]
+            named[names[0]] = named['states'][-1]
+        return SimpleNamespace(**named)

@@ -6,8 +6,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from .attention import SelfAttention, attention_mask, layer_head_mask
-from .causal_attention import CausalSelfAttention
+from .attention import CausalSelfAttention, SelfAttention, attention_mask, layer_head_mask
 from .feed_forward import FeedForward
 from .precision import LayerNorm
 
@@ -15,7 +14,7 @@ __all__ = ['DecoderCell', 'EncoderCell', 'EncoderStack', 'MirroredCell']
 
 
 class MirroredCell(HybridBlock):
-    """A block whose activations can be recomputed in training; see `model_zoo.blocks.mirror`."""
+    """A block whose activations can be recomputed in training; see `model_zoo.blocks.graphs`."""
 
     #: whether the nodes of its graphs are marked to be computed again
     mirrors = False

@@ -1,7 +1,6 @@
 """A symbol as an ONNX graph: translations of operators, with every size open; and its files."""
 
-from .files import fuse, save
-from .graph import OPSET, to_onnx
+from .graph import OPSET, fuse, save, to_onnx
 from .precision import CALIBRATION_METHODS, PRECISIONS, Quantizer, convert, reduces_range
 
 __all__ = [

@@ -8,7 +8,7 @@ import tempfile
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
-from .files import save
+from .graph import save
 
 __all__ = ['CALIBRATION_METHODS', 'PRECISIONS', 'Quantizer', 'convert', 'reduces_range']
 

@@ -4,10 +4,8 @@ Importing this package registers ``'bertadam'``, ``'lamb'`` and ``'openaiadam'``
 ``gluon.Trainer(params, 'bertadam', {...})`` finds them.
 """
 
-from .bert_adam import BERTAdam
-from .gradients import clip_grad_global_norm, grad_global_norm
-from .lamb import LAMB
-from .openai_adam import OpenAIAdam
+from .adam import LAMB, NO_DECAY, BERTAdam, OpenAIAdam, disable_weight_decay
+from .host import clip_grad_global_norm, grad_global_norm
 from .schedules import (
     SCHEDULES,
     ConstantLR,
@@ -19,7 +17,6 @@ from .schedules import (
     finetune_schedule,
     get_schedule,
 )
-from .weight_decay import NO_DECAY, disable_weight_decay
 
 __all__ = [
     'BERTAdam',

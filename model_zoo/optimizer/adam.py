@@ -1,7 +1,8 @@
-"""What our optimizers share: Adam with decoupled weight decay."""
+"""The optimizers of BERT and GPT: variants of Adam with decoupled weight decay."""
 
 import itertools
 import math
+import re
 
 import gluonnlp.optimizer  # noqa: F401  registers its own 'bertadam' now, so that ours stays
 import mxnet as mx
@@ -9,9 +10,43 @@ import numpy as np
 
 from ..errors import InputError
 from . import host
-from .gradients import sum_of_squares
+from .host import sum_of_squares
+from .schedules import Schedule
 
-__all__ = ['DecoupledAdam', 'register']
+__all__ = [
+    'BERTAdam',
+    'DecoupledAdam',
+    'LAMB',
+    'NO_DECAY',
+    'OpenAIAdam',
+    'disable_weight_decay',
+    'register',
+]
+
+#: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
+#: prefix may contain one of these words.
+NO_DECAY = r'.*(bias|beta|gamma)$'
+
+
+def disable_weight_decay(block, pattern=NO_DECAY):
+    """Set `wd_mult` to 0 for biases and for the scales and shifts of layer normalization.
+
+    Parameters
+    ----------
+    block : mxnet.gluon.Block or mxnet.gluon.ParameterDict
+    pattern : str
+        Regular expression for the names of the parameters that don't decay.
+
+    Returns
+    -------
+    list of str
+        Their names.
+    """
+    parameters = block.collect_params() if hasattr(block, 'collect_params') else block
+    names = [name for name in parameters if re.match(pattern, name)]
+    for name in names:
+        parameters[name].wd_mult = 0.0
+    return names
 
 
 def register(optimizer):
@@ -216,3 +251,267 @@ def _complement_error(beta):
     """1 - beta as the operator computes it, over the true one."""
     one = np.float32(1)
     return float(one - np.float32(beta)) / (1 - beta)
+
+
+@register
+class BERTAdam(DecoupledAdam):
+    """Adam with decoupled weight decay and without bias correction, as BERT was trained with.
+
+    For each weight ``w`` with gradient ``g``::
+
+        g = clip(g * rescale_grad)
+        mean = beta1 * mean + (1 - beta1) * g
+        var = beta2 * var + (1 - beta2) * g ** 2
+        w = w - lr * (mean / (sqrt(var) + epsilon) + wd * w)
+
+    It is registered with MXNet as ``'bertadam'``. It has the arguments of GluonNLP's optimizer of
+    that name and replaces it. With ``max_grad_norm=1.0, wd=0.01`` it equals `BertAdam` of
+    pytorch-pretrained-bert (``optimization.py``) with that class's defaults.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        Default: `lr_scheduler`'s base_lr, or 0.001 without a scheduler.
+    beta1 : float
+        Decay rate of the first moment (`b1` of the original).
+    beta2 : float
+        Decay rate of the second moment (`b2` of the original).
+    epsilon : float
+        Added to the denominator (`e` of the original).
+    max_grad_norm : float, optional
+        Clip each parameter's gradient separately to this L2 norm, as the original does. None, the
+        default, and values that aren't positive mean no clipping: the training scripts clip by the
+        norm of all gradients together, as Google's BERT does.
+    **kwargs
+        Arguments of :class:`mxnet.optimizer.Optimizer`, such as
+
+        wd : float, default 0
+            Weight decay (0.01 in the original). :func:`model_zoo.optimizer.disable_weight_decay`
+            exempts biases and layer normalization.
+        lr_scheduler : mxnet.lr_scheduler.LRScheduler
+            See :mod:`model_zoo.optimizer.schedules`.
+        clip_gradient : float
+            Bound of each gradient element, after the norm was clipped.
+        multi_precision : bool
+            Update float16 weights through float32 copies of them.
+
+    Notes
+    -----
+    Gradients are multiplied by `rescale_grad` and clipped in place.
+
+    A gradient whose scale (`rescale_grad` times the factor by which its norm is clipped) is zero
+    or isn't finite is skipped: its weight and moments stay as they are.
+
+    Examples
+    --------
+    >>> from model_zoo.optimizer import WarmupLinearSchedule
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> schedule = WarmupLinearSchedule(warmup=0.1, t_total=1000, base_lr=2e-5)
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'bertadam',
+    ...                            {'wd': 0.01, 'lr_scheduler': schedule})
+    """
+
+    def __init__(
+        self,
+        learning_rate=None,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        max_grad_norm=None,
+        **kwargs,
+    ):
+        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
+
+    def _rates(self, index, weight, lr, wd):
+        return 1.0, lr, wd, 0.0
+
+
+@register
+class OpenAIAdam(DecoupledAdam):
+    """Adam with bias correction and decoupled weight decay, as OpenAI's GPT was trained with.
+
+    For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
+
+        g = clip(g * rescale_grad)
+        mean = beta1 * mean + (1 - beta1) * g
+        var = beta2 * var + (1 - beta2) * g ** 2
+        w = w - lr * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * mean / (sqrt(var) + epsilon)
+        w = w - lr * wd * w
+
+    The last line is left out for vectors (biases, layer normalization) unless `vector_l2`.
+
+    It is registered with MXNet as ``'openaiadam'``. The original is `OpenAIAdam` of
+    pytorch-pretrained-bert (``optimization_openai.py``). At the first update it asks its schedule
+    for step 1, while BERT's asks for step 0. A schedule of :mod:`model_zoo.optimizer.schedules`
+    that was made without `first_step` is set accordingly.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        Default: `lr_scheduler`'s base_lr, or 0.001 without a scheduler.
+    beta1 : float
+        Decay rate of the first moment (`b1` of the original).
+    beta2 : float
+        Decay rate of the second moment (`b2` of the original).
+    epsilon : float
+        Added to the denominator (`e` of the original).
+    vector_l2 : bool
+        Whether parameters of one dimension are decayed too.
+    max_grad_norm : float, optional
+        Clip each parameter's gradient separately to this L2 norm. None, the default, and values
+        that aren't positive mean no clipping.
+    **kwargs
+        Arguments of :class:`mxnet.optimizer.Optimizer`, see :class:`BERTAdam`.
+    """
+
+    def __init__(
+        self,
+        learning_rate=None,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        vector_l2=False,
+        max_grad_norm=None,
+        **kwargs,
+    ):
+        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
+        self.vector_l2 = vector_l2
+        if isinstance(self.lr_scheduler, Schedule) and self.lr_scheduler.first_step is None:
+            self.lr_scheduler.first_step = 1
+
+    def _rates(self, index, weight, lr, wd):
+        count = self._index_update_count[index]
+        step = lr * math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
+        decayed = weight.ndim > 1 or self.vector_l2
+        return step, 1.0, 0.0, lr * wd if decayed else 0.0
+
+
+@register
+class LAMB(DecoupledAdam):
+    """Adam with layerwise step sizes: each tensor's step is as long as learning rate x its norm.
+
+    For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
+
+        g = clip(g * rescale_grad)
+        mean = beta1 * mean + (1 - beta1) * g
+        var = beta2 * var + (1 - beta2) * g ** 2
+        u = mean / (1 - beta1 ** t) / (sqrt(var / (1 - beta2 ** t)) + epsilon) + wd * w
+        w = w - lr * norm(w) / norm(u) * u
+
+    The ratio of the norms is 1 if one of them is 0, and for weights that are exempt from decay
+    (``wd_mult`` 0: biases and layer normalization after
+    :func:`model_zoo.optimizer.disable_weight_decay`), as in Google's ``lamb_optimizer.py``.
+
+    It is registered with MXNet as ``'lamb'`` and replaces MXNet's own, with the same arguments. On
+    CPUs the norms of MXNet's are too low for large tensors, so its step for the word embedding of
+    BERT base is 8 % too long.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        Default: `lr_scheduler`'s base_lr, or 0.001 without a scheduler.
+    beta1, beta2 : float
+        Decay rates of the first and the second moment.
+    epsilon : float
+        Added to the denominator.
+    lower_bound, upper_bound : float, optional
+        Bounds of ``norm(w)`` where it multiplies the step (the paper's phi).
+    bias_correction : bool
+        Whether the moments are divided by ``1 - beta ** t``, as in the paper. Google's code for
+        ALBERT doesn't.
+    max_grad_norm : float, optional
+        Clip each parameter's gradient separately to this L2 norm.
+    **kwargs
+        Arguments of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
+        clip_gradient, multi_precision, ...
+
+    References
+    ----------
+    You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes",
+    algorithm 2; ``lamb_optimizer.py`` of google-research/albert.
+    """
+
+    def __init__(
+        self,
+        learning_rate=None,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        lower_bound=None,
+        upper_bound=None,
+        bias_correction=True,
+        max_grad_norm=None,
+        **kwargs,
+    ):
+        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
+        bounds = {'lower_bound': lower_bound, 'upper_bound': upper_bound}
+        self._bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+        self.bias_correction = bias_correction
+
+    def _corrections(self, index):
+        """The divisors of the first moment and of the second one's square root."""
+        if not self.bias_correction:
+            return 1.0, 1.0
+        count = self._index_update_count[index]
+        return 1 - self.beta1**count, math.sqrt(1 - self.beta2**count)
+
+    def _epsilon(self, index):
+        return self.epsilon * self._corrections(index)[1]
+
+    def _rates(self, index, weight, lr, wd):
+        mean, root = self._corrections(index)
+        return root / mean, lr, wd, 0.0
+
+    def _has_ratio(self, index):
+        parameter = self.param_dict.get(index)
+        if parameter is not None:
+            return parameter.wd_mult != 0
+        name = self.idx2name.get(index, index)
+        return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
+
+    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+        groups = {True: [], False: []}  # with the ratio of norms, and without
+        for each in zip(indices, arrays, scales, lrs, wds):
+            groups[self._has_ratio(each[0])].append(each)
+        if groups[False]:
+            super()._update_on_host(*zip(*groups[False]))
+        if groups[True]:
+            indices, arrays, scales, lrs, wds = zip(*groups[True])
+            steps = self._steps(indices, arrays, lrs, wds)
+            host.update_by_lamb(
+                arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
+                *map(self._bounds.get, ('lower_bound', 'upper_bound')),
+            )  # fmt: skip
+
+    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+        if not self._has_ratio(index):
+            super()._update_one(index, weight, grad, state, scale, lr, wd, multi_precision)
+            return
+        master, (mean, var) = state if multi_precision else (weight, state)
+        if multi_precision:
+            grad = grad.astype('float32')
+        # in place, as the Adam operator does it
+        mx.nd.broadcast_mul(grad, scale.astype(grad.dtype).reshape((1,) * grad.ndim), out=grad)
+        mean_factor, root_factor = self._moment_factors()
+        # The direction is u / step; its length matters only where the ratio is left out.
+        step = self._rates(index, weight, lr, wd)[0] * root_factor / mean_factor
+        direction = mx.nd.lamb_update_phase1(
+            master,
+            grad,
+            mean,
+            var,
+            t=1,
+            bias_correction=False,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self._epsilon(index) * root_factor,
+            wd=wd / step,
+            clip_gradient=self.clip_gradient or -1,
+        )
+        norms = [sum_of_squares(array).sqrt() for array in (master, direction)]
+        mx.nd.lamb_update_phase2(
+            master, direction, norms[0], norms[1] * step, lr=lr * step, out=master, **self._bounds
+        )
+        if multi_precision:
+            mx.nd.cast(master, dtype=weight.dtype, out=weight)

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..batches import SampleLoader
 from ..errors import InputError
-from ..training.objective import mean_over_examples
-from ..training.predict import predict
+from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.files import atomic_write

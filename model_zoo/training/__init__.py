@@ -1,19 +1,11 @@
 """The training loop: objectives, checkpoints, callbacks, interruption, workers."""
 
-from .callbacks import Callback, ProgressLogger, TensorBoardWriter
-from .checkpoint import Checkpoint, CheckpointStore, check_same_config
-from .host_trainer import HostTrainer
-from .interrupt import Interrupted, InterruptGuard, StopRequested
-from .loop import TrainingLoop
-from .loss_scale import LossScale
-from .objective import Objective, mean_over_examples
+from .callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
+from .checkpoint import Checkpoint, CheckpointStore, TrainingState, check_same_config, seed_all
+from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
+from .objective import Objective, mean_over_examples, predict
 from .plan import Checkpoints, Evaluation, Plan
-from .predict import predict
-from .profiler import Profiler
-from .seed import seed_all
-from .state import TrainingState
-from .update_log import DivergedError
-from .updater import Updater
+from .updater import HostTrainer, LossScale, Updater
 from .workers import BACKENDS, HorovodWorkers, Workers, make_workers
 
 __all__ = [

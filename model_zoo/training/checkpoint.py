@@ -1,28 +1,239 @@
-"""Checkpoints: everything a training needs to continue as if it had never stopped.
-
-A checkpoint is a directory: ``model.params``, ``optimizer.params`` (the optimizer's arrays by the
-names of their parameters), ``state.json`` (place, history, configuration) and ``SHA256SUMS``. There
-are no pickles, which ``gluon.Trainer.save_states`` writes: they run code when they are read. A
-checkpoint is written under a temporary name, and renamed once it is complete.
-"""
+"""What a training is: seeds, counts, the optimizer's state, and all of it as files."""
 
 import contextlib
+import dataclasses
 import json
 import logging
 import os
+import random
 import re
 import shutil
+from typing import List, Optional
 
 import mxnet as mx
+import numpy as np
 
 from ..checkpoint.params import read_params, write_params
 from ..checkpoint.sums import SUMS, read_sums, write_sums
 from ..environment import blas
 from ..errors import CheckpointError, InputError
-from ..util.files import make_writable_dir, read_json, sha256_of, write_json
-from .optimizer_state import load_optimizer, optimizer_tensors
+from ..util.files import check_json, make_writable_dir, read_json, sha256_of, write_json
+from .updater import LossScale
 
-__all__ = ['Checkpoint', 'CheckpointStore', 'check_same_config']
+__all__ = [
+    'Checkpoint',
+    'CheckpointStore',
+    'TrainingState',
+    'check_same_config',
+    'load_optimizer',
+    'optimizer_tensors',
+    'seed_all',
+]
+
+
+def seed_all(seed, *position):
+    """Seed Python's, NumPy's and MXNet's global generators.
+
+    MXNet's generator can be set but not read, so its state can't be part of a checkpoint. Seeding
+    all three at each step from ``(seed, step)`` makes a resumed run draw what an unbroken one
+    draws, and costs about a millisecond.
+
+    Parameters
+    ----------
+    seed : int
+    *position : int
+        Such as the step; none for what comes before the training.
+    """
+    # The length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy.
+    entropy = [len(position), seed % 2**32, *position]
+    words = np.random.SeedSequence(entropy).generate_state(3)
+    random.seed(int(words[0]))
+    np.random.seed(words[1])
+    mx.random.seed(int(words[2]) % 2**31)
+
+
+def _names(block, trainer):
+    """(index in the trainer, structural name, parameter) of the trained parameters.
+
+    Structural names, because Gluon's prefixes count the blocks made before in the same process.
+    """
+    names = {}
+    for name, parameter in block._collect_params_with_prefix().items():
+        names.setdefault(id(parameter), name)  # a shared parameter has several: take the first
+    for index, parameter in enumerate(trainer._params):
+        if parameter.grad_req != 'null':
+            yield index, names.get(id(parameter), parameter.name), parameter
+
+
+def _leaves(state, path=''):
+    """Yield (path, NDArray) of an optimizer's state: None, an array, or tuples of these."""
+    if isinstance(state, mx.nd.NDArray):
+        yield path, state
+    elif state is not None:
+        for position, part in enumerate(state):
+            yield from _leaves(part, f'{path}/{position}')
+
+
+def optimizer_tensors(block, trainer):
+    """The optimizer's state: name of a parameter and place -> array; and its update counts."""
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    updater = trainer._updaters[0]  # all devices have the same
+    counts = {}
+    for of_device in updater.optimizer._all_index_update_counts.values():
+        counts.update(of_device)  # the same on all devices
+    tensors, updates = {}, {}
+    for index, name, _ in _names(block, trainer):
+        for path, array in _leaves(updater.states.get(index)):
+            tensors[name + path] = array.asnumpy()
+        if index in counts:
+            updates[name] = counts[index]
+    return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
+
+
+def load_optimizer(block, trainer, tensors, updates, source):
+    """Load the result of `optimizer_tensors`; `source` is the file, for errors.
+
+    Raises
+    ------
+    CheckpointError
+        If that doesn't fit it.
+    """
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    _check_updates(updates, source)
+    optimizer = trainer._optimizer
+    counts, used = {}, set()
+    for index, name, parameter in _names(block, trainer):
+        if name not in updates['parameters']:
+            continue  # not updated yet
+        counts[index] = updates['parameters'][name]
+        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
+            state = optimizer.create_state_multi_precision(index, parameter.data(ctx))
+            for path, array in _leaves(state):
+                value = tensors.get(name + path)
+                if value is None or value.shape != array.shape or value.dtype != array.dtype:
+                    raise CheckpointError(
+                        f'{source!r} does not fit the optimizer: {name + path} is missing, or of '
+                        'another shape or type'
+                    )
+                array[:] = value
+                used.add(name + path)
+            updater.states[index] = state
+            updater.states_synced[index] = True
+    left = sorted(set(tensors) - used)
+    if left:
+        raise CheckpointError(f'{source!r} does not fit the optimizer: left over {left[:5]}')
+    for updater in trainer._updaters:
+        shared = updater.optimizer
+        shared.num_update = updates['num_update']
+        for device in {0, *(ctx.device_id for ctx in trainer._contexts)}:
+            shared._all_index_update_counts[device] = dict(counts)
+        shared._index_update_count = shared._all_index_update_counts[0]
+
+
+def _check_updates(updates, source):
+    """Raise CheckpointError unless these are counts of updates."""
+    try:
+        counts = [updates['num_update'], *updates['parameters'].values()]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CheckpointError(f'{source!r} goes with no counts of updates: {error}') from error
+    wrong = [count for count in counts if type(count) is not int or not 0 <= count < 2**31]
+    if wrong:
+        raise CheckpointError(f'{source!r} goes with {wrong[0]!r:.80} as a count of updates')
+
+
+@dataclasses.dataclass
+class TrainingState:
+    """Where a training is and what it has seen; plain JSON, part of each checkpoint.
+
+    Parameters
+    ----------
+    step : int
+        Updates done.
+    epoch, batch : int
+        The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
+        and before its evaluation has ended, `batch` is the number of batches.
+    seconds : float
+        Spent on training, without evaluation.
+    unit : str
+        The things of the objective's last term, here called examples.
+    examples, tokens : int
+        Numbers over all epochs and workers. Tokens are 0 unless the objective counts them.
+    epoch_loss, epoch_examples, epoch_seconds : float, int, float
+        Sum of the losses of this epoch's examples, their number, and the time spent on them.
+    log : list of dict
+        A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
+        (or of another `unit`), seconds (of training since the start). An objective of several terms
+        adds a loss for each, and their accuracies; one that counts tokens tokens_per_second;
+        float16 loss_scale and skipped (updates left out so far).
+    epochs : list of dict
+        A record each evaluation, which follows an epoch unless it has an interval of its own:
+        epoch (from 1), step, train_loss, score, report, train_seconds and evaluation_seconds (of
+        what was trained since the last one).
+    loss_scale : LossScale, optional
+        In float16.
+    position : optional
+        The loader's ``position()``, if it has one: see `TrainingLoop`.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+    unit: str = 'samples'
+    examples: int = 0
+    tokens: int = 0
+    epoch_loss: float = 0.0
+    epoch_examples: int = 0
+    epoch_seconds: float = 0.0
+    log: List[dict] = dataclasses.field(default_factory=list)
+    epochs: List[dict] = dataclasses.field(default_factory=list)
+    loss_scale: Optional[LossScale] = None
+    position: Optional[object] = None
+
+    @classmethod
+    def from_json(cls, fields):
+        """The state whose ``dataclasses.asdict`` this is.
+
+        Raises
+        ------
+        CheckpointError
+            If a field is unknown or has an impossible value.
+        """
+        try:
+            check_json(fields, cls)
+            for place, record in enumerate(fields.get('epochs', ())):
+                check_json(record, {'score': float, 'step': int}, f'epochs[{place}]')
+            state = cls(**fields)
+            _check_counts(state)
+            if state.loss_scale is not None:
+                state.loss_scale = LossScale(**state.loss_scale)
+                _check_counts(state.loss_scale)
+        except ValueError as error:
+            raise CheckpointError(f'the state of the training is damaged: {error}') from error
+        return state
+
+    @property
+    def best(self):
+        """The record of the epoch with the highest score, and of equals with the lowest loss on
+        the dev sets; None if there is none."""
+        return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
+
+
+def _loss(record):
+    """The mean loss of an evaluation's sets; 0 if it measures none."""
+    reports = (scores for scores in record['report'].values() if isinstance(scores, dict))
+    losses = [scores['loss'] for scores in reports if isinstance(scores.get('loss'), float)]
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+def _check_counts(counts):
+    """Raise ValueError if a number of a dataclass is negative: they are counts and times."""
+    for name, value in vars(counts).items():
+        if isinstance(value, (int, float)) and value < 0:
+            raise ValueError(f'{name} is {value}')
+
 
 logger = logging.getLogger(__name__)
 

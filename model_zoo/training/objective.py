@@ -1,13 +1,13 @@
-"""What a training minimizes: a sum of means."""
+"""What a training makes small, and what a block makes of data."""
 
 from typing import Callable, NamedTuple, Optional, Tuple
 
 import mxnet as mx
 import numpy as np
 
-from ..blocks.mirror import finish_backward
+from ..blocks.graphs import finish_backward
 
-__all__ = ['Objective', 'mean_over_examples']
+__all__ = ['Objective', 'mean_over_examples', 'predict']
 
 
 class Objective(NamedTuple):
@@ -108,3 +108,40 @@ def mean_over_examples(loss):
     Objective
     """
     return Objective(lambda batch: [loss(batch)], lambda batch: (len(batch.indices),))
+
+
+def predict(forward, loader, guard=None):
+    """Run `forward` over the batches of a loader.
+
+    Parameters
+    ----------
+    forward : callable
+        ``forward(batch) -> NDArray`` of shape (batch, ...), the same for all but the first axis.
+    loader : model_zoo.batches.SampleLoader
+        Its batches' `indices` say where the rows belong.
+    guard : InterruptGuard, optional
+        Asked before each batch.
+
+    Returns
+    -------
+    numpy.ndarray, shape (num_samples, ...)
+    """
+    result, previous = None, None
+    for batch in loader:
+        if guard is not None:
+            guard.check()
+        # the device works on this batch while the last one's outputs are copied
+        current = batch.indices, forward(batch)
+        result = _store(result, previous, loader.num_samples)
+        previous = current
+    return _store(result, previous, loader.num_samples)
+
+
+def _store(result, part, num_samples):
+    if part is None:
+        return result
+    indices, rows = part[0], part[1].asnumpy()
+    if result is None:
+        result = np.zeros((num_samples, *rows.shape[1:]), rows.dtype)
+    result[indices] = rows
+    return result

@@ -12,7 +12,7 @@ def ours(options, mirrors):
     from bert import BertConfig, BertForSequenceClassification
 
     try:
-        from model_zoo.blocks.mirror import finish_backward
+        from model_zoo.blocks.graphs import finish_backward
     except ImportError:  # a checkout of version 0.1
         from model_zoo.mirror import finish_backward
 

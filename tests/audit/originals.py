@@ -25,8 +25,7 @@ from model_zoo.tasks.pretraining.documents import Corpus
 from model_zoo.tasks.pretraining.tfrecords import write_tfrecords
 from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
-from model_zoo.training.checkpoint import CheckpointStore
-from model_zoo.training.state import TrainingState
+from model_zoo.training.checkpoint import CheckpointStore, TrainingState
 from model_zoo.util.executor import FinishedTasks
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / 'fixtures'

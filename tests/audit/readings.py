@@ -35,8 +35,7 @@ from model_zoo.tasks.tagging import read_conll
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
-from model_zoo.training.checkpoint import Checkpoint
-from model_zoo.training.state import TrainingState
+from model_zoo.training.checkpoint import Checkpoint, TrainingState
 from model_zoo.util.executor import FinishedTasks
 from model_zoo.util.files import read_json
 from model_zoo.util.remote import upload

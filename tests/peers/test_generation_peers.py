@@ -6,7 +6,7 @@ import pytest
 
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.generation import generate
-from model_zoo.generation.sampling import Sampler
+from model_zoo.generation.search import Sampler
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')

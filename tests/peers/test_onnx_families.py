@@ -11,7 +11,7 @@ import transfo_xl
 from export import ExportError, export_onnx
 from export.onnx_graphs import empty_past
 from model_zoo.checkpoint.sums import read_sums
-from model_zoo.onnx import files
+from model_zoo.onnx import graph
 
 onnx = pytest.importorskip('onnx')
 onnxruntime = pytest.importorskip('onnxruntime')
@@ -247,7 +247,7 @@ def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch, ca
 def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
     block = BLOCKS['bert']()
     small = exported(block, tmp_path / 'small', **options)
-    monkeypatch.setattr(files, 'EXTERNAL_FROM', 1000)
+    monkeypatch.setattr(graph, 'EXTERNAL_FROM', 1000)
     monkeypatch.setattr(onnx_graph(), 'EXTERNAL_FROM', 1000)
     large = exported(block, tmp_path / 'large', **options)
     names = sorted(each.name for each in (tmp_path / 'large').iterdir())
@@ -271,7 +271,7 @@ def onnx_graph():
 def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
     from export import onnx_file
 
-    monkeypatch.setattr(files, 'EXTERNAL_FROM', 1000)
+    monkeypatch.setattr(graph, 'EXTERNAL_FROM', 1000)
     path = export_onnx(BLOCKS['bert'](), str(tmp_path), 'model')
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     other = initialized(bert.BertForSequenceClassification(CONFIG), 0.3)

@@ -39,8 +39,7 @@ EXCEPTIONS = {
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.inference.onnx_generation': {'onnxruntime', 'openvino'},
-    'model_zoo.onnx.graph': {'onnx'},
-    'model_zoo.onnx.files': {'onnx', 'onnxruntime'},
+    'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},
     # the originals, which our blocks are compared with

@@ -22,9 +22,7 @@ from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundErro
 from model_zoo.tasks.choice import read_swag
 from model_zoo.tasks.pretraining.shards import read_lengths
 from model_zoo.tasks.squad import encode_squad, read_squad
-from model_zoo.training.checkpoint import CheckpointStore
-from model_zoo.training.optimizer_state import load_optimizer
-from model_zoo.training.state import TrainingState
+from model_zoo.training.checkpoint import CheckpointStore, TrainingState, load_optimizer
 from transfo_xl import TransfoXLCorpus
 
 NESTED = b'[' * 100000 + b']' * 100000

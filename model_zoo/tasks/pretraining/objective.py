@@ -144,7 +144,7 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
         worker.
     workers : model_zoo.training.workers.Workers, optional
         All of them have to call this.
-    guard : model_zoo.training.interrupt.InterruptGuard, optional
+    guard : model_zoo.training.loop.InterruptGuard, optional
         Lets Ctrl-C interrupt it.
     max_batches : int, optional
         Of each worker, to stop after.

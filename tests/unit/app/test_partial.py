@@ -10,7 +10,7 @@ import pytest
 
 from model_zoo.app import PartialOutput
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.training.interrupt import Interrupted, StopRequested
+from model_zoo.training.loop import Interrupted, StopRequested
 
 JOB = {'layers': (-1, -2), 'input_file': '3 lines'}
 

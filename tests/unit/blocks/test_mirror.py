@@ -12,7 +12,7 @@ import bert
 import gpt
 import gpt2
 import transfo_xl
-from model_zoo.blocks.mirror import BlockMirror, finish_backward
+from model_zoo.blocks.graphs import BlockMirror, finish_backward
 from model_zoo.errors import InputError
 
 BERT = {
@@ -222,7 +222,7 @@ def test_transformer_xl(changes, dtype, request_):
 MEASURE = """
 import json, sys
 import model_zoo, mxnet as mx, bert
-from model_zoo.blocks.mirror import finish_backward
+from model_zoo.blocks.graphs import finish_backward
 block = bert.BertForSequenceClassification(bert.BertConfig(
     vocab_size=41, hidden_size=128, num_hidden_layers=12, num_attention_heads=2,
     intermediate_size=512, hidden_dropout_prob=0, attention_probs_dropout_prob=0))

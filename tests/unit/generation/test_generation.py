@@ -10,7 +10,7 @@ from toy_lm import ToyLM
 
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import generate, stream
-from model_zoo.generation.sampling import Sampler, log_normalizer
+from model_zoo.generation.search import Sampler, log_normalizer
 
 PROMPTS = [[3, 1, 4], [5], [9, 2, 6, 5, 3, 5]]
 

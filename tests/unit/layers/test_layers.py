@@ -9,10 +9,16 @@ from mxnet.gluon import HybridBlock
 from scipy.special import erf, log_softmax, softmax
 
 from model_zoo.errors import UnknownNameError
-from model_zoo.layers.activations import ACTIVATIONS, Activation, check_activation
 from model_zoo.layers.attention import SelfAttention
 from model_zoo.layers.cells import EncoderCell
-from model_zoo.layers.feed_forward import FeedForward, ZeroPadded, padded_units
+from model_zoo.layers.feed_forward import (
+    ACTIVATIONS,
+    Activation,
+    FeedForward,
+    ZeroPadded,
+    check_activation,
+    padded_units,
+)
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 
 NORMAL = mx.init.Normal(0.5)

@@ -100,8 +100,8 @@ def test_ours_is_registered_whatever_is_imported_first(order):
     result = warm.run(['-c', code])
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [
-        'model_zoo.optimizer.bert_adam',
-        'model_zoo.optimizer.openai_adam',
+        'model_zoo.optimizer.adam',
+        'model_zoo.optimizer.adam',
     ]
     assert 'overriding' not in result.stderr
 

@@ -7,8 +7,7 @@ from mxnet.gluon import nn
 from script_runs import train_in_workers
 
 from model_zoo.errors import InputError
-from model_zoo.training.buckets import GradientBuckets
-from model_zoo.training.workers import HorovodWorkers
+from model_zoo.training.workers import GradientBuckets, HorovodWorkers
 
 
 def make_net(units=3):

@@ -22,12 +22,9 @@ from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training import updater as updater_module
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
-from model_zoo.training.checkpoint import CheckpointStore, check_same_config
-from model_zoo.training.interrupt import Interrupted
-from model_zoo.training.objective import Objective
-from model_zoo.training.predict import predict
-from model_zoo.training.seed import seed_all
-from model_zoo.training.update_log import DivergedError
+from model_zoo.training.checkpoint import CheckpointStore, check_same_config, seed_all
+from model_zoo.training.loop import DivergedError, Interrupted
+from model_zoo.training.objective import Objective, predict
 
 FEATURES, EXAMPLES = 6, 22
 

@@ -10,11 +10,10 @@ from training_loops import training_loop
 
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.callbacks import Callback
-from model_zoo.training.checkpoint import CheckpointStore
-from model_zoo.training.loss_scale import LossScale
+from model_zoo.training.checkpoint import CheckpointStore, seed_all
+from model_zoo.training.loop import DivergedError
 from model_zoo.training.objective import Objective, mean_over_examples
-from model_zoo.training.seed import seed_all
-from model_zoo.training.update_log import DivergedError
+from model_zoo.training.updater import LossScale
 from model_zoo.training.workers import Workers, make_workers
 
 EXAMPLES, FEATURES = 24, 5
@@ -153,7 +152,7 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
 
 
 def test_workers_stop_together():
-    from model_zoo.training.interrupt import Interrupted
+    from model_zoo.training.loop import Interrupted
 
     fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
     with pytest.raises(Interrupted, match='stopped at step 0'):

@@ -21,7 +21,7 @@ from gpt_compare import (
     run,
 )
 
-from model_zoo.blocks.decoder.block import DecoderBlock
+from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
 
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}

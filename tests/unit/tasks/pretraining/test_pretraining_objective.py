@@ -16,9 +16,8 @@ from model_zoo.tasks.pretraining.objective import (
     plot_pretraining,
     pretraining_objective,
 )
-from model_zoo.training.host_trainer import HostTrainer
-from model_zoo.training.seed import seed_all
-from model_zoo.training.state import TrainingState
+from model_zoo.training.checkpoint import TrainingState, seed_all
+from model_zoo.training.updater import HostTrainer
 
 VOCAB, LENGTH, POSITIONS = 50, 12, 4
 

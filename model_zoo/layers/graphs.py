@@ -1,10 +1,11 @@
-"""Graphs that several threads may run."""
+"""How graphs are traced: by one thread at a time, and with other runtimes' operators."""
 
+import contextlib
 import threading
 
 from mxnet.gluon import HybridBlock
 
-__all__ = ['LockedGraph']
+__all__ = ['LockedGraph', 'standard_operators', 'uses_standard_operators']
 
 # One lock for all blocks. While Gluon traces a block, its name scopes belong to one thread. And two
 # threads that hand graphs to MXNet's engine at once can wait for each other for ever: the operators
@@ -22,3 +23,22 @@ class LockedGraph(HybridBlock):
 
     def _start_graph(self, *inputs):
         return super()._call_cached_op(*inputs)
+
+
+_state = threading.local()
+
+
+@contextlib.contextmanager
+def standard_operators():
+    """Let this thread's blocks trace symbols with standard operators."""
+    before = uses_standard_operators()
+    _state.active = True
+    try:
+        yield
+    finally:
+        _state.active = before
+
+
+def uses_standard_operators():
+    """Whether `standard_operators` is active in this thread."""
+    return getattr(_state, 'active', False)

@@ -1,0 +1,490 @@
+"""Task heads on top of BERT.
+
+Each head is called with ``(words, token_types, valid_length)`` and, optionally, labels. Without
+labels it returns scores; with labels it returns the loss, the mean over the labels that aren't -1.
+The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with GluonNLP's
+``valid_length`` in the place of the attention mask. Every head also takes a `head_mask`, as
+`BertModel` does.
+"""
+
+from dataclasses import replace
+
+import mxnet as mx
+from mxnet.gluon import nn
+
+from model_zoo.blocks.heads import TaskMixin
+from model_zoo.errors import InputError
+from model_zoo.layers.losses import (
+    cross_entropy,
+    mean_squared_error,
+    span_cross_entropy,
+    without_padding,
+)
+from model_zoo.layers.precision import Dense
+from model_zoo.layers.sequences import Mask, is_mask
+from model_zoo.util.checks import check_range, check_shape
+
+from .model import BertBlock, BertModel
+
+__all__ = [
+    'BertForMaskedLM',
+    'BertForMultipleChoice',
+    'BertForNextSentencePrediction',
+    'BertForPreTraining',
+    'BertForQuestionAnswering',
+    'BertForSequenceClassification',
+    'BertForTokenClassification',
+    'BertTask',
+    'check_labels',
+]
+
+
+def check_labels(name, labels, like, axes, size=None):
+    """Check that `labels` has the first `axes` sizes of `like`, and classes below `size`."""
+    if labels is None or isinstance(like, mx.sym.Symbol):  # in a graph there are no values
+        return
+    check_shape(name, labels, like.shape[:axes])
+    if size is not None:
+        check_range(name, labels, -1, size)
+
+
+class BertTask(TaskMixin, BertBlock):
+    """A `BertModel` with something on top.
+
+    Parameters
+    ----------
+    bert : BertConfig or BertModel
+        A model is used as it is and shared; a configuration makes a new one.
+    **options
+        For the new model, such as ``output_attentions=True``. With `output_attentions`, the
+        result is a list of the head's own result and the attentions.
+    """
+
+    backbone = 'bert'
+    model_class = BertModel
+    parts = {'use_pooler': False}
+    #: of the configuration: the usual rate before the head's dense layer
+    dropout_field = 'hidden_dropout_prob'
+
+    def __init__(self, bert, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self._check_parts()
+        # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
+        self.config.pruned_heads = self.base.config.pruned_heads
+
+    def encode(self, words, token_types, *others):
+        types = [token_types] if self.takes_token_types else []
+        return super().encode(words, *types, *others)
+
+    def _check_parts(self):
+        has = {
+            'use_pooler': self.base.has_pooler,
+            'use_decoder': self.base.has_decoder,
+            'use_classifier': self.base.has_classifier,
+        }
+        lacking = [name for name, needed in self.parts.items() if needed and not has[name]]
+        if lacking:
+            raise InputError(
+                f'{type(self).__name__} needs a {self.model_class.__name__} with '
+                + ', '.join(f'{name}=True' for name in lacking)
+            )
+
+    def _set_num_labels(self, num_labels):
+        if num_labels is not None:
+            # a new configuration, which checks the value
+            self.config.num_labels = replace(self.config, num_labels=num_labels).num_labels
+        self.num_labels = self.config.num_labels
+
+    def _dense(self, units, prefix='classifier_'):
+        """The head's dense layer."""
+        return Dense(
+            units,
+            in_units=self.config.hidden_size,
+            flatten=False,
+            weight_initializer=mx.init.Normal(self.config.initializer_range),
+            prefix=prefix,
+        )
+
+    def _make_classifier(self, units, dropout):
+        """The head's dense layer as `classifier`, and the `dropout` before it."""
+        usual = getattr(self.config, self.dropout_field)
+        self.dropout_rate = usual if dropout is None else dropout
+        with self.name_scope():
+            self.dropout = nn.Dropout(self.dropout_rate)
+            self.classifier = self._dense(units)
+
+    def _pool(self, F, encoded):
+        """What the classifier of a sequence gets (B, C)."""
+        return self.dropout(encoded.pooled)
+
+
+class BertForSequenceClassification(BertTask):
+    """A label, or with one label a number, for a sentence or a pair.
+
+    Parameters
+    ----------
+    bert : BertConfig or BertModel
+    num_labels : int, optional
+        1 means regression. Default: the configuration's.
+    dropout : float, optional
+        Rate on the pooled output. Default: the configuration's ``hidden_dropout_prob``.
+
+    Inputs
+    ------
+    words, token_types, valid_length, head_mask
+        See `BertModel`.
+    labels : (batch,), optional
+
+    Outputs
+    -------
+    The loss, (1,): cross-entropy, or with one label the mean squared error. Without labels,
+    scores of (batch, num_labels).
+    """
+
+    parts = {'use_pooler': True}
+
+    def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self._set_num_labels(num_labels)
+        self._make_classifier(self.num_labels, dropout)
+
+    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
+        self.check_inputs(words, token_types, valid_length)
+        if self.num_labels > 1:
+            check_labels('labels', labels, words, 1, self.num_labels)
+        else:
+            column = isinstance(labels, mx.nd.NDArray) and labels.shape[1:] == (1,)
+            check_labels('labels', labels.reshape((-1,)) if column else labels, words, 1)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
+
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = self.classifier(self._pool(F, encoded))  # (B, labels)
+        if labels is not None:
+            loss = mean_squared_error if self.num_labels == 1 else cross_entropy
+            result = loss(F, result, labels)
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForMultipleChoice(BertTask):
+    """The best of several continuations; any number of choices.
+
+    Parameters
+    ----------
+    bert, dropout
+        See `BertForSequenceClassification`.
+    num_choices : int, optional
+        How many choices all examples have; by default any number.
+
+    Inputs
+    ------
+    words, token_types : (batch, choices, length)
+    valid_length : (batch, choices), optional
+    head_mask
+        See `BertModel`.
+    labels : (batch,), optional
+
+    Outputs
+    -------
+    The loss, (1,), or scores of (batch, choices).
+    """
+
+    word_axes = 3
+    parts = {'use_pooler': True}
+
+    def __init__(self, bert, dropout=None, num_choices=None, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self.num_choices = num_choices
+        self._make_classifier(1, dropout)
+
+    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
+        self.check_inputs(words, token_types, valid_length)
+        choices = None if isinstance(words, mx.sym.Symbol) else words.shape[1]
+        if choices is not None and self.num_choices not in (None, choices):
+            raise InputError(f'words has {choices} choices, and num_choices is {self.num_choices}')
+        check_labels('labels', labels, words, 1, choices)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
+
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        flat = F.reshape(words, shape=(-3, 0))  # (B * choices, L)
+        if token_types is not None:
+            token_types = F.reshape(token_types, shape=(-3, 0))
+        if is_mask(valid_length):
+            valid_length = Mask([F.reshape(valid_length[0], shape=(-3, 0))])
+        elif valid_length is not None:
+            valid_length = F.reshape(valid_length, shape=(-1,))
+        encoded = self.encode(flat, token_types, valid_length, None, head_mask)
+        scores = self.classifier(self._pool(F, encoded))  # (B * choices, 1)
+        scores = F.reshape(scores, shape=(-1,))
+        result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        if labels is not None:
+            result = cross_entropy(F, result, labels)
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForTokenClassification(BertTask):
+    """A label for each token.
+
+    Parameters
+    ----------
+    bert, num_labels, dropout
+        See `BertForSequenceClassification`; the dropout is on the encoder's output.
+
+    Inputs
+    ------
+    words, token_types, valid_length, head_mask
+        See `BertModel`.
+    labels : (batch, length), optional
+        -1 where there is none: at special tokens, inner pieces, and padding.
+
+    Outputs
+    -------
+    The loss, (1,), or scores of (batch, length, num_labels).
+    """
+
+    def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        self._set_num_labels(num_labels)
+        self._make_classifier(self.num_labels, dropout)
+
+    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
+        self.check_inputs(words, token_types, valid_length)
+        check_labels('labels', labels, words, 2, self.num_labels)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, labels, head_mask)
+
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
+        if labels is not None:
+            # padding has no label, whatever the labels say
+            result = cross_entropy(F, result, without_padding(F, labels, valid_length))
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForQuestionAnswering(BertTask):
+    """Start and end of an answer in the text (SQuAD).
+
+    Inputs
+    ------
+    words, token_types, valid_length, head_mask
+        See `BertModel`.
+    start_positions, end_positions : (batch,), optional
+        Positions outside of the sequence are left out of the loss.
+
+    Outputs
+    -------
+    The mean of the two losses, (1,), or the scores of starts and of ends, a list of two
+    (batch, length).
+    """
+
+    def __init__(self, bert, prefix=None, params=None, **options):
+        super().__init__(bert, prefix=prefix, params=params, **options)
+        with self.name_scope():
+            self.span_classifier = self._dense(2, prefix='span_classifier_')
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        start_positions=None,
+        end_positions=None,
+        head_mask=None,
+    ):
+        if (start_positions is None) != (end_positions is None):
+            raise InputError('give both start_positions and end_positions, or neither')
+        self.check_inputs(words, token_types, valid_length)
+        check_labels('start_positions', start_positions, words, 1, 2**31)
+        check_labels('end_positions', end_positions, words, 1, 2**31)
+        return super().__call__(
+            words, token_types, valid_length, start_positions, end_positions,
+            self.full_head_mask(head_mask),
+        )  # fmt: skip
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        start_positions=None,
+        end_positions=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        scores = self.span_classifier(encoded.sequence)  # (B, L, 2)
+        start, end = F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)  # (B, L) each
+        result = [start, end]
+        if start_positions is not None:
+            start_loss = span_cross_entropy(F, start, start_positions, valid_length)
+            end_loss = span_cross_entropy(F, end, end_positions, valid_length)
+            result = (start_loss + end_loss) / 2
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForPreTraining(BertTask):
+    """Masked language model and next sentence prediction together.
+
+    Inputs
+    ------
+    words, token_types, valid_length, masked_positions, masked_lm_labels, head_mask
+        See `BertForMaskedLM`.
+    next_sentence_label
+        See `BertForNextSentencePrediction`.
+
+    Outputs
+    -------
+    With both labels the sum of the two losses, (1,); otherwise the scores:
+    (batch, positions, vocab_size) and (batch, 2).
+    """
+
+    parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
+    #: what a pre-training of it minimizes
+    pretraining_terms = ('mlm', 'nsp')
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        if (masked_lm_labels is None) != (next_sentence_label is None):
+            raise InputError('give both masked_lm_labels and next_sentence_label, or neither')
+        self.check_inputs(words, token_types, valid_length, masked_positions)
+        places = words if masked_positions is None else masked_positions
+        check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
+        check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
+        return super().__call__(
+            words, token_types, valid_length, masked_positions, masked_lm_labels,
+            next_sentence_label, self.full_head_mask(head_mask),
+        )  # fmt: skip
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        if masked_lm_labels is None:
+            result = [encoded.masked_lm, encoded.next_sentence]
+        else:
+            result = cross_entropy(F, encoded.masked_lm, masked_lm_labels)
+            result = result + cross_entropy(F, encoded.next_sentence, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForMaskedLM(BertTask):
+    """Masked language model.
+
+    Inputs
+    ------
+    words, token_types, valid_length, masked_positions, head_mask
+        See `BertModel`.
+    masked_lm_labels : (batch, positions), optional
+        Word ids; -1 is left out. Without masked positions: (batch, length).
+
+    Outputs
+    -------
+    The loss, (1,), or scores of (batch, positions, vocab_size).
+    """
+
+    parts = {'use_pooler': False, 'use_decoder': True}
+    pretraining_terms = ('mlm',)
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        head_mask=None,
+    ):
+        self.check_inputs(words, token_types, valid_length, masked_positions)
+        places = words if masked_positions is None else masked_positions
+        check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
+        return super().__call__(
+            words, token_types, valid_length, masked_positions, masked_lm_labels,
+            self.full_head_mask(head_mask),
+        )  # fmt: skip
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        result = encoded.masked_lm
+        if masked_lm_labels is not None:
+            result = cross_entropy(F, result, masked_lm_labels)
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForNextSentencePrediction(BertTask):
+    """Next sentence prediction.
+
+    Inputs
+    ------
+    words, token_types, valid_length, head_mask
+        See `BertModel`.
+    next_sentence_label : (batch,), optional
+        0: the second sentence follows the first; 1: it's a random one.
+
+    Outputs
+    -------
+    The loss, (1,), or scores of (batch, 2).
+    """
+
+    parts = {'use_pooler': True, 'use_classifier': True}
+
+    def __call__(
+        self,
+        words,
+        token_types=None,
+        valid_length=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        self.check_inputs(words, token_types, valid_length)
+        check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
+        head_mask = self.full_head_mask(head_mask)
+        return super().__call__(words, token_types, valid_length, next_sentence_label, head_mask)
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        result = encoded.next_sentence
+        if next_sentence_label is not None:
+            result = cross_entropy(F, result, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)

@@ -1,1 +1,0 @@
-"""What GPT and GPT-2 share: model, heads, steps of generation, name maps."""
