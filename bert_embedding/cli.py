@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
-from model_zoo.app.many_files import add_many_files_arguments, run_over_files
+from model_zoo.app.records import add_many_files_arguments, run_over_files
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS

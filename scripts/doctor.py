@@ -5,12 +5,190 @@
 The exit status is 1 if something is wrong. A missing extra isn't: only some commands need it.
 """
 
+import importlib.metadata
+import importlib.util
+import os
+import shutil
 import sys
+from typing import NamedTuple
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.doctor import examine
+
+#: library -> (extra of this project, what it is for)
+EXTRAS = {
+    'onnxruntime': ('onnx', 'ONNX export and ONNX Runtime'),
+    'onnx': ('onnx', 'ONNX export'),
+    'openvino': ('openvino', 'OpenVINO, the fastest engine on many processors'),
+    'torch': ('torch', 'writing .bin files'),
+    'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
+    'horovod': ('horovod', 'several workers'),
+    'faiss': ('search', 'a faster search for similar texts'),
+    'seqeval': ('tagging', 'metrics of entities'),
+    'datasets': ('datasets', "folders of Hugging Face's datasets"),
+    'tensorboard': ('tensorboard', 'curves in TensorBoard'),
+    'fastapi': ('serve', 'serving models over HTTP'),
+    'uvicorn': ('serve', 'serving models over HTTP'),
+    'ray': ('ray', 'work on several machines'),
+    'fsspec': ('remote', 'files at URLs'),
+    's3fs': ('remote', 'files at s3:// URLs'),
+    'pyarrow': ('parquet', 'vectors in Parquet files'),
+    'ftfy': ('gpt', "GPT's own cleaning of texts"),
+    'spacy': ('gpt', "GPT's own splitting of texts"),
+}
+
+#: library -> how it is installed, where pip alone doesn't do
+CURES = {'horovod': "make horovod, in the project's folder: it must be built for MXNet"}
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at.
+
+    Parameters
+    ----------
+    name : str
+    state : str
+        'ok', 'missing' (an extra that nobody needs to have), 'slow' or 'wrong'.
+    text : str
+    cure : str, optional
+    """
+
+    name: str
+    state: str
+    text: str
+    cure: str = ''
+
+
+def _version(library):
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _python():
+    version = '.'.join(map(str, sys.version_info[:3]))
+    if (3, 8) <= sys.version_info[:2] <= (3, 11):
+        return Finding('Python', 'ok', version)
+    return Finding('Python', 'wrong', version, 'MXNet 1.9.1 runs on Python 3.8 to 3.11')
+
+
+def _numpy():
+    import numpy
+
+    numbers = tuple(int(each) for each in numpy.__version__.split('.')[:2])
+    if numbers < (1, 24):
+        return Finding('NumPy', 'ok', numpy.__version__)
+    return Finding(
+        'NumPy', 'wrong', f'{numpy.__version__}, which MXNet 1.9.1 cannot use',
+        "pip install 'numpy<1.24'",
+    )  # fmt: skip
+
+
+def _mxnet():
+    try:
+        import mxnet as mx
+
+        total = float((mx.nd.ones((2, 2)) * 2).sum().asscalar())
+    except Exception as error:  # whatever keeps it from running is what the user has to know
+        return Finding('MXNet', 'wrong', f'it does not run: {error}', 'pip install mxnet==1.9.1')
+    state = 'ok' if total == 8 else 'wrong'
+    gpus = mx.context.num_gpus()
+    return Finding('MXNet', state, f'{mx.__version__}, {gpus or "no"} GPUs')
+
+
+def _threads():
+    from model_zoo.environment import available_processors
+
+    count, used = available_processors(), os.environ.get('OMP_NUM_THREADS', '')
+    text = f'{used} of {count} processors are used'
+    if used.isdigit() and int(used) < count:
+        return Finding('threads', 'slow', text, 'unset OMP_NUM_THREADS')
+    return Finding('threads', 'ok', text)
+
+
+def _cpu():
+    from model_zoo.environment import cpu_flags, may_use_amx
+
+    known = cpu_flags()
+    if not known:
+        return Finding('processor', 'ok', 'not known')
+    kinds = {
+        'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
+    }  # fmt: skip
+    found = [name for flag, name in kinds.items() if flag in known]
+    if may_use_amx():
+        found.append('AMX')
+    if not found:
+        return Finding('processor', 'slow', 'no AVX2', 'take a newer machine')
+    return Finding('processor', 'ok', ', '.join(found))
+
+
+def _blas():
+    from model_zoo.environment import blas, is_intel
+
+    text = f"{blas()}, for MXNet's dot, batch_dot and attention"
+    if blas() == 'MKL' or not is_intel() or 'ZOO_BLAS' in os.environ:
+        return Finding('BLAS', 'ok', text)
+    return Finding(
+        'BLAS', 'missing', f'{text}; MKL is faster', "pip install 'gluon-transformer-zoo[mkl]'"
+    )
+
+
+def _cache():
+    from model_zoo.pretrained import default_root
+
+    root = default_root()
+    place = root
+    while not os.path.isdir(place):
+        place = os.path.dirname(place) or '.'
+    if not os.access(place, os.W_OK):
+        return Finding(
+            'cache', 'wrong', f'{root} cannot be written to', 'set MXNET_HOME to another folder'
+        )
+    free = shutil.disk_usage(place).free / 1e9
+    count = len(os.listdir(root)) if os.path.isdir(root) else 0
+    return Finding('cache', 'ok', f'{root}: {count} files, {free:.1f} GB free')
+
+
+def _engines():
+    """What 'auto' chooses from, by precision, and what would be faster."""
+    from model_zoo.inference.engines import choices
+
+    for work in ('forward', 'generation'):
+        for precision in ('float32', 'bfloat16', 'int8'):
+            found = choices(precision, work)
+            text = ', '.join(
+                f'{each.engine} {each.speed:.2f}{"" if each.is_installed else " (not installed)"}'
+                for each in found
+            )
+            name = f'{precision} {work}'
+            if not found or found[0].is_installed:
+                yield Finding(name, 'ok', text or 'not measured on this kind of processor')
+            else:
+                yield Finding(name, 'missing', text, found[0].cure)
+
+
+def _extras():
+    for library, (extra, use) in EXTRAS.items():
+        version = _version(f'{library}-cpu') or _version(library)
+        if importlib.util.find_spec(library) is None:
+            cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
+            yield Finding(library, 'missing', f'for {use}', cure)
+        else:
+            yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')
+
+
+def examine():
+    """Look at everything.
+
+    Returns
+    -------
+    list of Finding
+    """
+    checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
+    return [*(check() for check in checks), *_engines(), *_extras()]
 
 
 def main(argv=None):

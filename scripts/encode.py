@@ -14,9 +14,12 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.encoder import FileEncoder
-from model_zoo.app.many_files import add_many_files_arguments, write_results
-from model_zoo.app.records import add_record_arguments
+from model_zoo.app.records import (
+    FileEncoder,
+    add_many_files_arguments,
+    add_record_arguments,
+    write_results,
+)
 from model_zoo.errors import InputError
 
 

@@ -17,8 +17,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.labeller import Labeller
-from model_zoo.app.many_files import add_many_files_arguments, write_results
-from model_zoo.app.records import add_record_arguments
+from model_zoo.app.records import add_many_files_arguments, add_record_arguments, write_results
 
 
 def parse_arguments(argv=None):

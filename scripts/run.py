@@ -13,33 +13,302 @@ scores with mean and spread; ``--table`` prints them in reStructuredText.
 """
 
 import dataclasses
+import itertools
 import logging
+import numbers
 import os
 import pathlib
+import re
 import shutil
+import statistics
 import subprocess
 import sys
-from typing import Dict
+from typing import Dict, List, Optional, Tuple, Union
 
 from model_zoo.app import cli
-from model_zoo.app.recipes import (
-    RECORD,
-    Recipe,
-    Summary,
-    check_scores,
-    list_recipes,
-    open_recipe,
-    summarize,
-    table,
-)
-from model_zoo.errors import InputError, ZooError
-from model_zoo.util.files import make_writable_dir, read_json, write_json
+from model_zoo.errors import InputError, UnknownNameError, ZooError
+from model_zoo.util.files import atomic_write, check_json, make_writable_dir, read_json, write_json
+from model_zoo.util.lines import read_lines
 
 logger = logging.getLogger('run')
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ('transformers',)
 FINISHED, SUMMARY, CHECKPOINTS = 'run.json', 'results.json', 'checkpoints'
+
+
+#: metric -> what the table calls it
+METRICS = {'matthews': 'Matthews', 'pearson': 'Pearson', 'spearman': 'Spearman', 'f1': 'F1',
+           'exact_match': 'EM', 'exact': 'EM'}  # fmt: skip
+
+
+@dataclasses.dataclass
+class _Part:
+    """A part of a file of data."""
+
+    file: str
+    lines: Tuple[float, float]
+
+
+@dataclasses.dataclass
+class _Score:
+    mean: numbers.Real
+    spread: Optional[numbers.Real]
+    values: List[numbers.Real]
+
+
+@dataclasses.dataclass
+class Summary:
+    """What `summarize` tells of a recipe."""
+
+    title: str
+    scores: Dict[str, Dict[str, Union[numbers.Real, _Score]]]
+    runs: Dict[str, dict]
+
+
+#: of the file of a finished seed, beside the recipe
+RECORD = {'who': str, 'seed': int, 'scores': Dict[str, numbers.Real], 'epoch': int}
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """A training as data: the content of a recipe's file.
+
+    Parameters
+    ----------
+    name : str
+        The file's.
+    title : str
+        Task and model, for the table.
+    script : str
+        The training script's name, as ``finetune_squad``.
+    flags : dict
+        Flag -> value; a list is several values, and true a flag without one.
+    data : dict
+        Flag -> path in the folder of the data. Or ``{'file': path, 'lines': [0, 0.8]}``: the lines
+        of a file from one part of their number to another, for data without a dev set.
+    seeds : list of int
+    scores : dict
+        Metric of the dev set -> ``{'expected': number, 'tolerance': number}``; an empty one has
+        no expectation. Without scores the recipe only shows that the task runs.
+    needs : dict
+        Flag -> another recipe, whose best model of the same seed is the flag's value.
+    """
+
+    name: str
+    title: str
+    script: str
+    flags: Dict[str, object]
+    data: Dict[str, Union[str, _Part]]
+    seeds: List[int]
+    scores: Dict[str, Dict[str, float]] = dataclasses.field(default_factory=dict)
+    needs: Dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in (self.script, *self.flags, *self.data, *self.needs, *self.needs.values()):
+            if not re.fullmatch(r'\w+', name):  # they become parts of paths
+                what = 'script' if name == self.script else 'the name of a flag or recipe'
+                raise InputError(f"the recipe {self.name!r}: {what} can't be {name!r}")
+        for metric, wanted in self.scores.items():
+            if wanted and wanted.keys() != {'expected', 'tolerance'}:
+                raise InputError(
+                    f'the recipe {self.name!r}: the score {metric} has {", ".join(wanted)}, and '
+                    'expected and tolerance are wanted'
+                )
+
+    @property
+    def training(self):
+        """What decides the trained model: script, flags, data, and the recipes it needs."""
+        fields = ('script', 'flags', 'data', 'needs')
+        return {field: getattr(self, field) for field in fields}
+
+    def check_data(self, data_dir):
+        """Raise InputError if a file of the data isn't there."""
+        for value in self.data.values():
+            path = os.path.join(data_dir, value if isinstance(value, str) else value['file'])
+            if not os.path.exists(path):
+                raise InputError(f'the recipe {self.name} needs {path!r}: see --data_dir')
+
+    def arguments(self, seed, data_dir, output_dir):
+        """The script's arguments, but for its ``--output_dir``; parts of files are written."""
+        words = []
+        for flag, value in self.flags.items():
+            words += _words(flag, value)
+        for flag, value in self.data.items():
+            if isinstance(value, str):
+                path = os.path.join(data_dir, value)
+            else:
+                path = self._part(flag, value, data_dir, output_dir)
+            words += _words(flag, path)
+        for flag, recipe in self.needs.items():
+            model = os.path.join(output_dir, recipe, 'ours', f'seed-{seed}', 'best_model')
+            if not os.path.isdir(model):
+                raise InputError(
+                    f'the recipe {self.name} needs seed {seed} of {recipe}: run that first, into '
+                    'the same --output_dir'
+                )
+            words += _words(flag, model)
+        return [*words, *_words('seed', seed)]
+
+    def _part(self, flag, value, data_dir, output_dir):
+        lines = [line for _, line in read_lines(os.path.join(data_dir, value['file']))]
+        first, last = (round(place * len(lines)) for place in value['lines'])
+        folder = os.path.join(output_dir, self.name, 'data')
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, flag + os.path.splitext(value['file'])[1])
+        with atomic_write(path) as file:
+            file.writelines(lines[first:last])
+        return path
+
+    def record(self, results):
+        """What is kept of a finished training's ``results.json``.
+
+        Raises
+        ------
+        InputError
+            If it lacks a score of the recipe.
+        """
+        training, best = results['training'], results['best']
+        metrics = next(value for value in best.values() if isinstance(value, dict))
+        lacking = [name for name in self.scores if name not in metrics]
+        if lacking:
+            known = ', '.join(name for name, value in metrics.items() if isinstance(value, float))
+            raise InputError(
+                f'the recipe {self.name} has scores of {", ".join(lacking)}, and the training has '
+                f'{known}; its model is there: correct the recipe, and the same command goes on'
+            )
+        return {
+            'scores': {name: metrics[name] for name in self.scores},
+            'epoch': best['epoch'],
+            'seconds': training['seconds'],
+        }
+
+
+def _words(flag, value):
+    """The words of a command line for a flag."""
+    if value is True:
+        return [f'--{flag}']
+    values = value if isinstance(value, list) else [value]
+    return [f'--{flag}', *map(str, values)]
+
+
+def list_recipes(folder):
+    """The names of the recipes in a folder."""
+    return sorted(path.stem for path in pathlib.Path(folder).glob('*.json'))
+
+
+def open_recipe(name, folder):
+    """Read a recipe.
+
+    Parameters
+    ----------
+    name : str
+        Of a recipe in `folder`, or the path of a file.
+    folder : path-like
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of this name.
+    InputError
+        If the file isn't a recipe.
+    """
+    path = pathlib.Path(name)
+    if path.suffix != '.json':
+        known = list_recipes(folder)
+        if name not in known:
+            raise UnknownNameError.of('recipe', name, known)
+        path = pathlib.Path(folder) / f'{name}.json'
+    content, place = read_json(path, 'the recipe', dict), f'the recipe {str(path)!r}'
+    if 'name' in content:
+        raise InputError(f'{place} has unknown name: it is called as its file')
+    try:
+        check_json({'name': path.stem, **content}, Recipe, place)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return Recipe(path.stem, **content)
+
+
+def summarize(records):
+    """Bring the records of seeds together.
+
+    Parameters
+    ----------
+    records : iterable of (Recipe, dict)
+        The record has ``who`` trained, the ``seed``, and what `Recipe.record` keeps.
+
+    Returns
+    -------
+    dict
+        Recipe -> its title, its runs, and of each score what was expected, and by whom it was
+        reached: mean, spread (the sample's standard deviation; None of one seed), and values.
+    """
+    summary = {}
+    ordered = sorted(records, key=lambda pair: pair[0].name)
+    for name, group in itertools.groupby(ordered, lambda pair: pair[0].name):
+        group = list(group)
+        recipe = group[0][0]
+        runs = {}
+        for _, record in group:
+            own = {key: record[key] for key in ('scores', 'epoch')}
+            runs.setdefault(record['who'], {})[str(record['seed'])] = own
+        scores = {}
+        for metric, wanted in recipe.scores.items():
+            scores[metric] = {**wanted, **{who: _mean(metric, own) for who, own in runs.items()}}
+        summary[name] = {'title': recipe.title, 'scores': scores, 'runs': runs}
+    return summary
+
+
+def _mean(metric, runs):
+    values = [run['scores'][metric] for run in runs.values()]
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return {'mean': statistics.mean(values), 'spread': spread, 'values': values}
+
+
+def check_scores(recipes, summary):
+    """Raise ZooError, naming them, if scores of ours aren't what is expected."""
+    wrong = []
+    for recipe in recipes:
+        for seed, run in summary[recipe.name]['runs'].get('ours', {}).items():
+            for metric, wanted in recipe.scores.items():
+                found = run['scores'][metric]
+                if wanted and not abs(found - wanted['expected']) <= wanted['tolerance']:
+                    wrong.append(
+                        f'{recipe.name}, seed {seed}: {metric} {found:.4g} is not '
+                        f'{wanted["expected"]:g} within {wanted["tolerance"]:g}'
+                    )
+    if wrong:
+        raise ZooError('; '.join(wrong))
+
+
+def table(summary):
+    """The result of `summarize` as a table in reStructuredText."""
+    peers = sorted({who for each in summary.values() for who in each['runs']} - {'ours'})
+    rows = [('recipe', 'score', 'ours', *peers)]
+    for name, each in summary.items():
+        for metric, score in each['scores'].items():
+            label = METRICS.get(metric, metric.replace('_', ' '))
+            cells = (_cell(score.get(who)) for who in ('ours', *peers))
+            rows.append((f'``{name}``', label, *cells))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    line = '  '.join('=' * width for width in widths)
+    cells = ['  '.join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return '\n'.join([line, cells[0], line, *cells[1:], line]) + '\n'
+
+
+def _cell(score):
+    """Mean, spread and number of seeds."""
+    if not isinstance(score, dict):  # it wasn't reached by this one
+        return ''
+    mean, spread, count = score['mean'], score['spread'], len(score['values'])
+    digits = 3 if abs(mean) <= 1 else 1
+    if spread is None:
+        return f'{mean:.{digits}f}'
+    return f'{mean:.{digits}f} ± {spread:.{digits}f} ({count})'
 
 
 def parse_arguments(argv=None):

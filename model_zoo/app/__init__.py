@@ -3,37 +3,42 @@
 from .arguments import (
     add_batch_tokens_argument,
     add_comm_backend_argument,
+    add_device_arguments,
     add_settings,
     add_training_arguments,
     check_at_least_one,
     check_batch_tokens,
+    check_device_arguments,
     check_files,
     check_length,
     check_rates,
     check_training_arguments,
+    find_contexts,
     from_flags,
     segment_files,
 )
-from .calibration import (
-    calibrate,
-)
-from .devices import add_device_arguments, check_device_arguments, find_contexts
 from .distillation import (
     Teacher,
 )
-from .engines import add_engine_arguments, check_engine_arguments, engine_forward, forward_of
-from .exported import load_exported
+from .engines import (
+    add_engine_arguments,
+    calibrate,
+    check_engine_arguments,
+    engine_forward,
+    forward_of,
+    load_exported,
+)
 from .job import (
     BATCH_SIZES,
     TOTALS,
     UPDATE_NUMBERS,
+    PartialOutput,
     data_checksum,
     describe,
     describe_model,
     describe_vocab,
     job_of,
 )
-from .model_card import About
 from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
 from .originals import (
     add_originals,
@@ -41,13 +46,10 @@ from .originals import (
     load_script,
     original_main,
 )
-from .partial import PartialOutput
-from .plot import Curves, plot_curves
 from .pretraining import add_objective_argument, pretraining_class, sample_options
-from .remote_folder import upload_files, working_file
-from .report import library_versions, write_eval_results, write_results
+from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
-from .run_folder import RunFolder
+from .run_folder import RunFolder, upload_files, working_file
 from .settings import parse_settings
 from .task_choice import add_custom_task_arguments
 from .task_model import make_task_model

@@ -1,7 +1,9 @@
-"""The flags that the training scripts have in common, and their checks."""
+"""The flags that the training scripts have in common, their checks, and the devices they name."""
 
 import dataclasses
 import re
+
+import mxnet as mx
 
 from ..errors import InputError
 from ..inference.engines import ENGINES
@@ -14,22 +16,27 @@ from ..training.settings import (
     check_fields,
     value_type,
 )
+from ..util.devices import check_gpu
 from . import cli
 
 __all__ = [
     'add_batch_tokens_argument',
     'add_comm_backend_argument',
+    'add_device_arguments',
     'add_settings',
     'add_training_arguments',
     'check_at_least_one',
     'check_batch_tokens',
+    'check_device_arguments',
     'check_files',
     'check_length',
     'check_rates',
     'check_training_arguments',
+    'find_contexts',
     'from_flags',
     'segment_files',
 ]
+
 
 #: field -> all values that it may have, which rooms above the settings know
 _CHOICES = {
@@ -151,3 +158,65 @@ def check_length(args, name, model):
     length, longest = getattr(args, name), model.context_length
     if length > longest:
         raise InputError(f'--{name} {length}: the model takes {longest} tokens at most')
+
+
+def add_device_arguments(parser):
+    """Add ``--gpus``, ``--dtype``, ``--loss_scale``, ``--mirror`` and ``--optimize_on_cpu``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Or a group of its arguments.
+    """
+    add = parser.add_argument
+    add('--gpus', help="such as 0 or 0,2,5; each takes batches of its own; '': the CPU")
+    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
+    add('--loss_scale', type=float, help='of float16: keep the loss scale at this number, such as '
+        '128; 0, the default: it adapts itself')  # fmt: skip
+    add('--mirror', action='store_true', help='less memory: layers are computed twice')
+    add('--optimize_on_cpu', action='store_true', help="keep the optimizer's states off the GPU")
+
+
+def check_device_arguments(args):
+    """Raise InputError, naming the flag, if a value of `add_device_arguments` can't be used."""
+    if args.loss_scale is not None and not 0 <= args.loss_scale < float('inf'):
+        raise InputError(f'--loss_scale {args.loss_scale}: give a number from 0 up')
+    args.loss_scale = args.loss_scale or None
+
+
+def find_contexts(gpus, workers, gpu=None):
+    """The devices of this process: several GPUs, one, or the CPU.
+
+    Parameters
+    ----------
+    gpus : str or None
+        Value of ``--gpus``; several workers on a machine get one each.
+    workers : Workers
+    gpu : int, optional
+        Value of ``--gpu``; each of several workers has its own GPU instead.
+
+    Returns
+    -------
+    list of mxnet.Context
+    """
+    if gpus and gpu is not None:
+        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
+    if not (gpus or '').strip():
+        if workers.size > 1 and gpu is not None:
+            gpu = workers.local_rank
+        return [cli.get_ctx(gpu)]
+    try:
+        numbers = [int(number) for number in gpus.split(',')]
+    except ValueError:
+        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f'--gpus {gpus}: give each number once')
+    if workers.size > 1:
+        if workers.local_rank >= len(numbers):
+            raise InputError(
+                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
+            )
+        numbers = [numbers[workers.local_rank]]
+    for number in numbers:
+        check_gpu(number, f'--gpus {gpus}')
+    return [mx.gpu(number) for number in numbers]

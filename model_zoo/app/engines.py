@@ -1,17 +1,30 @@
-"""``--engine``: what runs a model that isn't trained."""
+"""``--engine``, ``--deploy`` and ``--only_calibration``: what runs a model that isn't trained."""
+
+import itertools
+import logging
+import os
 
 import mxnet as mx
 
-from ..errors import InputError
+from ..checkpoint import read_tensors
+from ..checkpoint.params import check_graph
+from ..checkpoint.sums import check_sums, sums_path
+from ..errors import CheckpointError, InputError
 from ..inference.engines import ENGINES, make_engine
+from ..inference.quantization import Quantizer, leave_out
+from ..util.files import written_together
 
 __all__ = [
     'add_engine_arguments',
     'add_use_arguments',
+    'calibrate',
     'check_engine_arguments',
     'engine_forward',
     'forward_of',
+    'load_exported',
 ]
+
+logger = logging.getLogger(__name__)
 
 
 def add_engine_arguments(parser):
@@ -77,3 +90,119 @@ def engine_forward(engine):
         return outputs[0] if len(outputs) == 1 else outputs
 
     return forward
+
+
+def load_exported(prefix, max_len, ctx, flag='max_len'):
+    """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
+
+    A model without token types has only data0 and data1.
+
+    Parameters
+    ----------
+    prefix : str
+        Of the two files.
+    max_len : int
+        The longest input that it must accept.
+    ctx : mx.Context
+    flag : str
+        The flag that sets `max_len`, for the message.
+
+    Returns
+    -------
+    callable
+        Takes words, token types and valid length; hybridized.
+    """
+    symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
+    for path in (symbol, parameters):
+        if not os.path.isfile(path):
+            raise InputError(f'--model_prefix {prefix!r}: there is no file {path!r}')
+    tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
+    for name, array in tensors.items():
+        if name.endswith('position_weight') and max_len > len(array):
+            raise InputError(
+                f'--{flag} {max_len}: the exported model takes {len(array)} tokens at most'
+            )
+    check_sums(sums_path(symbol))
+    check_graph(symbol)
+    try:
+        known = mx.sym.load(symbol).list_arguments()
+        names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]
+        block = mx.gluon.SymbolBlock.imports(symbol, names, parameters, ctx)
+    except (mx.MXNetError, ValueError, AssertionError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()
+        raise CheckpointError(
+            f'cannot load {symbol!r}: {reason[-1] if reason else error!r}'
+        ) from error
+    block.hybridize(static_alloc=True)
+    if len(names) == 3:
+        return block
+    return lambda words, token_types, valid_length: block(words, valid_length)
+
+
+def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005):
+    """Write the model in INT8, and what it scores before and after.
+
+    As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
+    that of float32; see `leave_out`.
+
+    Parameters
+    ----------
+    run : Run
+    args : argparse.Namespace
+    model : ZooBlock
+    loader : iterable of Batch
+        The dev set.
+    evaluate : callable
+        ``evaluate(forward) -> (score, report)``.
+    name : str
+        Of the task, for the files.
+    metric : str
+        What the score is, for the log.
+    most_lost : float
+        What INT8 may cost, in the metric's unit: half a point.
+
+    Returns
+    -------
+    str
+        Start of the files' names.
+    """
+    batches = [
+        batch.inputs for batch in itertools.islice(iter(loader), args.num_calib_batches)
+    ]
+    before, report = evaluate(lambda batch: model(*batch.inputs))
+    logger.info('float32: %s %.4f', metric, before)
+    quantizer = Quantizer(model, batches, args.calib_mode, args.quantized_dtype)
+
+    def attempt(exclude):
+        block = quantizer.block(exclude)
+        score, report = evaluate(lambda batch: block(*batch.inputs))
+        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
+        return score, report, block
+
+    (score, quantized_report, block), exclude = leave_out(
+        quantizer.layers, quantizer.harm, attempt, lambda tried: before - tried[0] <= most_lost
+    )
+    prefix = os.path.join(
+        args.output_dir, f'model_bert_{name}_quantized_{args.calib_mode}'
+    )
+    files = [f'{os.path.basename(prefix)}{end}' for end in ('-0000.params', '-symbol.json')]
+    with written_together(args.output_dir) as folder:
+        block.export(os.path.join(folder, os.path.basename(prefix)))
+    run.folder.write(
+        'calibration.json',
+        metric=metric,
+        float32=report,
+        int8=quantized_report,
+        lost=before - score,
+        float32_layers=exclude,
+        files=files,
+    )
+    logger.info(
+        'INT8%s: %s %.4f, of float32 %.4f; written to %s-symbol.json',
+        _without(exclude), metric, score, before, prefix,
+    )  # fmt: skip
+    return prefix
+
+
+def _without(exclude):
+    return f' without {", ".join(exclude)}' if exclude else ''

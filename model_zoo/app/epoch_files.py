@@ -4,10 +4,7 @@ import os
 import re
 
 from ..training.callbacks import Callback
-from .model_card import next_command, write_card
-from .plot import Curves, plot_curves
-from .report_page import write_report_page
-from .summary import log_summary
+from .report import Curves, log_summary, next_command, plot_curves, write_card, write_report_page
 
 __all__ = ['EpochFiles']
 

@@ -1,13 +1,29 @@
-"""The job of a run: all that must be the same when the run is resumed."""
+"""The job of a run: all that must be the same when it is resumed, and its finished part."""
 
+import contextlib
 import itertools
+import logging
+import os
 import zlib
 
 import numpy as np
 
+from ..errors import CheckpointError, InputError
+from ..training.checkpoint import check_same_config
+from ..training.loop import Interrupted, StopRequested
+from ..util.files import (
+    lock_file,
+    put_in_place,
+    read_json,
+    remove_leftovers,
+    writable_target,
+    write_json,
+)
+
 __all__ = [
     'BATCH_SIZES',
     'FREE',
+    'PartialOutput',
     'TOTALS',
     'UPDATE_NUMBERS',
     'data_checksum',
@@ -16,6 +32,9 @@ __all__ = [
     'describe_vocab',
     'job_of',
 ]
+
+logger = logging.getLogger(__name__)
+
 
 #: flags that are the size of a worker's batch, of which one is given
 BATCH_SIZES = ('batch_size', 'batch_tokens')
@@ -112,3 +131,226 @@ def describe_model(model):
     values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
     checksum = data_checksum(itertools.chain([model.config.to_dict()], values))
     return f'parameters with checksum {checksum}'
+
+
+_JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
+
+
+class PartialOutput:
+    """Records of finished work, in the folder ``OUTPUT.part`` until the output is complete.
+
+    Use it in a ``with`` statement, unless it `is_complete` already. `StopRequested` within it
+    becomes `Interrupted`. However the run ends, each record is there whole or not at all: the file
+    of the records' ends is written after the records. A folder without a record is removed.
+
+    Parameters
+    ----------
+    path : str
+        The output, a file (see `target`).
+    job : dict
+        Flag without its dashes -> value, plain JSON: what must be the same for a run to go on
+        (`job_of`).
+    resume : bool
+        Go on with what an earlier run has left; without it, that is refused.
+    results : str, optional
+        JSON file that has the job under the key ``job`` if the output is complete; default: the
+        output.
+
+    Attributes
+    ----------
+    path : str
+        The output, the target if a link was given.
+    folder : str
+    count : int
+        Records that are there.
+
+    Raises
+    ------
+    InputError
+        If the output is something else than a file; on entering, if the folder can't be written to,
+        has records of another job, or any where `resume` is false, or is in use by another run;
+        later, if a record can't be written.
+    CheckpointError
+        On entering, if the folder is damaged.
+    """
+
+    def __init__(self, path, job, resume=False, results=None):
+        self.path = self.target(path)
+        self.folder = f'{self.path}.part'
+        self._job, self._resume = job, resume
+        self._results = results or self.path
+        self._ends = [0]
+
+    @staticmethod
+    def target(path):
+        """The file to write for a path; for a link, its target.
+
+        Raises
+        ------
+        InputError
+            If it is there and isn't a regular file that may be written to; or names none.
+        """
+        target, _ = writable_target(path)
+        if target is None:
+            raise InputError(
+                f'cannot write {path!r}: it is not a regular file; give the name of a file, beside '
+                'which what is finished can be kept'
+            )
+        return target
+
+    def is_complete(self):
+        """Whether the run to resume has done this job to its end; logs that.
+
+        Raises
+        ------
+        InputError
+            If that has done another job.
+        """
+        if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
+            return False
+        try:
+            finished = read_json(self._results, shape={'job': dict})
+        except InputError:
+            return False
+        check_same_config(finished['job'], self._job)
+        logger.info('%s is already complete', self.path)
+        return True
+
+    @property
+    def count(self):
+        return len(self._ends) - 1
+
+    def __enter__(self):
+        with self._reporting(), contextlib.ExitStack() as stack:
+            if not os.path.isdir(self.folder):
+                os.mkdir(self.folder)
+            message = f'another run is writing {self.path!r}: wait for it'
+            stack.callback(lock_file(self._file(_LOCK), message).release)
+            self._begin()
+            self._records, self._index = (
+                stack.enter_context(open(self._file(name), 'ab')) for name in (_RECORDS, _ENDS)
+            )
+            self._records.truncate(self._ends[-1])
+            self._index.truncate(8 * self.count)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind, *error):
+        with contextlib.suppress(OSError):  # of a full disk, which append has told of
+            self._stack.close()
+        if not self.count:
+            self.remove()
+        if kind is StopRequested:
+            if not self.count:
+                raise Interrupted('nothing was finished yet') from None
+            raise Interrupted(
+                f'what is finished is in {self.folder}; run the same command with --resume to go on'
+            ) from None
+
+    def _file(self, name):
+        return os.path.join(self.folder, name)
+
+    @contextlib.contextmanager
+    def _reporting(self):
+        try:
+            yield
+        except OSError as error:
+            kept = ''
+            if self.count:
+                kept = f'; what is finished stays in {self.folder}, and --resume goes on with it'
+            raise InputError(
+                f'cannot write {self.path!r}: {error.strerror or error}{kept}'
+            ) from error
+
+    def _begin(self):
+        if self._resume:
+            self._take_back()
+        ends = self._read_ends()
+        if ends and not self._resume:
+            raise InputError(
+                f'{self.folder!r} has what an interrupted run has finished: add --resume to go on '
+                'with it, or remove that folder to start anew'
+            )
+        saved = self._read_job() if self._resume else None
+        if saved is not None:
+            check_same_config(saved, self._job, f'remove {self.folder!r} to start anew')
+            self._ends += ends
+            logger.info('resuming from %s', self.folder)
+            return
+        if self._resume:
+            logger.warning('nothing to resume in %s: starting anew', self.folder)
+        for name in (_RECORDS, _ENDS):  # before the job that they will seem to be of
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self._file(name))
+        write_json(self._file(_JOB), self._job)
+
+    def _take_back(self):
+        """Undo a `publish` if the run ended before its `remove`."""
+        if os.path.exists(self._file(_RECORDS)) or not os.path.isfile(self.path):
+            return
+        with contextlib.suppress(FileNotFoundError):
+            ends = np.fromfile(self._file(_ENDS), '<i8')
+            if len(ends) and ends[-1] == os.path.getsize(self.path):
+                os.replace(self.path, self._file(_RECORDS))
+
+    def _read_job(self):
+        if not os.path.exists(self._file(_JOB)):
+            return None
+        try:
+            return read_json(self._file(_JOB), shape=dict)
+        except InputError as error:
+            raise CheckpointError(
+                f'{self.folder!r} is damaged: remove it to start anew ({error})'
+            ) from error
+
+    def _read_ends(self):
+        """Ends of the records that are whole."""
+        try:
+            ends = np.fromfile(self._file(_ENDS), '<i8')
+            size = os.path.getsize(self._file(_RECORDS))
+        except FileNotFoundError:
+            return []
+        broken = (ends > size) | (np.diff(ends, prepend=0) <= 0)
+        return ends[: np.argmax(broken)].tolist() if broken.any() else ends.tolist()
+
+    def append(self, record):
+        """Add a record.
+
+        Parameters
+        ----------
+        record : bytes
+            Not empty.
+        """
+        end = self._ends[-1] + len(record)
+        with self._reporting():
+            self._records.write(record)
+            self._records.flush()
+            self._index.write(np.int64(end).astype('<i8').tobytes())
+            self._index.flush()
+        self._ends.append(end)
+
+    @property
+    def sizes(self):
+        """Of the records, in bytes: numpy.ndarray, (count,), int64."""
+        return np.diff(np.array(self._ends, np.int64))
+
+    def __iter__(self):
+        """The records, one after the other."""
+        with open(self._file(_RECORDS), 'rb') as file:
+            for size in self.sizes.tolist():
+                yield file.read(size)
+
+    def publish(self):
+        """Join the records as the output; call `remove` next."""
+        with self._reporting():
+            os.fsync(self._records.fileno())
+        put_in_place({self._file(_RECORDS): self.path})
+
+    def remove(self):
+        """Remove the folder, unless it has files of others: the output is complete."""
+        with contextlib.suppress(OSError):
+            remove_leftovers(self.folder)
+            for name in (_RECORDS, _ENDS, _JOB, _LOCK):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(self._file(name))
+            os.rmdir(self.folder)

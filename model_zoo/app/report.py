@@ -1,11 +1,42 @@
-"""Reports of a training: results.json, and the originals' eval_results.txt."""
+"""What a training tells: results, curves, page, the model's card, the last words of its log."""
 
+import dataclasses
+import html
+import json
+import logging
 import os
+import pathlib
 import platform
+import re
+import shlex
+import shutil
+import string
+import sys
+import time
+from typing import Dict, Optional, Sequence
 
+from ..checkpoint.sums import kept_sums
+from ..util.figures import new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 
-__all__ = ['library_versions', 'write_eval_results', 'write_results']
+__all__ = [
+    'About',
+    'Curves',
+    'dev_loss',
+    'library_versions',
+    'log_summary',
+    'loss_points',
+    'next_command',
+    'path_of_zoo',
+    'plot_curves',
+    'write_card',
+    'write_eval_results',
+    'write_report_page',
+    'write_results',
+]
+
+logger = logging.getLogger(__name__)
+
 
 # our metrics -> what the originals' scripts call them; some have had two names
 _NAMES = {
@@ -103,3 +134,400 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             place = make_writable_dir(beside)
         with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
+
+
+FEW_POINTS = 20
+#: while a training runs: a picture takes half a second
+SECONDS_BETWEEN_PICTURES = 30
+
+
+class Curves:
+    """The picture of a training that goes on.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(state)`` writes it.
+    """
+
+    def __init__(self, draw):
+        self._draw = draw
+        self._drawn = time.monotonic()
+
+    def update(self, state):
+        """Draw it anew unless that was done a short time ago, or the training has just begun."""
+        if time.monotonic() - self._drawn >= SECONDS_BETWEEN_PICTURES:
+            self.finish(state)
+
+    def finish(self, state):
+        """Draw it."""
+        self._draw(state)
+        self._drawn = time.monotonic()
+
+
+def loss_points(log):
+    """The mean training loss over full log intervals.
+
+    A short interval, as at the end of an epoch, has a noisy mean: it is joined to the one before
+    it, weighted by their numbers of updates.
+
+    Parameters
+    ----------
+    log : list of dict
+        See `TrainingState`.
+
+    Returns
+    -------
+    list of (int, float)
+        Steps and losses.
+    """
+    steps = [0, *(record['step'] for record in log)]
+    sizes = [stop - start for start, stop in zip(steps, steps[1:])]
+    full, points = max(sizes, default=0), []  # of (step, loss, updates)
+    for record, size in zip(log, sizes):
+        step, loss = record['step'], record['loss']
+        if points and size < full:
+            _, before, count = points.pop()
+            size, loss = size + count, (size * loss + count * before) / (size + count)
+        points.append((step, loss, size))
+    return [(step, loss) for step, loss, _ in points]
+
+
+def plot_curves(path, state, title='', score_name='score'):
+    """Draw the loss by step, and the score by epoch, to a PNG file.
+
+    See `loss_points`.
+
+    Parameters
+    ----------
+    path : str
+    state : TrainingState
+    title : str
+    score_name : str
+        What the epochs' scores are.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
+    left, right = figure.subplots(1, 2)
+    points = loss_points(state.log)
+    # a line through one point can't be seen, and one through a few hides where they are
+    marker = 'o' if len(points) <= FEW_POINTS else None
+    left.plot(*zip(*points), marker=marker)
+    left.set(xlabel='step', ylabel='training loss')
+    right.plot(
+        [record['epoch'] for record in state.epochs],
+        [record['score'] for record in state.epochs],
+        marker='o',
+    )
+    right.set(xlabel='epoch', ylabel=score_name)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    figure.suptitle(title)
+    save_figure(path, figure)
+
+
+MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
+MOST_MISTAKES = 5
+
+
+def log_summary(results, folder, command, place=None):
+    """Log what a reader wants to know at the end of a training.
+
+    Parameters
+    ----------
+    results : dict
+        Those of results.json.
+    folder : str
+        Of the run.
+    command : str
+        What uses the model.
+    place : str, optional
+        Where the folder's files will be, if that is elsewhere.
+    """
+    for segment, found in (results.get('examination') or {}).items():
+        for line in _examination(segment, results['best'].get(segment, {}), found):
+            logger.info('%s', line)
+    names = ('report.html', 'results.json', 'curves.png', 'best_model', 'checkpoints')
+    names = [*names, *(results.get('predictions') or ())]
+    logger.info('written to %s:', place or folder)
+    for name in names:
+        if os.path.exists(os.path.join(folder, name)):
+            logger.info('    %s', name)
+    place = path_of_zoo()
+    if place is not None:
+        logger.info('zoo is not on the PATH; it is %s', place)
+    logger.info('next: %s', command)
+
+
+def path_of_zoo():
+    """Path of the command ``zoo`` where the shell doesn't find it, or None."""
+    path = os.path.join(os.path.dirname(sys.executable), 'zoo')
+    if shutil.which('zoo') is not None or not os.path.isfile(path):
+        return None
+    return shlex.quote(path)
+
+
+def _quoted(text):
+    return f'"{text}"' if text else '(none)'
+
+
+def _examination(segment, metrics, found):
+    yield f'{segment}: {found["examples"]} examples; beside the model, always "{found["guess"]}":'
+    for name, value in metrics.items():
+        if name in found['baseline']:
+            yield f'    {name:<12} {value:8.4f}   {found["baseline"][name]:8.4f}'
+    classes = found['classes']
+    if classes is not None and len(classes) <= MOST_CLASSES:
+        yield 'confusion matrix (rows: labels, columns: predictions):'
+        width = max(6, *(min(len(name), 14) for name in classes))
+        yield '    ' + ' ' * width + ''.join(f' {name[:width]:>{width}}' for name in classes)
+        for name, row in zip(classes, found['confusion']):
+            cells = ''.join(f' {count:>{width}}' for count in row)
+            yield f'    {name[:width]:<{width}}{cells}'
+    if found['mistakes']:
+        yield 'worst mistakes (report.html has more):'
+    for each in found['mistakes'][:MOST_MISTAKES]:
+        yield (
+            f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} taken for '
+            f'{_quoted(each["prediction"])}: {each["text"][:100]}'
+        )
+
+
+_PAIR = 'text-pair-classification'
+# pipeline's task -> command, and the pipeline's argument
+_USES = {
+    'text-classification': ("zoo predict {folder} 'A text.'", "'A text.'"),
+    _PAIR: (
+        "printf 'A text.\\tAnother.\\n' | zoo predict {folder} --pairs --file -",
+        "('A text.', 'Another.')",
+    ),
+    'question-answering': (
+        "zoo ask {folder} --text 'The film was red.' 'What colour was it?'",
+        "{'question': 'What colour was it?', 'context': 'The film was red.'}",
+    ),
+    'token-classification': ("zoo tag {folder} 'A text.'", "'A text.'"),
+    'multiple-choice': (
+        'zoo info {folder}', "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
+    ),
+    'sentence-similarity': (
+        "zoo search {folder} --corpus texts.txt 'A query.'", "('A text.', 'Another.')"
+    ),
+    'fill-mask': ("zoo fill {folder} 'A [MASK] text.'", "'A [MASK] text.'"),
+    'text-generation': (
+        "zoo generate --model_name_or_path {folder} --prompt 'It was'", "'It was'"
+    ),
+}  # fmt: skip
+_INFO = 'zoo info {folder}'
+
+
+@dataclasses.dataclass
+class About:
+    """What is known of a training's model beside its figures.
+
+    Parameters
+    ----------
+    use : str, optional
+        A task of `model_zoo.pipeline`, or 'text-pair-classification'; None if there is no pipeline.
+    base : str
+        The model that the training began with.
+    sizes : dict of str to int
+        Data set -> number of its examples, or of what `unit` says.
+    unit : str
+    labels : sequence of str, optional
+    """
+
+    use: Optional[str]
+    base: str
+    sizes: Dict[str, int]
+    unit: str = 'examples'
+    labels: Optional[Sequence[str]] = None
+
+
+def next_command(about, folder):
+    """A command that uses the model in a folder."""
+    command, _ = _USES.get(about.use, (_INFO, None))
+    return command.format(folder=shlex.quote(folder))
+
+
+def write_card(folder, title, about, results, metric=None, curves=None):
+    """Write ``README.md``, in the Hugging Face hub's form, and the curves beside it.
+
+    Parameters
+    ----------
+    folder : str
+        Of the model.
+    title : str
+    about : About
+    results : dict
+        Those of results.json.
+    metric : str, optional
+        By which epochs were compared.
+    curves : str, optional
+        A picture, which is copied.
+    """
+    card = os.path.join(folder, 'README.md')
+    with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
+        if curves is not None:
+            shutil.copyfile(curves, os.path.join(folder, 'curves.png'))
+            written.append(os.path.join(folder, 'curves.png'))
+        written.append(card)
+        file.write('\n'.join(_lines(title, about, results, metric, curves is not None)) + '\n')
+
+
+def _lines(title, about, results, metric, has_curves):
+    best, training, args = results['best'], results['training'], results['args']
+    task = 'text-classification' if about.use == _PAIR else about.use
+    yield from ('---', 'library_name: gluon-transformer-zoo')
+    if task:
+        yield f'pipeline_tag: {task}'
+    yield f'tags: {json.dumps(["mxnet", "gluon"])}'
+    yield from ('---', '', f'# {_plain(title)}', '')
+    yield (
+        f'Trained from {_plain(about.base)} with gluon-transformer-zoo: {training["steps"]} '
+        f'updates in {training["seconds"]:.0f} s. These are the parameters of epoch '
+        f'{best["epoch"]} of {len(training["epochs"])}'
+        f'{f", the best by {metric}" if metric else ""}.'
+    )
+    yield from ('', '## Data', '', f'| set | {about.unit} |', '|---|---:|')
+    yield from (f'| {_plain(name)} | {size:,} |' for name, size in about.sizes.items())
+    if about.labels:
+        yield from ('', f'Labels: {", ".join(map(_plain, about.labels))}.')
+    yield from ('', '## Results', '')
+    yield from _metrics(best, results.get('examination') or {})
+    if has_curves:
+        yield from ('', '![training loss and score](curves.png)')
+    if task:
+        _, argument = _USES[about.use]
+        yield from (
+            '', '## Use', '', '```python', 'import model_zoo', '',
+            f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",
+            f'print(pipe({argument}))', '```',
+        )  # fmt: skip
+    yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
+    yield from ('', '## Training', '', '| flag | value |', '|---|---|')
+    size = 'batch_tokens' if args.get('batch_tokens') else 'batch_size'
+    names = (size, 'accumulate', 'epochs', 'lr', 'optimizer', 'wd', 'warmup_ratio', 'seed')
+    yield from (f'| `--{name}` | {args[name]} |' for name in names if args.get(name) is not None)
+    versions = ', '.join(f'{name} {version}' for name, version in library_versions().items())
+    yield from ('', f'Versions: {versions}.')
+
+
+def _metrics(best, examination):
+    """A table of the first sets' figures, beside those of a guess."""
+    for segment, metrics in best.items():
+        if not isinstance(metrics, dict):
+            continue
+        guessed = (examination.get(segment) or {}).get('baseline') or {}
+        guess = (examination.get(segment) or {}).get('guess')
+        head = f' always "{_plain(guess)}" |' if guessed else ''
+        yield from (f'| {_plain(segment)} | this model |{head}', f'|---|---:|{head and "---:|"}')
+        for name, value in metrics.items():
+            if isinstance(value, (int, float)) and not name.endswith('_per_second'):
+                other = guessed.get(name)
+                cell = '' if other is None else f'{other:.4g}'
+                yield f'| {name} | {value:.4g} |' + (f' {cell} |' if guessed else '')
+        yield ''
+
+
+def _plain(text):
+    """Text in a line of Markdown: nothing in it is markup, and no character is invisible."""
+    text = ' '.join(str(text).split())
+    text = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    text = re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', html.escape(text, quote=False))
+    return text.replace('~', '&#126;')
+
+
+def dev_loss(record):
+    """The loss of an epoch's first dev set, or None."""
+    metrics = next(iter(record['report'].values()), {})
+    parts = [metrics[name] for name in ('mlm_loss', 'nsp_loss') if name in metrics]
+    return metrics.get('loss', sum(parts) if parts else None)
+
+
+def write_report_page(path, title, results, metric=None, next_command=None):
+    """Write the page, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+    title : str
+    results : dict
+        Those of results.json; its ``examination`` may be missing.
+    metric : str, optional
+        By which epochs are compared; None if there is no dev set.
+    next_command : str, optional
+    """
+    page = _template().substitute(data=_as_script(_content(title, results, metric, next_command)))
+    with atomic_write(path) as file:
+        file.write(page)
+
+
+def _template():
+    page = pathlib.Path(__file__).with_name('report_page.html')
+    return string.Template(page.read_text(encoding='utf-8'))
+
+
+def _as_script(value):
+    """JSON within an element of HTML: no text in it can end the element."""
+    text = json.dumps(value)  # in ASCII
+    for character in '<>&':
+        text = text.replace(character, f'\\u{ord(character):04x}')
+    return text
+
+
+def _content(title, results, metric, next_command):
+    training, best = results['training'], results['best']
+    epochs, found = training['epochs'], results.get('examination') or {}
+    segment, examined = next(iter(found.items()), (None, {}))
+    guessed = examined.get('baseline') or {}
+    guess = f'always "{examined.get("guess")}"'
+    losses = [(each['step'], dev_loss(each), each['epoch']) for each in epochs]
+    tiles = []
+    if metric is not None:
+        score = max(each['score'] for each in epochs)
+        tiles.append((score, f'best {metric}', 'good'))
+    if metric in guessed:
+        tiles.append((guessed[metric], f'{metric} of {guess}'))
+    tiles.append((f'{best["epoch"]} of {len(epochs)}', 'best epoch' if metric else 'epoch'))
+    tiles.append((training['steps'], 'updates'))
+    tiles.append((_duration(training['seconds']), 'of training'))
+    sets = {name: each for name, each in best.items() if isinstance(each, dict)}
+    return {
+        'title': title,
+        'subtitle': 'Report of a training with gluon-transformer-zoo',
+        'tiles': tiles,
+        'metric': metric,
+        'guess': guess,
+        'baseline': guessed.get(metric),
+        'train': loss_points(training['log']),
+        'dev': [each for each in losses if each[1] is not None],
+        'score': [(each['step'], each['score'], each['epoch']) for each in epochs if metric],
+        'sets': [
+            {'name': name, 'rows': _rows(each, guessed if name == segment else {})}
+            for name, each in sets.items()
+        ],
+        'classes': examined.get('classes'),
+        'confusion': examined.get('confusion'),
+        'mistakes': examined.get('mistakes') or [],
+        'next': next_command,
+        'args': results['args'],
+        'versions': results['versions'],
+    }
+
+
+def _rows(metrics, guessed):
+    return [
+        (name, value, guessed.get(name))
+        for name, value in metrics.items()
+        if isinstance(value, (int, float)) and not name.endswith('_per_second')
+    ]
+
+
+def _duration(seconds):
+    seconds = round(seconds)
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    if hours:
+        return f'{hours} h {minutes} min'
+    return f'{minutes} min {seconds % 60} s' if minutes else f'{seconds} s'

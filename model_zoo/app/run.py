@@ -16,10 +16,10 @@ from ..training.objective import Objective
 from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
-from .devices import find_contexts
+from .arguments import find_contexts
 from .epoch_files import EpochFiles
 from .job import BATCH_SIZES, FREE, TOTALS
-from .model_card import About
+from .report import About
 from .run_folder import RunFolder
 
 __all__ = ['Outcome', 'Run', 'Score', 'Training', 'make_updater']

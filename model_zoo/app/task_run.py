@@ -9,13 +9,11 @@ from ..tasks.evaluate import evaluate_segments
 from ..tasks.labels import name_labels, write_labels
 from ..tasks.task import Data
 from ..training.workers import make_workers
-from .calibration import calibrate
 from .distillation import Teacher
-from .engines import check_engine_arguments, forward_of
-from .exported import load_exported
+from .engines import calibrate, check_engine_arguments, forward_of, load_exported
 from .job import describe, job_of
-from .model_card import About
 from .model_choice import ModelChoice
+from .report import About
 from .run import Outcome, Run, Score, Training
 from .task_model import make_task_model
 

@@ -16,8 +16,6 @@ import gpt2
 import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.app import PartialOutput, load_exported
-from model_zoo.app.recipes import Summary, open_recipe
-from model_zoo.app.recipes import table as recipe_table
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.params import check_graph
 from model_zoo.checkpoint.readers import weights_in_folder
@@ -43,6 +41,7 @@ from mxnet_pytorchic_bert.models import make_config
 
 __all__ = ['READINGS']
 
+_RECIPES = load_script('run')
 TEXTS = ['the cat sleeps in Paris.', '', 'a\u0301 \u4e2d x']
 _WORDS = np.array([[2, 5, 6, 3]])
 FOLDER_JSON = ['config.json', 'tokenizer_config.json', 'special_tokens_map.json']
@@ -244,7 +243,7 @@ def rest(folder):
 
 
 def recipe(folder):
-    made = open_recipe(str(folder / 'recipe.json'), folder)
+    made = _RECIPES.open_recipe(str(folder / 'recipe.json'), folder)
     for part in [each for each in made.data.values() if isinstance(each, dict)]:
         (folder / 'data').mkdir(exist_ok=True)
         (folder / 'data' / 'x').write_text('a\nb\n')
@@ -256,7 +255,7 @@ def recipe(folder):
 
 
 def summary(folder):
-    return recipe_table(read_json(folder / 'summary.json', shape=Dict[str, Summary]))
+    return _RECIPES.table(read_json(folder / 'summary.json', shape=Dict[str, _RECIPES.Summary]))
 
 
 def results(folder):

@@ -8,9 +8,7 @@ import pytest
 from contract import Killed, classifier, kill
 from script_runs import ROOT, SCRIPTS, assert_same_model, load_script, refusal, run
 
-from model_zoo.app.recipes import list_recipes, open_recipe
-
-RECIPES = list_recipes(SCRIPTS / 'recipes')
+RECIPES = load_script('run').list_recipes(SCRIPTS / 'recipes')
 
 
 @pytest.fixture
@@ -130,7 +128,7 @@ def test_a_training_that_fails(script, toy, tmp_path, capfd):
 @pytest.mark.parametrize('name', RECIPES)
 def test_recipes_of_the_project(name, tmp_path):
     """Their scripts take their arguments; where the data is, they find it."""
-    recipe = open_recipe(name, SCRIPTS / 'recipes')
+    recipe = load_script('run').open_recipe(name, SCRIPTS / 'recipes')
     data = os.environ.get('ZOO_TEST_DATA')
     if data is None:
         data = tmp_path / 'data'

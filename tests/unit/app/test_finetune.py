@@ -17,10 +17,10 @@ from model_zoo.app import (
     Training,
     add_originals,
     add_training_arguments,
+    arguments,
     check_training_arguments,
     cli,
     data_checksum,
-    devices,
     find_contexts,
     job_of,
     make_updater,
@@ -286,7 +286,7 @@ def test_the_cpu_and_the_workers_of_a_machine(monkeypatch):
     assert find_contexts(None, Workers()) == find_contexts('', Workers()) == [mx.cpu()]
     second = Workers()
     second.rank, second.size, second.local_rank = 1, 2, 1
-    monkeypatch.setattr(devices, 'check_gpu', lambda number, given: None)
+    monkeypatch.setattr(arguments, 'check_gpu', lambda number, given: None)
     assert find_contexts('4,5', Workers()) == [mx.gpu(4), mx.gpu(5)]
     assert find_contexts('4,5', second) == [mx.gpu(5)]
     with pytest.raises(InputError, match='more workers on this machine than these GPUs'):

@@ -5,8 +5,7 @@ import tempfile
 
 import pytest
 
-from model_zoo.app.remote_folder import RemoteFolder, upload_files, working_file
-from model_zoo.app.run_folder import RunFolder
+from model_zoo.app.run_folder import RemoteFolder, RunFolder, upload_files, working_file
 from model_zoo.errors import InputError
 from model_zoo.util import remote
 

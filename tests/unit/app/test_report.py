@@ -6,9 +6,15 @@ import re
 
 import pytest
 
-from model_zoo.app.model_card import About, next_command, write_card
-from model_zoo.app.report_page import dev_loss, write_report_page
-from model_zoo.app.summary import log_summary, path_of_zoo
+from model_zoo.app.report import (
+    About,
+    dev_loss,
+    log_summary,
+    next_command,
+    path_of_zoo,
+    write_card,
+    write_report_page,
+)
 
 EVIL = (
     '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é [a](javascript:alert(1)) '

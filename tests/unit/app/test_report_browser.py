@@ -3,7 +3,7 @@
 import pytest
 from test_report import EVIL, RESULTS, page_of
 
-from model_zoo.app.model_card import About, write_card
+from model_zoo.app.report import About, write_card
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [(1200, 'light'), (420, 'dark')])

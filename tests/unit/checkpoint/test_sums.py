@@ -10,7 +10,7 @@ import pytest
 from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from model_zoo import open_model
-from model_zoo.app.model_card import About, write_card
+from model_zoo.app.report import About, write_card
 from model_zoo.checkpoint.sums import SUMS, check_sums, read_sums, warn_of_changes
 from model_zoo.errors import CheckpointError, InputError
 

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from script_runs import load_script
 
-from model_zoo.app.recipes import Recipe, check_scores, open_recipe, summarize, table
 from model_zoo.errors import InputError, UnknownNameError, ZooError
 
+RUN = load_script('run')
 CONTENT = {
     'title': 'Toy',
     'script': 'finetune_classifier',
@@ -18,7 +19,7 @@ CONTENT = {
 
 
 def recipe(**changes):
-    return Recipe('toy', **{**CONTENT, **changes})
+    return RUN.Recipe('toy', **{**CONTENT, **changes})
 
 
 def record(accuracy, seed=1, who='ours'):
@@ -67,29 +68,29 @@ def test_files_that_are_no_recipes(tmp_path, changes, message):
     path = tmp_path / 'toy.json'
     path.write_text(json.dumps({**CONTENT, **changes}))
     with pytest.raises(InputError, match=message):
-        open_recipe(str(path), tmp_path)
+        RUN.open_recipe(str(path), tmp_path)
 
 
 def test_opening(tmp_path):
     path = tmp_path / 'toy.json'
     path.write_text(json.dumps(CONTENT))
-    assert open_recipe('toy', tmp_path) == open_recipe(str(path), tmp_path) == recipe()
+    assert RUN.open_recipe('toy', tmp_path) == RUN.open_recipe(str(path), tmp_path) == recipe()
     with pytest.raises(UnknownNameError, match="unknown recipe 'tay'.*toy"):
-        open_recipe('tay', tmp_path)
+        RUN.open_recipe('tay', tmp_path)
     path.write_text('{}')
     with pytest.raises(InputError, match='lacks title, script, flags, data, seeds'):
-        open_recipe('toy', tmp_path)
+        RUN.open_recipe('toy', tmp_path)
 
 
 def test_summary_and_table():
     records = [record(0.875), record(0.9375, 2), record(0.5, 1, 'transformers')]
-    summary = summarize([(recipe(), each) for each in records])
+    summary = RUN.summarize([(recipe(), each) for each in records])
     accuracy = summary['toy']['scores']['accuracy']
     assert accuracy['ours'] == {
         'mean': 0.90625, 'spread': pytest.approx(0.0442, abs=1e-4), 'values': [0.875, 0.9375]
     }  # fmt: skip
     assert accuracy['transformers'] == {'mean': 0.5, 'spread': None, 'values': [0.5]}
-    assert table(summary) == (
+    assert RUN.table(summary) == (
         '=======  ========  =================  ============\n'
         'recipe   score     ours               transformers\n'
         '=======  ========  =================  ============\n'
@@ -100,10 +101,10 @@ def test_summary_and_table():
 
 
 def test_scores_are_checked():
-    good = summarize([(recipe(), record(0.875)), (recipe(), record(0.2, 1, 'transformers'))])
-    check_scores([recipe()], good)  # the peer's may be what they are
-    bad = summarize([(recipe(), record(0.875)), (recipe(), record(0.8, 2))])
+    good = RUN.summarize([(recipe(), record(0.875)), (recipe(), record(0.2, 1, 'transformers'))])
+    RUN.check_scores([recipe()], good)  # the peer's may be what they are
+    bad = RUN.summarize([(recipe(), record(0.875)), (recipe(), record(0.8, 2))])
     with pytest.raises(ZooError, match='^toy, seed 2: accuracy 0.8 is not 0.9 within 0.05$'):
-        check_scores([recipe()], bad)
+        RUN.check_scores([recipe()], bad)
     with pytest.raises(ZooError, match='accuracy nan'):  # nothing is within of it
-        check_scores([recipe()], summarize([(recipe(), record(float('nan')))]))
+        RUN.check_scores([recipe()], RUN.summarize([(recipe(), record(float('nan')))]))
