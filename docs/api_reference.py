@@ -29,11 +29,6 @@ from sphinx.util.nodes import make_refnode
 from model_zoo.families import FAMILIES
 
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
-# a class shows what it inherits, except from these classes of other libraries
-_FOREIGN_BASES = (
-    'BaseModel,HybridBlock,Block,Optimizer,LRScheduler,Trainer,Sequence,object,tuple,list,dict,'
-    'Exception'
-)
 _ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
 _SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')
 # Napoleon takes the beginning of their docstrings for a type; here it never is
@@ -112,10 +107,7 @@ def entry(module, name, value):
     if not inspect.isclass(value):
         return [f'.. autofunction:: {name}']
     kind = 'autoexception' if issubclass(value, Exception) else 'autoclass'
-    lines = [f'.. {kind}:: {name}', '   :members:', '   :show-inheritance:']
-    if getattr(value, 'backbone', None) is None:  # a task's block has what its backbone has
-        lines.append(f'   :inherited-members: {_FOREIGN_BASES}')
-    return lines
+    return [f'.. {kind}:: {name}', '   :members:', '   :show-inheritance:']
 
 
 def comment_of(module, name):
@@ -220,14 +212,28 @@ def resolve(app, env, node, content):
     if node.get('refdomain') != 'py':
         return None
     target = node['reftarget']
-    place = find(env.get_domain('py').objects, target, node.get('py:module') or '')
+    module = node.get('py:module') or ''
+    place = find(env.get_domain('py').objects, target, module)
+    if place is None and is_inherited(node):  # the base class shows it, if it is public
+        place = find(env.get_domain('py').objects, f'{definer(node)}.{target}', module)
     if place is not None:
         entry = place[1]
         return make_refnode(
             app.builder, node['refdoc'], entry.docname, entry.node_id, content, place[0]
         )
     foreign = '.' in target and not is_ours(target)
-    return content if node.get('loose') or foreign else None
+    return content if node.get('loose') or foreign or is_inherited(node) else None
+
+
+def is_inherited(node):
+    return definer(node) is not None
+
+
+def definer(node):
+    """Name of the class from which the class around a reference has what is meant, or None."""
+    around = getattr(sys.modules.get(node.get('py:module')), node.get('py:class') or '', None)
+    bases = getattr(around, '__mro__', ())
+    return next((base.__name__ for base in bases if node['reftarget'] in vars(base)), None)
 
 
 def find(objects, target, module):

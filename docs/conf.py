@@ -18,6 +18,7 @@ extensions = [
     'sphinx.ext.autosummary',
     'sphinx.ext.napoleon',
     'sphinx_copybutton',
+    'sphinx_design',
     'myst_nb',
     'api_reference',  # this and the next are beside this file
     'page_links',
@@ -26,7 +27,8 @@ exclude_patterns = ['_build', '**/.ipynb_checkpoints', '**/README*', '**/output_
 nitpicky = True  # a reference that leads nowhere is a warning, and so an error of `make docs`
 
 html_theme = 'furo'
-html_title = 'gluon-transformer-zoo'
+html_title = f'gluon-transformer-zoo {version}'
+html_logo = html_favicon = 'static/logo.svg'
 html_copy_source = False
 html_static_path = ['static']
 html_css_files = ['site.css']

@@ -131,6 +131,8 @@ class Runner:
             return self._run_horovod(words[1:])
         if words[0] == 'bert-embedding':
             words[:1] = ['python', EMBEDDING]
+        if words[0] == 'zoo' and words[1:] and not words[1].startswith('-'):
+            words[:2] = ['python', _script_of(words[1])]
         if words[0] != 'python' or len(words) < 2:
             raise PageError(f'{words[0]!r}: the runner of the pages does not know this command')
         script, argv = words[1], words[2:]
@@ -220,6 +222,15 @@ class Runner:
         environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
         command = [horovodrun, '--gloo', '-np', '2', '-H', 'localhost:2']
         return _run_process([*command, sys.executable, ROOT / script, *argv], env=environment)
+
+
+def _script_of(command):
+    """The path of the file that ``zoo`` runs as `command`."""
+    zoo = load_script('zoo', ROOT / 'scripts')
+    file = zoo.list_commands()[zoo.find(command, zoo.list_commands())]
+    if callable(file):
+        return {'embed': EMBEDDING, 'export': 'export/export.py'}[command]
+    return str(file.relative_to(ROOT))
 
 
 def _without(argv, flags):

@@ -1,8 +1,8 @@
 """Tables of README.rst and docs/ that tell what the code has, and the names of files in them."""
 
-import json
 import pathlib
 import re
+import runpy
 
 import pytest
 from script_runs import load_script
@@ -33,16 +33,18 @@ def test_the_readme_is_sound():
     core.publish_doctree(README, settings_overrides=settings)
 
 
-def test_each_script_has_its_row_and_page():
+def test_each_command_has_its_row_and_page():
     table = {command: page for command, _, page in rows(README, 'command what it does page')}
-    paths = (ROOT / 'scripts').glob('*.py')
-    scripts = {f'scripts/{path.name}' for path in paths if path.stem != '__init__'}
-    assert set(table) == {*scripts, 'export/export.py', 'bert-embedding'}
+    commands = load_script('zoo').list_commands()
+    own = {name: run for name, run in commands.items() if '/' not in name and '_' not in name}
+    shown = {name.replace('zoo ', '').replace('bert-embedding', 'embed') for name in table}
+    assert shown <= set(own)
+    assert {own[name] for name in shown} == set(own.values())  # the others are second names
     for command, page in table.items():
         target = re.search('<(.*)>', page)
         text = (ROOT / target.group(1)).read_text('utf-8') if target else README
-        name = command if command == 'bert-embedding' else pathlib.Path(command).name
-        assert name in text, (command, page)
+        script = f'{command[len("zoo ") :].replace("-", "_")}.py'  # which horovodrun starts
+        assert command in text or script in text, (command, page)
 
 
 def test_the_tasks_are_those_of_the_catalogue():
@@ -70,8 +72,18 @@ def test_files_that_are_named_exist(path):
     for target in re.findall(r'`[^`]*<([\w./]+\.rst)>`_', text):
         assert (path.parent / target).exists(), target
 
-def test_the_results_of_recipes_are_those_of_the_file():
-    """Which ``zoo run`` has written."""
-    summary = json.loads((ROOT / 'docs' / 'recipe_results.json').read_text('utf-8'))
-    assert set(summary) <= set(RUN.list_recipes(ROOT / 'scripts' / 'recipes'))
-    assert RUN.table(summary) in (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
+def test_the_figures_are_those_of_the_files():
+    """Scores of recipes, which ``zoo run`` has written, and times."""
+    figures = runpy.run_path(str(ROOT / 'docs' / 'figures.py'))
+    assert set(figures['SCORES']) <= set(RUN.list_recipes(ROOT / 'scripts' / 'recipes'))
+    texts = [path.read_text('utf-8') for path in PAGES]
+    assert [figures['updated'](text) for text in texts] == texts, 'run: python docs/figures.py'
+    shown = [name for text in texts for name in re.findall(r'^\.\. figures: (.*)', text, re.M)]
+    assert {'recipes', 'ratios', 'times forward', 'times steps'} <= {*shown}
+
+
+def test_the_first_screen_has_the_figures_of_the_table():
+    table = list(rows(README, 'batch x length 1x32 1x128 8x128 32x128 32x64'))
+    (cells,) = (cells[1:] for cells in table if cells[0] == 'forward, transformers')
+    numbers = sorted(filter(None, cells))
+    assert f'transformers takes {numbers[0]} to {numbers[-1]} times as long' in README

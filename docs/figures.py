@@ -1,0 +1,94 @@
+"""Rewrite the tables of results and times in README.rst and docs/ from their files of figures.
+
+    python docs/figures.py
+
+Scores are in docs/recipe_results.json, which ``zoo run`` writes, and times in docs/figures.json. A table
+stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is out of
+date.
+"""
+
+import json
+import pathlib
+import re
+import runpy
+import sys
+
+from model_zoo.app import cli
+from model_zoo.util.files import atomic_write
+
+DOCS = pathlib.Path(__file__).resolve().parent
+recipe_table = runpy.run_path(str(DOCS.parent / 'scripts' / 'run.py'))['table']
+PAGES = [DOCS.parent / 'README.rst', *sorted(DOCS.rglob('*.rst'))]
+SCORES = json.loads((DOCS / 'recipe_results.json').read_text('utf-8'))
+TIMES = json.loads((DOCS / 'figures.json').read_text('utf-8'))
+_BLOCK = re.compile(r'(\.\. figures: ([\w ]+)\n\n).*?\.\. end of figures\n', re.DOTALL)
+
+
+def recipes(*names):
+    """The scores of recipes, by default of all."""
+    return recipe_table({name: SCORES[name] for name in names or SCORES}).rstrip('\n')
+
+
+def times(name):
+    """A table of milliseconds."""
+    content = TIMES[name]
+    head = [content['title'], *content['columns']]
+    rows = [[row, *map(_cell, numbers)] for row, numbers in content['rows'].items()]
+    return rst_table(head, rows)
+
+
+def ratios():
+    """How many times as long as ours the peers take."""
+    cases = ['1x32', '1x128', '8x128', '32x128', '32x64']
+    rows = []
+    for name, title, prefix in (('forward', 'forward', ''), ('steps', 'fine-tuning', 'BERT base, ')):
+        for peer in ('GluonNLP', 'transformers', 'ONNX Runtime'):
+            if peer in TIMES[name]['columns']:
+                rows.append([f'{title}, {peer}', *(_ratio(name, peer, prefix + c) for c in cases)])
+    return rst_table(['batch x length', *cases], rows)
+
+
+def _ratio(name, peer, row):
+    content = TIMES[name]
+    numbers = content['rows'].get(row)
+    return f'{numbers[content["columns"].index(peer)] / numbers[0]:.2f}' if numbers else ''
+
+
+def _cell(number):
+    return '' if number is None else str(number)
+
+
+def rst_table(head, rows):
+    """A simple table of reStructuredText."""
+    rows = [[*row, *[''] * (len(head) - len(row))] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    rule = '  '.join('=' * width for width in widths)
+    lines = ['  '.join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
+    return '\n'.join([rule, lines[0], rule, *lines[1:], rule])
+
+
+TABLES = {'recipes': recipes, 'times': times, 'ratios': ratios}
+
+
+def updated(text):
+    """A page's `text` with the current tables."""
+
+    def with_table(match):
+        name, *arguments = match.group(2).split()
+        return f'{match.group(1)}{TABLES[name](*arguments)}\n\n.. end of figures\n'
+
+    return _BLOCK.sub(with_table, text)
+
+
+def main(argv=None):
+    """Rewrite the pages."""
+    cli.parser(__doc__.split('\n')[0]).parse_args(argv)
+    for page in PAGES:
+        text = page.read_text('utf-8')
+        if updated(text) != text:
+            with atomic_write(page) as file:
+                file.write(updated(text))
+
+
+if __name__ == '__main__':
+    sys.exit(cli.run(main))
