@@ -2,9 +2,9 @@
 
     python docs/figures.py
 
-Scores are in docs/recipe_results.json, which ``zoo run`` writes, and times in docs/figures.json. A table
-stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is out of
-date.
+Scores are in docs/recipe_results.json, which ``zoo run`` writes, and times in docs/figures.json. A
+table stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one
+is out of date.
 """
 
 import json
@@ -41,7 +41,8 @@ def ratios():
     """How many times as long as ours the peers take."""
     cases = ['1x32', '1x128', '8x128', '32x128', '32x64']
     rows = []
-    for name, title, prefix in (('forward', 'forward', ''), ('steps', 'fine-tuning', 'BERT base, ')):
+    kinds = (('forward', 'forward', ''), ('steps', 'fine-tuning', 'BERT base, '))
+    for name, title, prefix in kinds:
         for peer in ('GluonNLP', 'transformers', 'ONNX Runtime'):
             if peer in TIMES[name]['columns']:
                 rows.append([f'{title}, {peer}', *(_ratio(name, peer, prefix + c) for c in cases)])
