@@ -15,9 +15,9 @@ from model_zoo.app.records import add_many_files_arguments, run_over_files
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
+from model_zoo.util.display import progress
 from model_zoo.util.files import state_of
 from model_zoo.util.lines import read_lines
-from model_zoo.util.progress import progress
 
 from .embedding import OOV_WAYS, POOLINGS, BertEmbedding
 from .writers import open_writer

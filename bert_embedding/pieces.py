@@ -8,7 +8,7 @@ import numpy as np
 
 from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
-from model_zoo.util.padding import pad_rows
+from model_zoo.util.arrays import pad_rows
 
 __all__ = ['PieceVectors']
 

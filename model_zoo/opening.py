@@ -22,7 +22,7 @@ from .pretrained import Files, find_files, get_entry, local_path, names_files, r
 from .pretrained.files import LABEL_ORDER, ORIGINALS
 from .registry import Family, family_of_class, get_family, list_families, register_builder_of_places
 from .tokenization.vocab_file import VocabFile
-from .util.devices import check_gpu
+from .util.checks import check_gpu
 from .util.files import read_json
 
 __all__ = [

@@ -53,8 +53,8 @@ from model_zoo.app import (
 from model_zoo.errors import InputError
 from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLines
 from model_zoo.training.loop import InterruptGuard
+from model_zoo.util.display import progress
 from model_zoo.util.lines import read_lines
-from model_zoo.util.progress import progress
 from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')

@@ -2,11 +2,11 @@
 
 import pytest
 
-from model_zoo.util import figures
+from model_zoo.util import display
 
 __all__ = ['pictures_once']
 
-_draw = figures._png_of
+_draw = display._png_of
 _drawn = {}
 
 
@@ -23,4 +23,4 @@ def _png_of(figure):
 @pytest.fixture(autouse=True)
 def pictures_once(monkeypatch):
     """Scripts that run in this process draw each kind of picture once."""
-    monkeypatch.setattr(figures, '_png_of', _png_of)
+    monkeypatch.setattr(display, '_png_of', _png_of)

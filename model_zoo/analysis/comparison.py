@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..registry import family_of_class, get_family
-from ..util.figures import new_figure, save_figure
-from ..util.padding import pad_rows
+from ..util.arrays import pad_rows
+from ..util.display import new_figure, save_figure
 
 __all__ = [
     'Inputs',

@@ -13,7 +13,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
-from ..util.progress import progress
+from ..util.display import progress
 
 __all__ = [
     'HeadMeasures',

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from ..util.figures import new_figure, save_figure
+from ..util.display import new_figure, save_figure
 
 __all__ = ['plot_attention', 'plot_heads']
 

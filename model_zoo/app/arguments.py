@@ -16,7 +16,7 @@ from ..training.settings import (
     check_fields,
     value_type,
 )
-from ..util.devices import check_gpu
+from ..util.checks import check_gpu
 from . import cli
 
 __all__ = [

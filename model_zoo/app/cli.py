@@ -281,7 +281,7 @@ def get_ctx(gpu=None):
     """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
     import mxnet as mx
 
-    from ..util.devices import check_gpu
+    from ..util.checks import check_gpu
 
     if gpu is None:
         return mx.cpu()

@@ -11,9 +11,9 @@ import tempfile
 import numpy as np
 
 from ..errors import InputError
+from ..util.display import progress
 from ..util.files import atomic_write
 from ..util.lines import read_json_lines, read_lines
-from ..util.progress import progress
 
 __all__ = ['Corpus']
 

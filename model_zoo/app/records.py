@@ -17,10 +17,10 @@ from ..errors import InputError
 from ..opening import open_tokenizer
 from ..tasks.pretraining.documents import matching_files
 from ..tasks.pretraining.processes import Processes
+from ..util.display import progress
 from ..util.executor import FinishedTasks, RayTasks
 from ..util.files import atomic_write, make_output_dir
 from ..util.lines import read_lines, read_span
-from ..util.progress import progress
 from ..util.remote import file_size, is_url, join
 from .job import describe_vocab
 

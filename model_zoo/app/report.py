@@ -16,7 +16,7 @@ import time
 from typing import Dict, Optional, Sequence
 
 from ..checkpoint.sums import kept_sums
-from ..util.figures import new_figure, save_figure
+from ..util.display import new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 
 __all__ = [

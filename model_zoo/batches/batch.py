@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional, Tuple, Union
 import mxnet as mx
 import numpy as np
 
-from ..util.padding import pad_rows
+from ..util.arrays import pad_rows
 
 __all__ = ['Batch', 'Sample', 'make_batch']
 

@@ -7,8 +7,8 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
+from ..util.arrays import pad_rows
 from ..util.checks import check_shape
-from ..util.padding import pad_rows
 from .search import Sampler
 
 __all__ = ['GrowingText', 'Request']

@@ -11,7 +11,7 @@ import numpy as np
 from ..batches.sampling import longest_first
 from ..errors import InputError, UnknownNameError
 from ..tasks.labels import label_names
-from ..util.padding import pad_rows
+from ..util.arrays import pad_rows
 from .engine import MXNetEngine
 
 __all__ = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
-from ..util.pooling import pool
+from ..util.arrays import pool
 from .pipeline import FLAG, NUMBER, Pipeline, one_of
 
 __all__ = [

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..util.padding import pad_rows
+from ..util.arrays import pad_rows
 
 __all__ = ['BatchEncoding', 'Encoding', 'Frame', 'Pieces']
 

@@ -1,11 +1,11 @@
-"""Checks of the arrays that a user passes."""
+"""Checks of the arrays that a user passes, and of the devices that hold them."""
 
 import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
 
-__all__ = ['check_ids', 'check_range', 'check_shape']
+__all__ = ['check_gpu', 'check_ids', 'check_range', 'check_shape']
 
 
 def check_shape(name, array, shape):
@@ -52,3 +52,22 @@ def check_ids(name, array, size):
     """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
     hint = ': was the text encoded with the vocabulary of these weights?'
     check_range(name, array, 0, size, hint, 'ids')
+
+
+def check_gpu(number, given):
+    """Raise InputError if MXNet has no GPU of this number.
+
+    Parameters
+    ----------
+    number : int
+    given : str
+        What asked for it, and its value: the message begins with it.
+    """
+    if not mx.runtime.Features().is_enabled('CUDA'):
+        raise InputError(
+            f'{given}: this build of MXNet ({mx.__version__}) has no GPU support; install a CUDA '
+            'build such as mxnet-cu112, or leave this out to run on the CPU'
+        )
+    count = mx.context.num_gpus()
+    if not 0 <= number < count:
+        raise InputError(f'{given}: this machine has {count} GPU(s), numbered from 0')

@@ -19,7 +19,7 @@ from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.analysis import study
 from model_zoo.app import cli
 from model_zoo.tokenization.learn import learn_byte_pairs
-from model_zoo.util import progress
+from model_zoo.util import display
 
 LAYERS, HEADS = 2, 4
 PICTURES = {'entropy.png', 'importance.png'}
@@ -329,7 +329,7 @@ def test_warnings_of_the_baseline(script, caplog, score, masks, message):
 
 
 def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, 'INTERVAL', 0)
+    monkeypatch.setattr(display, 'INTERVAL', 0)
     assert run(script, *masking, '--output_dir', tmp_path) == 0
     log = (tmp_path / 'log_bertology.txt').read_text('utf-8')
     for title in ('heads', 'masking', 'speed', 'pruned'):

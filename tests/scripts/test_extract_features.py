@@ -17,7 +17,7 @@ from script_runs import SCRIPTS, load_script, run, start
 from bert import BertModel, BertTokenizer
 from model_zoo.tasks.features import FeatureExtractor
 from model_zoo.tasks.features.extract import POOL
-from model_zoo.util import progress
+from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
@@ -328,7 +328,7 @@ def test_output_that_is_a_link(script, folder, tmp_path):
 
 
 def test_log_tells_the_speed(script, folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(progress, 'INTERVAL', 0)
+    monkeypatch.setattr(display, 'INTERVAL', 0)
     assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
     assert re.search(r' 5 of 6 lines, \d+\.\d\d lines/s\n', capsys.readouterr().err)
 

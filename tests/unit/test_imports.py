@@ -74,8 +74,8 @@ for name in {[name for name in names if 'benchmark' not in name]}:
 
 
 def test_the_watch_sees_something():
-    with pytest.raises(AssertionError, match='model_zoo.util.figures imports matplotlib'):
-        run(f'{WATCH}from model_zoo.util import figures\nfigures.new_figure(1, 1){TELL}')
+    with pytest.raises(AssertionError, match='model_zoo.util.display imports matplotlib'):
+        run(f'{WATCH}from model_zoo.util import display\ndisplay.new_figure(1, 1){TELL}')
 
 
 def test_the_optimizers_are_known():

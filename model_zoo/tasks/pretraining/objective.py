@@ -11,7 +11,7 @@ from ...layers.losses import cross_entropy
 from ...training.callbacks import ProgressLogger
 from ...training.objective import Objective
 from ...training.workers import Workers
-from ...util.figures import new_figure, save_figure
+from ...util.display import new_figure, save_figure
 
 __all__ = [
     'MaskedLMLoss',

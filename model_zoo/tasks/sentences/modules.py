@@ -17,8 +17,8 @@ from ...pretrained.files import (
     read_tokenizer_config,
     transformer_folder,
 )
+from ...util.arrays import pool
 from ...util.files import write_json
-from ...util.pooling import pool
 
 __all__ = [
     'SentenceModules', 'modules_of_model', 'normalized', 'own_pooling', 'read_sentence_modules',
@@ -51,7 +51,7 @@ class SentenceModules:
     Parameters
     ----------
     modes : sequence of str
-        See :func:`model_zoo.util.pooling.pool`; several vectors are joined.
+        See :func:`model_zoo.util.arrays.pool`; several vectors are joined.
     steps : sequence of callable
         ``step(vector) -> vector``, one after the other.
     max_length : int, optional
@@ -287,7 +287,7 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length):
     units : int
         Length of the vectors.
     pooling : str
-        See `model_zoo.util.pooling.pool`.
+        See `model_zoo.util.arrays.pool`.
     normalize : bool
         Whether the vectors are scaled to length 1.
     max_length : int

@@ -15,7 +15,7 @@ import mxnet as mx
 from model_zoo.blocks.block import INPUT_NAMES
 from model_zoo.checkpoint.safetensors_file import plain_arrays
 from model_zoo.errors import InputError
-from model_zoo.util.devices import check_gpu
+from model_zoo.util.checks import check_gpu
 
 from .file_utils import cache_root
 

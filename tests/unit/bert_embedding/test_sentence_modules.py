@@ -14,7 +14,7 @@ from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
 from model_zoo.checkpoint.safetensors_file import write_safetensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
-from model_zoo.util.pooling import pool
+from model_zoo.util.arrays import pool
 
 
 @pytest.fixture

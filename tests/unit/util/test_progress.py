@@ -1,4 +1,4 @@
-"""model_zoo.util.progress."""
+"""model_zoo.util.display."""
 
 import logging
 import sys
@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from model_zoo.util import progress as module
-from model_zoo.util.progress import progress
+from model_zoo.util import display as module
+from model_zoo.util.display import progress
 
 
 @pytest.fixture
