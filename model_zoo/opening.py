@@ -74,12 +74,10 @@ def locate(
     format=None,
     root=None,
 ):
-    """Look for a model, once: what is found opens it.
+    """Look for a model, once; `open_model` documents the arguments.
 
     Parameters
     ----------
-    name_or_folder, task, dataset_name, weights, config, vocab_file, family, format, root
-        See `open_model`.
     vocab : bool
         Whether it needs a vocabulary.
 
@@ -88,56 +86,39 @@ def locate(
     Located
         For `open_model` and `open_block`, in the place of the name.
     """
-    model, files = _search(
-        name_or_folder, dataset_name, root, weights, config, vocab_file, vocab, format
-    )
-    return Located(family_of(name_or_folder, task, family, model, files), model, files)
-
-
-def _search(name, dataset_name, root, weights, config, vocab_file, needs_vocab, format):
-    """The model's name, or None for a path, and its files."""
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
-    looks = needs_vocab and vocab_file is None
-    if names_files(name):
+    vocab = vocab and vocab_file is None
+    if names_files(name_or_folder):
         model = dataset = None
         files = find_files(
-            path=name, root=root, weights=weights is True, vocab=looks, format=format
+            path=name_or_folder, root=root, weights=weights is True, vocab=vocab, format=format
         )
         if path is not None:
-            own = find_files(path=path, root=root, vocab=False)
-            files = dataclasses.replace(files, weights=own.weights)
+            other = find_files(path=path, root=root, vocab=False)
+            files = dataclasses.replace(files, weights=other.weights)
     else:
-        model, dataset = resolve(os.fspath(name), dataset_name)
-        files = find_files(model, dataset, root, path, bool(weights), looks, format)
+        model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
+        files = find_files(model, dataset, root, path, bool(weights), vocab, format)
     if config is not None:
         files = dataclasses.replace(files, config=os.fspath(config))
-    if vocab_file is None:
-        return model, files
-    own = find_files(model, dataset, path=vocab_file, weights=False)
-    return model, dataclasses.replace(
-        files, vocab=own.vocab, do_lower_case=own.do_lower_case, special_tokens=own.special_tokens
-    )
+    family = _family_of(name_or_folder, task, family, model, files)
+    if vocab_file is not None:
+        other = find_files(model, dataset, root, vocab_file, weights=False)
+        files = dataclasses.replace(
+            files, vocab=other.vocab, do_lower_case=other.do_lower_case,
+            special_tokens=other.special_tokens,
+        )  # fmt: skip
+    return Located(family, model, files)
+
+
+#: what `locate` is asked beside the name and the task
+_WHERE = set(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
 
 
 def find_family(name_or_folder, dataset_name=None):
-    """The `Family` of a model.
-
-    Parameters
-    ----------
-    name_or_folder, dataset_name
-        See `open_model`.
-
-    Returns
-    -------
-    Family
-    """
-    if names_files(name_or_folder):
-        files = small_files(name_or_folder)
-        if files.config is None and os.path.exists(name_or_folder):
-            files = find_files(path=name_or_folder, vocab=False)  # tells what the folder lacks
-        return family_of(name_or_folder, None, None, None, files)
-    model, _ = resolve(os.fspath(name_or_folder), dataset_name)
-    return family_of(name_or_folder, None, None, model, None)
+    """The `Family` of a model; nothing large is fetched."""
+    where = {'dataset_name': dataset_name, 'weights': False, 'vocab': False}
+    return locate(name_or_folder, **where).family
 
 
 def find_block_class(family, task, name_or_folder, dataset_name=None):
@@ -149,8 +130,6 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
         Such as 'bert', whose variants RoBERTa and others are.
     task : str or None
         See `Family.block_class`; None is the backbone.
-    name_or_folder, dataset_name
-        See `open_model`.
 
     Returns
     -------
@@ -165,17 +144,9 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
 
 
 def config_of_folder(folder):
-    """The fields of a folder's ``config.json``, or of the one beside a file of weights.
+    """The fields of ``config.json`` in a folder, here or on the hub, or beside a file of weights.
 
-    Parameters
-    ----------
-    folder : str
-        A repository of the hub is a folder, too; see `model_zoo.pretrained.is_place`.
-
-    Returns
-    -------
-    dict
-        Empty if there is none, or a bad one, which the model complains about.
+    Empty if there is none, or a bad one, which the model complains about.
     """
     folder, _ = local_path(folder, weights=False, vocab=False)
     if os.path.isfile(folder) or os.path.isfile(f'{folder}.index'):
@@ -186,12 +157,12 @@ def config_of_folder(folder):
         return {}
 
 
-def small_files(path, root=None):
+def small_files(path):
     """The files at a path or place; nothing large is fetched for them."""
-    return find_files(path=path, root=root, weights=False, vocab=False)
+    return find_files(path=path, weights=False, vocab=False)
 
 
-def family_of(name, task, family, model, files):
+def _family_of(name, task, family, model, files):
     """The `Family` that a class, a name, a model, or files belong to."""
     if isinstance(task, type):
         # a class of the user's own needs no registered names
@@ -215,6 +186,8 @@ def _family_of_files(name, files):
     if released:
         return released[0]
     if files.config is None:
+        if files.weights is None and os.path.exists(name):
+            find_files(path=name, vocab=False)  # tells what the folder lacks
         raise no_configuration(files)
     fields = read_json(files.config, 'the configuration')
     if not isinstance(fields, dict):
@@ -502,33 +475,20 @@ def open_model(
     if tokenizer is None:
         file = VocabFile.of(located.files).lowered(do_lower_case)
         tokenizer = located.family.make_tokenizer(file)
-    block = _open(located, task, tokenizer, ctx, dtype, options, exact)
+    block = _open(located, task, tokenizer, exact=exact, ctx=ctx, dtype=dtype, **options)
     block.base.vocab_file = file
     return Opened(block, tokenizer, located.files)
 
 
-def open_block(
-    name_or_folder,
-    task=None,
-    *,
-    config=None,
-    family=None,
-    format=None,
-    exact=False,
-    ctx=None,
-    root=None,
-    dtype='float32',
-    state_dict=None,
-    **options,
-):
+def open_block(name_or_folder, task=None, *, state_dict=None, **options):
     """The block alone, and its files: as `open_model`, but a folder needs no vocabulary.
 
     Parameters
     ----------
     state_dict : dict of str to array, optional
         Weights to load instead of the file's.
-    name_or_folder, task, config, family, format, exact, ctx, root, dtype, **options
-        See `open_model`.
+    **options
+        Of `open_model`.
 
     Returns
     -------
@@ -536,52 +496,28 @@ def open_block(
     """
     located = name_or_folder
     if not isinstance(located, Located):
-        given = state_dict is not None
-        located = locate(
-            name_or_folder, task, weights=not given, config=config, family=family, format=format,
-            root=root,
-            # by whose size the block's is told, if there's nothing else
-            vocab=given and not names_files(name_or_folder),
-        )  # fmt: skip
-    block = _open(located, task, None, ctx, dtype, options, exact, state_dict)
+        where = {name: options.pop(name) for name in list(options) if name in _WHERE}
+        if state_dict is not None:
+            where['weights'] = False
+        # the block's size is told by the vocabulary's, if by nothing else
+        where['vocab'] = state_dict is not None and not names_files(name_or_folder)
+        located = locate(name_or_folder, task, **where)
+    block = _open(located, task, None, state_dict, **options)
     block.base.vocab_file = VocabFile.of(located.files)
     return block, located.files
 
 
 def open_tokenizer(
-    name_or_folder,
-    task=None,
-    *,
-    dataset_name=None,
-    weights=None,
-    vocab_file=None,
-    do_lower_case=None,
-    family=None,
-    root=None,
+    name_or_folder, task=None, *, weights=None, vocab_file=None, do_lower_case=None, **where
 ):
-    """The tokenizer alone.
-
-    Parameters
-    ----------
-    name_or_folder, task, dataset_name, weights, vocab_file, do_lower_case, family, root
-        See `open_model`.
-
-    Returns
-    -------
-    Tokenizer
-    """
-    path = vocab_file or weights
-    if names_files(name_or_folder):
-        model, own = None, small_files(name_or_folder, root)
-        files = find_files(path=path or name_or_folder, root=root, weights=False)
-    else:
-        model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
-        own = files = find_files(model, dataset, root, path, weights=False)
-    family = family_of(name_or_folder, task, family, model, own)
-    return family.make_tokenizer(VocabFile.of(files).lowered(do_lower_case))
+    """The tokenizer alone; `open_model` documents the arguments."""
+    located = locate(name_or_folder, task, weights=False, vocab_file=vocab_file or weights, **where)
+    return located.family.make_tokenizer(VocabFile.of(located.files).lowered(do_lower_case))
 
 
-def _open(located, task, tokenizer, ctx, dtype, options, exact=False, state_dict=None):
+def _open(
+    located, task, tokenizer, state_dict=None, *, exact=False, ctx=None, dtype='float32', **options
+):
     """The block of the files."""
     family, model, files = located
     ctx = ctx or mx.cpu()
@@ -589,14 +525,16 @@ def _open(located, task, tokenizer, ctx, dtype, options, exact=False, state_dict
     fields = configure(
         family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).load()
     )
+    id2label = options.pop('id2label', None)
     known = {*fields, *(field.name for field in dataclasses.fields(family.config_class))}
     changed = {each: options.pop(each) for each in list(options) if each in known}
     fields.update(changed)
-    if files.labels and task in (family.tasks.get('classification'), 'classification') and (
+    if id2label is not None:
+        fields.update(_labels(id2label, changed.get('num_labels')))
+    elif files.labels and task in (family.tasks.get('classification'), 'classification') and (
         fields.get('id2label') is None and changed.get('num_labels') in (None, len(files.labels))
     ):
-        fields['id2label'] = {str(n): name for n, name in enumerate(files.labels)}
-        fields['num_labels'] = len(files.labels)
+        fields.update(_labels(dict(enumerate(files.labels))))
     config = family.config_class.from_dict(fields)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
@@ -626,6 +564,25 @@ def _open(located, task, tokenizer, ctx, dtype, options, exact=False, state_dict
     if dtype != 'float32':
         block.cast(dtype)
     return block
+
+
+def _labels(id2label, num_labels=None):
+    """The fields of a configuration that names a block's outputs; InputError for bad names."""
+    try:
+        names = {int(number): name for number, name in id2label.items()}
+    except (AttributeError, TypeError, ValueError):
+        names = {}
+    if sorted(names) != list(range(len(names) or 1)) or num_labels not in (None, len(names)):
+        count = '' if num_labels is None else f', and num_labels is {num_labels}'
+        raise InputError(
+            f'id2label is {id2label!r:.200}{count}: name each output by its number, such as '
+            "{0: 'negative', 1: 'positive'}"
+        )
+    return {
+        'id2label': {str(number): names[number] for number in sorted(names)},
+        'label2id': {names[number]: number for number in sorted(names)},
+        'num_labels': len(names),
+    }
 
 
 def configure(family, model, files, vocab):

@@ -39,7 +39,6 @@ from model_zoo.app import (
     convert_originals,
     describe_vocab,
     find_contexts,
-    is_model_folder,
     job_of,
     make_updater,
     pretraining_class,
@@ -47,6 +46,7 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
+from model_zoo.pretrained import is_model_folder
 from model_zoo.tasks.pretraining import (
     NUM_BUCKETS,
     PretrainingLoader,

@@ -39,7 +39,7 @@ from .job import (
     describe_vocab,
     job_of,
 )
-from .model_choice import ModelChoice, family_of, is_model_folder, parse_hparams
+from .model_choice import ModelChoice, family_of, parse_hparams
 from .originals import (
     add_originals,
     convert_originals,
@@ -97,7 +97,6 @@ __all__ = [
     'find_contexts',
     'forward_of',
     'from_flags',
-    'is_model_folder',
     'job_of',
     'library_versions',
     'load_exported',

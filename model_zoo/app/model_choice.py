@@ -14,13 +14,13 @@ from ..opening import (
     open_model,
     open_tokenizer,
 )
-from ..pretrained import get_entry, is_place, names_files, resolve
+from ..pretrained import get_entry, is_model_folder, resolve
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class, get_family
 from . import cli
 from .arguments import check_files
 
-__all__ = ['ModelChoice', 'family_of', 'is_model_folder', 'parse_hparams']
+__all__ = ['ModelChoice', 'family_of', 'parse_hparams']
 
 logger = logging.getLogger(__name__)
 
@@ -244,14 +244,6 @@ def _newest_weights(path):
             logger.info('%s is the folder of a training: taking %s', path, newest)
             return newest, models[0] if models else path
     return (path if own or not models else models[0]), None
-
-
-def is_model_folder(name):
-    """Whether a model's name names a folder, here or elsewhere.
-
-    See `model_zoo.pretrained.names_files` and `model_zoo.pretrained.is_place`.
-    """
-    return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
 def family_of(model, dataset=None):

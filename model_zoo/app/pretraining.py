@@ -4,12 +4,11 @@ import dataclasses
 
 from ..errors import InputError
 from ..opening import config_of_folder, find_block_class
-from ..pretrained import get_entry, resolve
+from ..pretrained import get_entry, is_model_folder, resolve
 from ..registry import family_of_class
 from ..tasks.pretraining import SampleOptions
 from . import cli
 from .arguments import from_flags
-from .model_choice import is_model_folder
 
 __all__ = ['add_objective_argument', 'pretraining_class', 'sample_options']
 

@@ -17,7 +17,7 @@ from .catalogue import (
 )
 from .download import Checksum, DownloadError, default_root
 from .files import Files, Source, SourceError, files_at, files_in_folder
-from .find import find_files, names_files
+from .find import find_files, is_model_folder, names_files
 from .places import is_place, local_path
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     'find_files',
     'get_entry',
     'is_alias',
+    'is_model_folder',
     'is_place',
     'list_pretrained',
     'local_path',

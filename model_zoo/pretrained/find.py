@@ -22,7 +22,7 @@ from .places import is_place, local_path
 
 __all__ = [
     'CacheSource', 'PackageSource', 'RepositorySource', 'find_files',
-    'find_sources', 'in_repository', 'names_files', 'special_tokens_of',
+    'find_sources', 'in_repository', 'is_model_folder', 'names_files', 'special_tokens_of',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -212,6 +212,11 @@ def names_files(name, weights=True):
         files = files_in_folder(path)
         return not weights and bool(files.config or files.vocab)
     return os.path.isfile(path) or os.path.isfile(path + '.index') or is_place(name)
+
+
+def is_model_folder(name):
+    """Whether a model's name names a folder, here or elsewhere (`is_place`)."""
+    return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
 def find_files(

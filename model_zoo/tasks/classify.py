@@ -7,7 +7,7 @@ from typing import List, Optional
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
-from ..pretrained import is_place, names_files
+from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
 from ..training.settings import (
     CheckpointSettings,
@@ -181,7 +181,7 @@ class ClassificationTask(Task):
     def begin(self):
         settings = self.settings
         check_task_choice(settings, trains=not settings.only_inference)
-        if settings.teacher is not None and not _is_model(settings.teacher):
+        if settings.teacher is not None and not is_model_folder(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
         self.record = make_task(settings, trains=not settings.only_inference)
 
@@ -336,10 +336,6 @@ class ClassificationTask(Task):
         if self.record.is_pair:
             model.config.extras['text_pairs'] = True  # for the server's page
         model.save_pretrained(folder, tokenizer, **options)
-
-
-def _is_model(name):
-    return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
 def _plain(value):

@@ -6,8 +6,9 @@ import mxnet as mx
 import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
-from model_zoo.app import ModelChoice, add_training_arguments, cli, is_model_folder
+from model_zoo.app import ModelChoice, add_training_arguments, cli
 from model_zoo.errors import InputError
+from model_zoo.pretrained import is_model_folder
 
 
 @pytest.fixture

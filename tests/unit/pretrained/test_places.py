@@ -20,10 +20,9 @@ from script_runs import load_script, run
 import bert
 import gpt2
 from model_zoo import get_model, open_model
-from model_zoo.app import is_model_folder
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.opening import find_family, open_tokenizer
-from model_zoo.pretrained import is_place, local_path
+from model_zoo.pretrained import is_model_folder, is_place, local_path
 from model_zoo.pretrained import places as archives
 from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tokenization import FileTokenizer
