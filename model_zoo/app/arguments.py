@@ -54,6 +54,8 @@ def add_settings(parser, cls):
     parser : argparse.ArgumentParser
     cls : type
     """
+    if issubclass(cls, TrainingSettings):
+        parser.add_config()
     titles, groups = {}, {}
     for base in reversed(cls.__mro__):
         for name in base.__dict__.get('__annotations__', ()):

@@ -7,7 +7,7 @@ import re
 import sys
 
 from .. import environment
-from ..errors import ZooError, did_you_mean
+from ..errors import InputError, ZooError, did_you_mean
 
 __all__ = [
     'Parser',
@@ -21,11 +21,28 @@ __all__ = [
     'run',
     'setup_logging',
     'whole_number',
+    'write_yaml',
 ]
 
 logger = logging.getLogger(__name__)
 
 _ending = contextlib.ExitStack()
+
+#: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
+MANY = 42
+#: fields whose flags such a command shows
+USUAL = frozenset((
+    'task_name', 'data_dir', 'train_file', 'dev_file', 'test_file', 'predict_file', 'eval_file',
+    'train_dataset', 'eval_dataset', 'train_corpus', 'dev_corpus', 'pregenerated_data', 'data',
+    'data_eval', 'text_column', 'text_pair_column', 'label_column', 'word_column', 'score_column',
+    'labels', 'regression', 'loss', 'version_2', 'max_len', 'max_seq_length', 'doc_stride',
+    'block_size', 'learn_vocab', 'config', 'model', 'family', 'bert_model', 'gpt_model',
+    'from_scratch', 'epochs', 'num_steps', 'batch_size', 'total_batch_size', 'lr', 'optimizer',
+    'seed', 'early_stop', 'gpu', 'gpus', 'dtype', 'only_inference', 'output_dir', 'ckpt_dir',
+    'resume', 'overwrite_output_dir',
+))  # fmt: skip
+#: settings that a file of them leaves to the command line
+_OF_ONE_RUN = 'resume', 'overwrite_output_dir'
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -82,17 +99,74 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args, **kwargs):
         self.notes, self._others = [], set()
         super().__init__(*args, **kwargs)
+        if self.add_help:
+            self.add_argument('--help-all', action=_HelpAll, dest='help', nargs=0,
+                              default=argparse.SUPPRESS, help=argparse.SUPPRESS)  # fmt: skip
+            self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
         Parser.used = self
         preset, Parser.preset = [self._spelled(word) for word in Parser.preset], ()
-        args = sys.argv[1:] if args is None else args
-        for word in preset if {'-h', '--help'}.intersection(args) else ():
+        args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
+        for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
-        return super().parse_known_args(
-            [*preset, *(self._spelled(word) for word in args)], namespace
-        )
+        return super().parse_known_args([*preset, *self._configured(args), *args], namespace)
+
+    def add_config(self):
+        """Add ``--config``: a YAML file of flags, which those of the command line override."""
+        self.add_argument(
+            '--config', action=_Config, metavar='FILE', default=argparse.SUPPRESS,
+            help='YAML: a line FLAG: VALUE each, as settings.yaml beside the results of a training',
+        )  # fmt: skip
+        self.rank_last('config')
+
+    def _configured(self, args):
+        """The words that the file of ``--config`` stands for."""
+        files = [word.partition('=')[2] or following
+                 for word, following in zip(args, [*args[1:], ''])
+                 if word.partition('=')[0] == '--config']  # fmt: skip
+        if not files or not isinstance(self._option_string_actions.get('--config'), _Config):
+            return []
+        words = []
+        for name, value in _read_yaml(files[-1]).items():
+            flag = self._spelled(f'--{name}')
+            flag = flag if flag in self._option_string_actions else self.flag_of(name)
+            if flag is None or flag == '--config':
+                hint = did_you_mean(f'--{name}', self._option_string_actions)
+                raise InputError(f'--config {files[-1]!r}: there is no flag --{name}{hint}')
+            action = self._option_string_actions[flag]
+            if value is None or value is False and action.nargs == 0:
+                continue
+            if value is True and (action.nargs == 0 or action.type is not boolean):
+                words.append(flag)
+            elif isinstance(value, list):
+                words += [flag, *map(str, value)] if action.nargs else [f'{flag}={value[-1]}']
+            else:
+                words.append(f'{flag}={str(value).lower() if value is False else value}')
+        return words
+
+    def _is_usual(self, action):
+        if action.dest in ('help', 'config'):
+            return True
+        return action.dest in USUAL and not self._others.issuperset(action.option_strings)
+
+    def format_help(self, everything=False):
+        """The help; of a command with many flags that of the usual ones."""
+        shown = [each for each in self._actions
+                 if each.option_strings and each.help != argparse.SUPPRESS]  # fmt: skip
+        hidden = {} if everything or len(shown) <= MANY else {
+            each: each.help for each in shown if not self._is_usual(each)
+        }  # fmt: skip
+        for action in hidden:
+            action.help = argparse.SUPPRESS
+        try:
+            text = super().format_help()
+        finally:
+            for action, words in hidden.items():
+                action.help = words
+        more = f'\n{self.prog} --help-all explains {len(hidden)} more flags\n' if hidden else ''
+        return text + more
 
     def add_alias(self, flag, ours):
         """Let `flag` be another name of an existing flag; both without dashes."""
@@ -142,6 +216,64 @@ class Parser(argparse.ArgumentParser):
             return f'--{field}'
         own = (each.option_strings for each in self._actions if each.dest == field)
         return next((flags[0] for flags in own if flags), self.names.get(field))
+
+
+class _HelpAll(argparse.Action):
+    """Prints the help of all flags."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        parser._print_message(parser.format_help(everything=True), sys.stdout)
+        parser.exit()
+
+
+class _Config(argparse.Action):
+    """Leaves no value: the parser has read the file before."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        pass
+
+
+def _read_yaml(path):
+    import yaml
+
+    try:
+        with open(path, encoding='utf-8') as file:
+            content = yaml.safe_load(file)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        reason = ' '.join(str(error).split())
+        raise InputError(f'--config {path!r} cannot be read: {reason}') from error
+    except OSError as error:
+        raise InputError(f'--config {path!r}: {error.strerror}') from error
+    plain = (type(None), bool, int, float, str)
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str)
+        and all(isinstance(each, plain) for each in (value if isinstance(value, list) else [value]))
+        and value != []
+        for name, value in content.items()
+    ):
+        raise InputError(f'--config {path!r}: write a line FLAG: VALUE each, as lr: 5e-5')
+    return content
+
+
+def write_yaml(path, values):
+    """Write settings as ``--config`` reads them, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+    values : dict
+        Field -> plain value; those that say how one run begins are left out.
+    """
+    import yaml
+
+    from ..util.files import atomic_write
+
+    values = {
+        name: value for name, value in values.items()
+        if value is not None and value != [] and name not in _OF_ONE_RUN
+    }  # fmt: skip
+    with atomic_write(path) as file:
+        yaml.safe_dump(values, file, allow_unicode=True, sort_keys=False)
 
 
 def _key(flag):
@@ -305,6 +437,8 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
     logging.captureWarnings(True)
     for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for
+    if not verbose:  # its retries are in the error that ends them
+        logging.getLogger('huggingface_hub.utils._http').setLevel(logging.ERROR)
     if Parser.used is not None:
         for message in Parser.used.notes:
             logger.info('%s', message)

@@ -200,7 +200,7 @@ def _facts(path):
 # What a training leaves beside its checkpoints; the log, cached data and exports may stay.
 _MODEL, _RESULTS = 'best_model', 'results.json'
 _OF_TRAINING = re.compile(
-    r'results\.json|report\.html|eval_results\.txt|curves\.png|model_.+_\d+\.params'
+    r'results\.json|settings\.yaml|report\.html|eval_results\.txt|curves\.png|model_.+_\d+\.params'
 )
 
 
@@ -333,10 +333,12 @@ class RunFolder:
         return CheckpointStore(self.file(name), self.args.keep_checkpoints, on_save)
 
     def write(self, name, state=None, **more):
-        """Write a JSON file, and return what it has: see `write_results`."""
-        return write_results(
-            self.file(name), {**vars(self.args), **self._given}, state, **more
-        )
+        """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
+        args = {**vars(self.args), **self._given}
+        results = write_results(self.file(name), args, state, **more)
+        if name == _RESULTS:
+            cli.write_yaml(self.file('settings.yaml'), args)
+        return results
 
     def write_eval_results(self, report, record=None):
         """Write ``eval_results.txt``: see `write_eval_results`.

@@ -331,10 +331,11 @@ def _ask(entry, root, sources, vocab_only=False):
     ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
-    raise PretrainedNotFoundError(
-        f'no {wanted} found for {entry.model}, {entry.dataset}. Tried: {"; ".join(tried)}. '
-        f'To supply them: {"; or ".join(ways)}'
-    )
+    raise PretrainedNotFoundError.of([
+        f'no {wanted} found for {entry.model}, {entry.dataset}: {ways[0]}',
+        *(f'or {way}' for way in ways[1:]),
+        f'Tried: {"; ".join(tried)}',
+    ])  # fmt: skip
 
 
 def _lowers(model, dataset):

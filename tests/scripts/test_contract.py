@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import warm
+import yaml
 from bad_input import BAD_INPUT
 from command_flags import command_names, main_of, parser_of
 from contract import CASES, Killed, interrupt, kill
@@ -38,6 +39,8 @@ def assert_equal(left, right):
 def test_learns_and_writes_its_files(toy):
     folder, results = toy.trained, results_of(toy.trained)
     best, training = results['best'], results['training']
+    settings = yaml.safe_load((folder / 'settings.yaml').read_text('utf-8'))
+    assert settings['lr'] == results['args']['lr'] and 'resume' not in settings
     assert toy.case.learnt(best['dev'])
     assert best['epoch'] == training['best_epoch']
     epochs = [record['epoch'] for record in training['epochs']]
@@ -212,7 +215,7 @@ COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]
 @pytest.mark.parametrize('name', COMMANDS)
 def test_help_names_the_defaults(name):
     parser = parser_of(main_of(name, ROOT))
-    text = ' '.join(parser.format_help().split())
+    text = ' '.join(parser.format_help(everything=True).split())
     for action in parser._actions:
         if action.help and action.default not in (None, False, '==SUPPRESS==', []):
             shown = action.default

@@ -32,11 +32,21 @@ def test_every_script_is_a_command(zoo):
 
 
 def test_help_names_all_commands(zoo, capsys):
-    assert run(zoo, '--help') == 0
+    assert run(zoo, '--help-all') == 0
     printed = capsys.readouterr().out
     for name in zoo.list_commands():
         assert f'  {name} ' in printed
     assert 'Learn BERT' in printed
+
+
+def test_help_is_short(zoo, capsys):
+    assert run(zoo, '--help') == 0
+    printed = capsys.readouterr().out
+    commands = [name for group in zoo.USUAL.values() for name in group]
+    assert len(set(commands)) == len(commands) < 20
+    assert all(f'  {name} ' in printed for name in commands)
+    assert len(printed.splitlines()) < 40 and 'zoo --help-all' in printed
+    assert 'google' in printed and 'compare' not in printed
 
 
 @pytest.mark.parametrize('name', ['info', 'learn-vocab', 'learn_vocab', 'google/run_squad'])
@@ -56,7 +66,7 @@ def test_originals_are_named_in_two_words(zoo, capsys):
 
 def test_a_mistyped_command(zoo, capsys):
     assert run(zoo, 'finetune_clasifier') == 1
-    assert 'did you mean finetune-classifier? zoo --help lists all' in capsys.readouterr().err
+    assert 'did you mean finetune-classifier? zoo --help-all lists all' in capsys.readouterr().err
 
 
 def test_version(zoo, capsys):

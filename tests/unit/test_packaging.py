@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # the name that is imported -> the name that is installed
 DISTRIBUTIONS = {
+    'yaml': 'pyyaml',
     'faiss': 'faiss-cpu',
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',

@@ -225,3 +225,55 @@ def test_a_terminal_without_these_characters(encoding, text, message):
     assert (done.returncode, done.stdout) == (1, '')
     (line,) = done.stderr.splitlines()
     assert line.startswith(message)
+
+
+def many_flags():
+    parser = cli.parser('A test.', prog='test')
+    parser.add_config()
+    for number in range(cli.MANY):
+        parser.add_argument(f'--rare_{number}')
+    parser.add_argument('--lr', type=float)
+    parser.add_argument('--labels', nargs='+')
+    parser.add_argument('--fast', action='store_true')
+    parser.add_argument('--cased', type=cli.boolean, nargs='?', const=True)
+    return parser
+
+
+def test_help_of_many_flags_shows_the_usual_ones(capsys):
+    for word, is_all in (('--help', False), ('--help-all', True)):
+        with pytest.raises(SystemExit) as stop:
+            many_flags().parse_args([word])
+        assert stop.value.code == 0
+        shown = capsys.readouterr().out
+        assert '--lr' in shown and '--config' in shown
+        assert ('--rare_7' in shown) == is_all
+        assert ('test --help-all explains 44 more flags' in shown) != is_all
+
+
+def test_flags_from_a_file(tmp_path):
+    path = tmp_path / 'run.yaml'
+    path.write_text('lr: 5e-5\nrare_1: a b\nlabels: [x, y]\nfast: true\ncased: false\nrare_2:\n')
+    args = many_flags().parse_args(['--config', str(path), '--rare-1', 'c'])
+    assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['x', 'y'])
+    assert args.fast and args.cased is False and args.rare_2 is None
+    assert not hasattr(args, 'config')
+    cli.write_yaml(str(path), {**vars(args), 'resume': True})
+    again = many_flags().parse_args([f'--config={path}'])
+    assert again == args
+
+
+@pytest.mark.parametrize('content, message', [
+    ('lrr: 1', 'there is no flag --lrr; did you mean --lr?'),
+    ('- lr', 'write a line FLAG: VALUE each'),
+    ('lr: {a: 1}', 'write a line'),
+    ('lr: [', 'cannot be read'),
+    ('!!python/object/apply:os.getcwd []', 'cannot be read'),
+    ('config: other.yaml', 'there is no flag --config'),
+    (None, 'No such file'),
+])  # fmt: skip
+def test_bad_files_of_flags(tmp_path, content, message):
+    path = tmp_path / 'run.yaml'
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=f'run.yaml.*{re.escape(message)}'):
+        many_flags().parse_args(['--config', str(path)])
