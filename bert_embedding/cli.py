@@ -1,9 +1,14 @@
-"""The command ``bert-embedding``: print or write the vectors of words or sentences.
+"""Print or write the vectors of words or sentences.
 
-The output format on the terminal is that of the originals.
+    zoo embed all-MiniLM-L6-v2 'A sentence.' 'Another.' --pooling model --output vectors.npz
+    bert-embedding --sentences 'A sentence.'
+
+``bert-embedding`` is the original's command, with its default model. The format on the terminal is
+that of the originals.
 """
 
 import collections
+import itertools
 import logging
 import os
 import sys
@@ -11,11 +16,14 @@ import sys
 import numpy as np
 
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
-from model_zoo.app.records import add_many_files_arguments, run_over_files
+from model_zoo.app.many_files import add_many_files_arguments, run_over_files
+from model_zoo.app.use import read_file, take_model
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import ENGINES
+from model_zoo.inference.factory import DEFAULT_MODELS
 from model_zoo.layers.precision import PRECISIONS
-from model_zoo.util.display import progress
+from model_zoo.tasks.tables import is_table_file
+from model_zoo.util.display import counted
 from model_zoo.util.files import state_of
 from model_zoo.util.lines import read_lines
 
@@ -25,21 +33,28 @@ from .writers import open_writer
 __all__ = [
     'FileEmbedder',
     'console',
+    'embed',
     'main',
 ]
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('npz', 'jsonl', 'safetensors', 'parquet')
+FORMATS = ('npz', 'jsonl', 'csv', 'safetensors', 'parquet')
 
 
-def _parse(argv):
+def _parse(argv, model):
     arguments = parser('Embed words or sentences with BERT.')
     add = arguments.add_argument
-    source = arguments.add_mutually_exclusive_group(required=True)
+    add('words', nargs='*', metavar='MODEL TEXT', help='name, folder, hub id owner/name, or '
+        'address of the model, and the texts, each in quotes')  # fmt: skip
+    source = arguments.add_mutually_exclusive_group()
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
-    source.add_argument('--file', help='file with one sentence a line, in UTF-8')
-    add('--model', default='bert_12_768_12', help='name, folder, hub id owner/name, or address')
+    source.add_argument(
+        '--file', help='file with one sentence a line, in UTF-8; or .csv, .tsv or .jsonl with a '
+        'column of texts',
+    )  # fmt: skip
+    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts')
+    add('--model', default=model, help='the same as MODEL')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
     add('--params_path', help='file of weights to take in place of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
@@ -75,11 +90,23 @@ def _parse(argv):
     add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, and '
         'what is faster here once there is enough to do')  # fmt: skip
     add('--verbose', action='store_true', help='log more')
-    return arguments.parse_args(argv)
+    args = arguments.parse_intermixed_args(argv)
+    texts = take_model(args, 'model', args.words)
+    if texts and (args.sentences or args.files):
+        raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences and --files')
+    args.sentences = args.sentences or texts
+    if not (args.sentences or args.file or args.files):
+        arguments.error('one of the arguments --sentences --file --files is required, or a text')
+    if args.text_column and not args.file:
+        raise InputError('--text_column is of --file: give that, too')
+    return args
 
 
-def _sentences(path):
-    """Yield the lines of a file, stripped; InputError if it's empty or not UTF-8."""
+def _sentences(path, column=None):
+    """Yield the lines of a file, stripped, or its column; InputError if it's empty or not UTF-8."""
+    if column or is_table_file(path):
+        yield from (text.strip() for _, text in read_file(path, column))
+        return
     line = None
     for _, line in read_lines(path):
         yield line.strip()
@@ -92,11 +119,11 @@ def _count(args):
 
     A file is read through, so that a line that is not UTF-8 is found before the work begins.
     """
-    if args.sentences:
+    if args.file is None:
         return len(args.sentences)
     if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
         return None
-    return sum(1 for _ in _sentences(args.file))
+    return len(args.sentences) + sum(1 for _ in _sentences(args.file, args.text_column))
 
 
 def _remembered(sentences, memory):
@@ -106,7 +133,7 @@ def _remembered(sentences, memory):
         yield sentence
 
 
-def _sentence_vectors(embedding, sentences, args):
+def _sentence_vectors(embedding, sentences, args, on_batch=None):
     pooling = None if args.pooling == 'model' else args.pooling
     if pooling is None and embedding.sentence_modules is None:
         raise InputError(
@@ -114,7 +141,7 @@ def _sentence_vectors(embedding, sentences, args):
             'give mean, cls or max'
         )
     return embedding.iter_sentence_vectors(
-        sentences, pooling, args.normalize, args.prompt, args.prompt_name
+        sentences, pooling, args.normalize, args.prompt, args.prompt_name, on_batch
     )
 
 
@@ -136,17 +163,18 @@ def _print(embedding, sentences, args):
 
 def _write(writer, embedding, sentences, args, total):
     """Write the embeddings of the sentences; returns how many there were."""
-    if args.pooling:
-        results = _sentence_vectors(embedding, sentences, args)
-    else:
-        results = embedding.iter_embedding(sentences, args.oov_way)
     count = 0
-    for result in progress(results, 'sentences', total=total, leave=True):
-        count += 1
+    with counted('sentences', total, leave=True) as on_batch:
         if args.pooling:
-            writer.sentence(result)
+            results = _sentence_vectors(embedding, sentences, args, on_batch)
         else:
-            writer.words(*result)
+            results = embedding.iter_embedding(sentences, args.oov_way, on_batch=on_batch)
+        for result in results:
+            count += 1
+            if args.pooling:
+                writer.sentence(result)
+            else:
+                writer.words(*result)
     return count
 
 
@@ -184,9 +212,17 @@ def _embed_files(args):
     logger.info('%d texts in %s', count, args.output_dir)
 
 
-def main(argv=None):
-    """Parse the arguments `argv` (None: the process's own) and do what they say."""
-    args = _parse(argv)
+def embed(argv=None):
+    """``zoo embed``, whose default model is that of the pipelines."""
+    main(argv, DEFAULT_MODELS['feature-extraction'])
+
+
+def main(argv=None, model='bert_12_768_12'):
+    """Parse the arguments `argv` (None: the process's own) and do what they say.
+
+    `model` is the default one.
+    """
+    args = _parse(argv, model)
     setup_logging(verbose=args.verbose)
     if args.normalize and not args.pooling:
         raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
@@ -198,7 +234,9 @@ def main(argv=None):
     if args.output_dir or args.ray:
         raise InputError('--output_dir and --ray go with --files')
     total = _count(args)
-    sentences = args.sentences or _sentences(args.file)
+    sentences = args.sentences
+    if args.file is not None:
+        sentences = itertools.chain(sentences, _sentences(args.file, args.text_column))
     if args.output:
         with open_writer(args.output) as writer:  # first, to fail before the model is loaded
             count = _write(writer, _embedding(args), sentences, args, total)

@@ -175,7 +175,9 @@ class BertEmbedding(PieceVectors, Similarity):
         """
         return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
 
-    def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
+    def iter_embedding(
+        self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None
+    ):
         """:meth:`embedding`, one sentence after the other.
 
         The sentences are read as they are needed, at most ``16 * batch_size`` ahead (fewer where
@@ -185,6 +187,8 @@ class BertEmbedding(PieceVectors, Similarity):
         ----------
         sentences, oov_way, filter_spec_tokens
             As of :meth:`embedding`.
+        on_batch : callable, optional
+            As of :meth:`iter_sentence_vectors`.
 
         Returns
         -------
@@ -195,7 +199,7 @@ class BertEmbedding(PieceVectors, Similarity):
         def finish(encoding, states):
             return self._words(encoding, states, oov_way, filter_spec_tokens)
 
-        return self._results(self._iterator(sentences), finish, self._given_length)
+        return self._results(self._iterator(sentences), finish, self._given_length, on_batch)
 
     def sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
@@ -235,14 +239,18 @@ class BertEmbedding(PieceVectors, Similarity):
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
-        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
-    ):
+        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None,
+        on_batch=None,
+    ):  # fmt: skip
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
         Parameters
         ----------
         sentences, pooling, normalize, prompt, prompt_name
             As of :meth:`sentence_vectors`.
+        on_batch : callable, optional
+            ``on_batch(count)`` is called when so many more sentences are embedded, which is before
+            they come: they are computed in groups.
 
         Returns
         -------
@@ -266,7 +274,7 @@ class BertEmbedding(PieceVectors, Similarity):
 
         is_own = modules is self.sentence_modules
         length = self.max_seq_length if is_own else self._given_length
-        return self._results(sentences, finish, length)
+        return self._results(sentences, finish, length, on_batch)
 
     def _modules(self, pooling):
         """The parts that make a sentence's vector."""

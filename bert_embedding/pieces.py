@@ -38,7 +38,7 @@ class _Job(NamedTuple):
 class PieceVectors:
     """The part of `BertEmbedding` that runs the model, which is in its attributes."""
 
-    def _results(self, sentences, finish, max_length):
+    def _results(self, sentences, finish, max_length, on_batch=None):
         """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
         read = cut = lost = empty = 0
         try:
@@ -50,6 +50,8 @@ class PieceVectors:
                 results = [None] * len(encodings)
                 for number, states in self._states(encodings):
                     results[number] = finish(encodings[number], states)
+                    if on_batch is not None:
+                        on_batch(1)
                 yield from results
         finally:
             if empty:

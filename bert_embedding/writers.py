@@ -11,6 +11,9 @@ and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 ``.jsonl`` has one JSON object a sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
 ``{"vector": [...]}`` for sentence vectors.
 
+``.csv`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token`` and
+a number for each unit; or for each sentence, with the numbers alone.
+
 ``.safetensors`` has the arrays of ``.npz``, but for the tokens, which are bytes: UTF-8, with
 newlines between them.
 
@@ -20,6 +23,7 @@ and ``vector``; or for each sentence, with ``vector`` alone.
 
 import array
 import contextlib
+import csv
 import json
 import os
 import shutil
@@ -32,13 +36,7 @@ from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.util.files import atomic_write
 from model_zoo.util.remote import is_url
 
-__all__ = [
-    'JsonLines',
-    'Npz',
-    'Parquet',
-    'Safetensors',
-    'open_writer',
-]
+__all__ = ['Csv', 'JsonLines', 'Npz', 'Parquet', 'Safetensors', 'open_writer']
 
 _ROWS = 8192  # tokens that are turned into an array together; also those of a row group
 
@@ -60,6 +58,32 @@ class JsonLines:
 
     def _line(self, value):
         self._file.write(json.dumps(value, ensure_ascii=False) + '\n')
+
+    def finish(self):
+        pass
+
+
+class Csv:
+    """A row a vector; the first one tells how many columns there are."""
+
+    mode = 'w'
+
+    def __init__(self, file, folder, stack):
+        self._writer, self._count, self._has_names = csv.writer(file, lineterminator='\n'), 0, False
+
+    def words(self, tokens, vectors):
+        for token, vector in zip(tokens, vectors):
+            self._row({'sentence': self._count, 'token': token}, vector)
+        self._count += 1
+
+    def sentence(self, vector):
+        self._row({}, vector)
+
+    def _row(self, about, vector):
+        if not self._has_names:
+            self._writer.writerow([*about, *range(len(vector))])
+            self._has_names = True
+        self._writer.writerow([*about.values(), *map(str, vector)])
 
     def finish(self):
         pass
@@ -209,7 +233,8 @@ class Parquet:
 
 
 _WRITERS = {
-    '.npz': Npz, '.jsonl': JsonLines, '.safetensors': Safetensors, '.parquet': Parquet,
+    '.npz': Npz, '.jsonl': JsonLines, '.csv': Csv, '.safetensors': Safetensors,
+    '.parquet': Parquet,
 }  # fmt: skip
 
 
@@ -223,7 +248,8 @@ def open_writer(path):
     Parameters
     ----------
     path : str or os.PathLike
-        Its extension chooses the format: ``.npz``, ``.jsonl``, ``.safetensors`` or ``.parquet``.
+        Its extension chooses the format: ``.npz``, ``.jsonl``, ``.csv``, ``.safetensors`` or
+        ``.parquet``.
 
     Yields
     ------

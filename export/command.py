@@ -27,6 +27,7 @@ from model_zoo.tasks.squad import SquadSettings, SquadTask
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.util.files import read_json
 from model_zoo.util.lines import read_lines
 
 from .int8 import Measures
@@ -36,6 +37,7 @@ __all__ = [
     'build_block',
     'check_int8_arguments',
     'find_tokenizer',
+    'task_of',
     'read_measures',
     'tasks',
 ]
@@ -193,6 +195,22 @@ _TRAINED = {
 def tasks():
     """Names of all families' tasks; ``'model'`` is the backbone."""
     return sorted({'model', *_TRAINED, *(task for each in list_families() for task in each.tasks)})
+
+
+def task_of(name):
+    """The task of the model in a folder, or None if that doesn't say it."""
+    if not _is_folder(name):
+        return None
+    family = find_family(name)
+    config = files_in_folder(name).config
+    if config is None:
+        return None
+    fields = read_json(config, shape=dict)
+    names = fields.get('architectures') or ()
+    task = 'model' if family.base.__name__ in names else family.task_named(names)
+    if task == 'classification' and len(fields.get('id2label') or '12') == 1:
+        return 'regression'
+    return task
 
 
 def build_block(args):

@@ -2,6 +2,7 @@
 
 As a command::
 
+    python export/export.py output_dir/best_model --output_dir exported --format onnx
     python export/export.py --task classification --model_parameters model.params \
         --output_dir exported --seq_length 128
 
@@ -30,6 +31,7 @@ from export.command import (  # noqa: E402
     check_int8_arguments,
     find_tokenizer,
     read_measures,
+    task_of,
     tasks,
 )
 from export.comparison import (  # noqa: E402
@@ -234,8 +236,9 @@ def _compare(block, names, batch, symbol_path, params_path, one_output):
 def _parse(argv):
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
-    add('--task', required=True, choices=tasks(), help="task of the model; 'model' is the one "
-        'without a head')  # fmt: skip
+    add('model', nargs='?', help='the same as --model_name')
+    add('--task', choices=tasks(), help="task of the model, 'model' is the one without a head; "
+        'default: what the folder of the model says')  # fmt: skip
     add('--model_parameters', help='file of parameters saved after training; without it, random '
         'ones for classification, regression and question_answering, if --model_name is no '
         'directory, and otherwise the pretrained ones')  # fmt: skip
@@ -275,7 +278,13 @@ def _parse(argv):
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
     add_int8_arguments(parser)
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    args.model_name = args.model or args.model_name
+    if args.task is None:
+        args.task = task_of(args.model_name)
+    if args.task is None:
+        parser.error(f'--task is required: {args.model_name!r} does not say its task')
+    return args
 
 
 def _check(args):

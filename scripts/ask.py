@@ -2,10 +2,12 @@
 
     python ask.py best_model --context article.txt 'Who wrote it?' 'When?'
     python ask.py best_model --text 'The cat sleeps in Paris.' 'Where does the cat sleep?'
+    python ask.py best_model --file questions.csv --output answers.csv
 
 The model is a folder that finetune_squad.py wrote, or any other model for question answering that
-the zoo reads. A text may be of any length. ``--may_be_empty`` lets a model that was trained on
-SQuAD 2.0 answer that the text has no answer.
+the zoo reads. A text may be of any length; a table with the columns ``question`` and ``context``
+has a text for each question. ``--may_be_empty`` lets a model that was trained on SQuAD 2.0 answer
+that the text has no answer.
 """
 
 import sys
@@ -13,31 +15,25 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments
-from model_zoo.app.records import add_record_arguments, read_texts, write_records
+from model_zoo.app.use import read_texts, run_pipeline, use_parser
 from model_zoo.errors import InputError
-from model_zoo.inference import pipeline
+from model_zoo.tasks.tables import is_table_file
 from model_zoo.util.lines import read_lines
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument(
-        'questions', nargs='*', metavar='question', help='the questions, each in quotes'
-    )
-    parser.add_argument('--file', help='a question a line, empty ones left out; -: standard input')
-    parser.add_argument('--context', metavar='FILE', help='the text')
-    parser.add_argument('--text', help='the text itself')
-    parser.add_argument('--top_k', type=int, default=1, help='answers to each question')
-    parser.add_argument(
-        '--may_be_empty', action='store_true', help='a text may have no answer: say so'
-    )
-    parser.add_argument('--max_answer_len', type=int, default=15, help='in tokens')
-    add_use_arguments(parser)
-    add_record_arguments(parser)
+    parser = use_parser(__doc__, 'questions', 'the questions, each in quotes')
+    add = parser.add_argument
+    add('--context', metavar='FILE', help='the text')
+    add('--text', help='the text itself')
+    add('--top_k', type=int, default=1, help='answers to each question')
+    add('--may_be_empty', action='store_true', help='a text may have no answer: say so')
+    add('--max_answer_len', type=int, default=15, help='in tokens')
     args = parser.parse_intermixed_args(argv)
-    if (args.context is None) == (args.text is None):
+    in_table = args.file is not None and is_table_file(args.file) and not args.questions
+    if args.context is not None and args.text is not None:
+        raise InputError('--context and --text both give the text: choose one')
+    if args.context is None and args.text is None and not in_table:
         raise InputError('give the text: --context FILE, or --text TEXT')
     return args
 
@@ -46,26 +42,25 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     text = args.text
-    if text is None:
+    if args.context is not None:
         text = '\n'.join(line.rstrip('\r\n') for _, line in read_lines(args.context))
-    questions = read_texts(args.questions, args.file)
-    answer = pipeline(
-        'question-answering', args.model,
-        engine=args.engine, precision=args.precision,
-    )  # fmt: skip
+    pairs = text is None
+    if not pairs and args.text_column is None and args.file and is_table_file(args.file):
+        args.text_column = 'question'
     options = {
         'top_k': args.top_k,
         'handle_impossible_answer': args.may_be_empty,
         'max_answer_len': args.max_answer_len,
     }
 
-    def records():
+    def records(answer, questions):
         for question in questions:
-            found = answer(question, text, **options)
+            question, context = question if pairs else (question, text)
+            found = answer(question, context, **options)
             for each in found if isinstance(found, list) else [found]:
                 yield {**each, 'question': question}
 
-    write_records(records(), args.format, args.output)
+    run_pipeline('question-answering', args, read_texts(args, args.questions, pairs), records)
 
 
 if __name__ == '__main__':

@@ -33,7 +33,7 @@ from model_zoo.analysis.comparison import (
 )
 from model_zoo.analysis.originals import SOFTWARE, check_software, run_theirs
 from model_zoo.app import check_at_least_one, cli
-from model_zoo.app.records import read_texts
+from model_zoo.app.use import read_file
 from model_zoo.errors import InputError
 from model_zoo.opening import open_block, open_tokenizer
 from model_zoo.registry import list_families
@@ -79,7 +79,7 @@ def build_inputs(args, config):
     texts = tokenizer = None
     if args.input_file:
         tokenizer = open_tokenizer(args.checkpoint, family=args.family)
-        texts = list(read_texts([], args.input_file))
+        texts = [text for _, text in read_file(args.input_file, pairs=False)]
         if not texts:
             raise InputError(f'{args.input_file!r} has no text')
     return make_inputs(

@@ -14,27 +14,18 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.records import (
-    FileEncoder,
-    add_many_files_arguments,
-    add_record_arguments,
-    write_results,
-)
+from model_zoo.app.many_files import add_many_files_arguments
+from model_zoo.app.use import FileEncoder, use_parser, write_results
 from model_zoo.errors import InputError
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument('texts', nargs='*', metavar='text')
-    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
-    parser.add_argument('--dataset_name', help='of the weights whose vocabulary is meant')
-    parser.add_argument('--vocab_file', help="another vocabulary than the model's")
-    parser.add_argument('--max_len', type=int, help='cut texts to this many ids')
-    parser.add_argument(
-        '--no_special_tokens', action='store_true', help='leave out [CLS], [SEP] and the like'
-    )
-    add_record_arguments(parser)
+    parser = use_parser(__doc__, engine=False)
+    add = parser.add_argument
+    add('--dataset_name', help='of the weights whose vocabulary is meant')
+    add('--vocab_file', help="another vocabulary than the model's")
+    add('--max_len', type=int, help='cut texts to this many ids')
+    add('--no_special_tokens', action='store_true', help='leave out [CLS], [SEP] and the like')
     add_many_files_arguments(parser, parser, ('npz', 'jsonl'))
     args = parser.parse_intermixed_args(argv)
     if args.max_len is not None and args.max_len < 1:
@@ -45,14 +36,13 @@ def parse_arguments(argv=None):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
-    encoder = FileEncoder(
-        {
-            'name_or_folder': args.model, 'dataset_name': args.dataset_name,
-            'vocab_file': args.vocab_file,
-        },
-        {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens},
-    )  # fmt: skip
-    write_results(encoder, args)
+    model = {
+        'name_or_folder': args.model, 'dataset_name': args.dataset_name,
+        'vocab_file': args.vocab_file,
+    }  # fmt: skip
+    encoding = {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens}
+    pairs = True if args.text_pair_column else False if args.text_column else None
+    write_results(FileEncoder(model, encoding), args, pairs)
 
 
 if __name__ == '__main__':

@@ -11,46 +11,28 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments
-from model_zoo.app.records import add_record_arguments, read_texts, write_records
-from model_zoo.inference import pipeline
+from model_zoo.app.use import read_texts, run_pipeline, use_parser
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument(
-        'texts', nargs='*', metavar='text', help='the texts, each in quotes, with [MASK]'
-    )
-    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
+    parser = use_parser(__doc__, help='the texts, each in quotes, with [MASK]', pairs=False)
     parser.add_argument('--top_k', type=int, default=5, help='words for each mask')
-    add_use_arguments(parser)
-    add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
-    texts = read_texts(args.texts, args.file)
-    unmasker = pipeline(
-        'fill-mask', args.model,
-        engine=args.engine, precision=args.precision,
-    )  # fmt: skip
 
-    def records():
+    def records(unmasker, texts):
         for found in unmasker(texts, top_k=args.top_k):
             groups = found if isinstance(found[0], list) else [found]
             for mask, group in enumerate(groups):
                 for each in group:
-                    yield {
-                        'word': each['token_str'],
-                        'score': each['score'],
-                        'mask': mask,
-                        'text': each['sequence'],
-                    }
+                    word, score, text = each['token_str'], each['score'], each['sequence']
+                    yield {'word': word, 'score': score, 'mask': mask, 'text': text}
 
-    write_records(records(), args.format, args.output)
+    run_pipeline('fill-mask', args, read_texts(args, args.texts), records)
 
 
 if __name__ == '__main__':

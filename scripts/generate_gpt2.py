@@ -1,9 +1,9 @@
 """Generate text with GPT-2, or with any other language model of the zoo.
 
-    python generate_gpt2.py --model_name_or_path gpt2                      # asks for prompts
-    python generate_gpt2.py --model_name_or_path DIR --prompt 'Once upon a time' --top_k 40
-    python generate_gpt2.py --model_name_or_path DIR --input_file prompts.txt --output texts.json
-    python generate_gpt2.py --model_name_or_path DIR --unconditional --nsamples 4 --batch_size 2
+    python generate_gpt2.py gpt2                                           # asks for prompts
+    python generate_gpt2.py DIR 'Once upon a time' --top_k 40
+    python generate_gpt2.py DIR --file prompts.txt --output texts.json
+    python generate_gpt2.py DIR --unconditional --nsamples 4 --batch_size 2
 
 ``DIR`` is what ``save_pretrained`` wrote, with the tokenizer's files, or a checkpoint in another
 format that ``from_pretrained`` reads. The flags of pytorch-pretrained-bert's run_gpt2.py and their
@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from model_zoo.app import add_engine_arguments, check_engine_arguments, cli
+from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import (
     TEXT_ENDS,
@@ -29,7 +30,6 @@ from model_zoo.generation import (
 from model_zoo.inference import make_engine
 from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
-from model_zoo.util.lines import read_lines
 
 #: new tokens where neither --length nor the model's context limits them
 DEFAULT_LENGTH = 128
@@ -38,9 +38,13 @@ DEFAULT_LENGTH = 128
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add('--model_name_or_path', default='gpt2', help='name, or a folder of save_pretrained')
+    add('words', nargs='*', metavar='MODEL TEXT', help='name or folder of the model, and the texts '
+        'to continue, each in quotes')  # fmt: skip
+    add('--model_name_or_path', default='gpt2', help='the same as MODEL')
     add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
-    add('--input_file', help='file with a text to continue in each line, in UTF-8')
+    add('--input_file', '--file', help='texts to continue: one in each line, in UTF-8; or .csv, '
+        '.tsv or .jsonl with a column of texts')  # fmt: skip
+    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts')
     add('--unconditional', action='store_true', help='begin new texts')
     add('--nsamples', type=int, default=1, help='continuations of each text')
     add('--batch_size', type=int, default=-1, help='samples at once; -1: all samples of a text')
@@ -60,12 +64,15 @@ def parse_arguments(argv=None):
         help="beyond the model's context stop with an error, or forget the text's beginning",
     )
     add('--stream', action='store_true', help='print tokens as they come, sample after sample')
-    add('--output', help='write texts, tokens and log-probabilities to this JSON file')
+    add('--output', help='write texts, tokens and log-probabilities to this JSON file; to .csv, '
+        '.tsv or .jsonl a line a sample')  # fmt: skip
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_engine_arguments(parser)
     parser.set_defaults(engine='auto')
-    args = parser.parse_args(argv)
+    args = parser.parse_intermixed_args(argv)
+    texts = take_model(args, 'model_name_or_path', args.words)
+    args.prompt = [*texts, *(args.prompt or [])] or None
     check_arguments(args)
     return args
 
@@ -279,19 +286,32 @@ def interact(generator, args):
             print(f'error: {cli.message_of(error)}', file=sys.stderr)
 
 
-def read_prompts(path):
-    """The lines of a file that aren't empty."""
-    texts = [text for text in (line.rstrip('\r\n') for _, line in read_lines(path)) if text.strip()]
+def read_prompts(path, column=None):
+    """The texts of a file that aren't empty."""
+    texts = [text for _, text in read_file(path, column)]
     if not texts:
         raise InputError(f'{path!r} has no prompts: give a file with one in each line')
     return texts
+
+
+def write_texts(path, results):
+    """Write all samples: a JSON file, or a line for each."""
+    if not path.lower().endswith(('.csv', '.tsv', '.jsonl')):
+        write_json(path, results)
+        return
+    records = (
+        {'prompt': result['prompt'], **sample} for result in results for sample in result['samples']
+    )
+    write_records(records, output=path)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
     sys.stdout.reconfigure(errors='replace')  # texts hold characters that a terminal may lack
-    texts = read_prompts(args.input_file) if args.input_file else args.prompt  # before the model
+    texts = args.prompt
+    if args.input_file:  # before the model
+        texts = read_prompts(args.input_file, args.text_column)
     generator = Generator(args)
     if args.unconditional:
         texts, prompts = [None], [generator.start_of_text()]
@@ -302,7 +322,7 @@ def main(argv=None):
         return
     results = continue_all(generator, args, texts, prompts)
     if args.output:
-        write_json(args.output, results)
+        write_texts(args.output, results)
 
 
 if __name__ == '__main__':

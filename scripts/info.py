@@ -5,6 +5,7 @@
     python info.py --list
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import family_of_class
-from model_zoo.util.files import read_json
+from model_zoo.util.files import atomic_write, read_json
 
 logger = logging.getLogger('info')
 
@@ -30,25 +31,28 @@ def parse_arguments(argv=None):
     parser.add_argument('model', nargs='?', help='folder, file or name of a model')
     parser.add_argument('--list', action='store_true', help="print the known models' names")
     parser.add_argument('--format', choices=['text', 'json'], default='text')
+    parser.add_argument('--output', metavar='FILE', help='default: standard output')
     args = parser.parse_args(argv)
     if (args.model is None) != args.list:
         parser.error('give a model, or --list')
     return args
 
 
-def print_models(format):
-    """Print the models that have a name: model, data set, and other names of both in one."""
+def list_models(format):
+    """The models that have a name: model, data set, and other names of both in one."""
     rows = [
         {'model': each.model, 'dataset': each.dataset, 'names': list(each.names)}
         for each in list_pretrained()
     ]
     if format == 'json':
-        print(json.dumps(rows, indent=2))
-        return
+        return [json.dumps(rows, indent=2)]
     widths = [max(len(row[key]) for row in rows) for key in ('model', 'dataset')]
+    lines = []
     for row in rows:
         names = ', '.join(row['names'])
-        print(f'{row["model"]:{widths[0]}}  {row["dataset"]:{widths[1]}}  {names}'.rstrip())
+        line = f'{row["model"]:{widths[0]}}  {row["dataset"]:{widths[1]}}  {names}'
+        lines.append(line.rstrip())
+    return lines
 
 
 def describe(name):
@@ -104,14 +108,14 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     if args.list:
-        print_models(args.format)
-        return
-    told = describe(args.model)
-    if args.format == 'json':
-        print(json.dumps(told, indent=2, default=str))
-        return
-    for key, value in told.items():
-        print(f'{key + ":":<22}{spell(value)}')
+        lines = list_models(args.format)
+    elif args.format == 'json':
+        lines = [json.dumps(describe(args.model), indent=2, default=str)]
+    else:
+        lines = [f'{key + ":":<22}{spell(value)}' for key, value in describe(args.model).items()]
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout if args.output is None else stack.enter_context(atomic_write(args.output))
+        file.write('\n'.join(lines) + '\n')
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 """Find the entities in texts.
 
     python tag.py best_model 'Angela Merkel lives in Berlin.'
-    python tag.py best_model --file articles.txt --format tsv
+    python tag.py best_model --file articles.txt --output entities.csv
 
 The model is a folder that finetune_tagging.py wrote, or any other model that labels tokens and that
 the zoo reads. Each line of the output is an entity with its kind, its score, and its place in the
@@ -14,37 +14,26 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments
-from model_zoo.app.records import add_record_arguments, read_texts, write_records
-from model_zoo.inference import pipeline
+from model_zoo.app.use import read_texts, run_pipeline, use_parser
+from model_zoo.inference.tokens import STRATEGIES
 
 logger = logging.getLogger('tag')
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', help='folder or name of the model')
-    parser.add_argument('texts', nargs='*', metavar='text', help='the texts, each in quotes')
-    parser.add_argument('--file', help='one text per line, empty ones left out; -: standard input')
+    parser = use_parser(__doc__, pairs=False)
     parser.add_argument(
-        '--strategy', default='first', choices=['none', 'simple', 'first', 'average', 'max'],
+        '--strategy', default='first', choices=STRATEGIES,
         help='how labels of tokens become entities',
     )  # fmt: skip
-    add_use_arguments(parser)
-    add_record_arguments(parser)
     return parser.parse_intermixed_args(argv)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
-    texts = read_texts(args.texts, args.file)
-    tagger = pipeline(
-        'token-classification', args.model,
-        engine=args.engine, precision=args.precision,
-    )  # fmt: skip
 
-    def records():
+    def records(tagger, texts):
         is_empty = True
         for number, found in enumerate(tagger(texts, aggregation_strategy=args.strategy)):
             for each in found:
@@ -53,7 +42,7 @@ def main(argv=None):
         if is_empty:
             logger.info('no entities were found')
 
-    write_records(records(), args.format, args.output)
+    run_pipeline('token-classification', args, read_texts(args, args.texts), records)
 
 
 if __name__ == '__main__':

@@ -24,7 +24,7 @@ from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: command -> the function that it runs
-FUNCTIONS = {'embed': bert_embedding.cli.main, 'export': export.export.main}
+FUNCTIONS = {'embed': bert_embedding.cli.embed, 'export': export.export.main}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
     'compare': 'compare_checkpoints.py',

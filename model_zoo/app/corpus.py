@@ -11,9 +11,10 @@ import tempfile
 import numpy as np
 
 from ..errors import InputError
-from ..util.display import progress
+from ..util.display import counted
 from ..util.files import atomic_write
 from ..util.lines import read_json_lines, read_lines
+from .use import read_file
 
 __all__ = ['Corpus']
 
@@ -26,10 +27,10 @@ class Corpus:
     Parameters
     ----------
     path : str
-        A text a line in UTF-8; or JSON lines, if the first line begins an object. Empty lines are
-        left out.
+        A text a line in UTF-8; or JSON lines, if the first line begins an object; or .csv or .tsv.
+        Empty lines are left out.
     field : str
-        Of the text in JSON lines.
+        Of the text in JSON lines; name of the column in other tables.
     """
 
     def __init__(self, path, field='text'):
@@ -41,6 +42,10 @@ class Corpus:
 
     def __iter__(self):
         """(line, counted from 1, text) of each."""
+        if self.path.lower().endswith(('.csv', '.tsv')):
+            column = None if self._field == 'text' else self._field  # else one of the usual names
+            yield from read_file(self.path, column, flag='--text_field')
+            return
         if self._is_json:
             for number, fields in read_json_lines(self.path):
                 yield number, self._text(number, fields)
@@ -69,7 +74,8 @@ class Corpus:
         Parameters
         ----------
         embed : callable
-            ``embed(texts) -> iterator of vectors``.
+            ``embed(texts, on_batch) -> iterator of vectors``; ``on_batch(count)`` is called when
+            that many more texts are embedded.
         settings : list
             What else the vectors depend on, plain JSON: the model and so on.
         keeps : bool
@@ -88,15 +94,17 @@ class Corpus:
                 if found.ndim == 2 and len(found) == count and found.dtype == np.float32:
                     logger.info('the vectors are those of %s', path)
                     return found
-        vectors = progress(embed(text for _, text in self), 'texts', total=count)
-        if keeps:
-            try:
-                return self._write(path, vectors, count, model)
-            except InputError as error:
-                logger.warning('the vectors are not kept: %s', error)
-                vectors = embed(text for _, text in self)
-        with tempfile.TemporaryFile() as file:
-            return _fill(file, vectors, count)
+        with counted('texts', count) as on_batch:
+            if keeps:
+                try:
+                    return self._write(path, embed(self._texts(), on_batch), count, model)
+                except InputError as error:
+                    logger.warning('the vectors are not kept: %s', error)
+            with tempfile.TemporaryFile() as file:
+                return _fill(file, embed(self._texts(), on_batch), count)
+
+    def _texts(self):
+        return (text for _, text in self)
 
     def _write(self, path, vectors, count, model):
         with atomic_write(path, 'w+b') as file:

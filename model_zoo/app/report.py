@@ -316,7 +316,7 @@ _USES = {
     ),
     'fill-mask': ("zoo fill {folder} 'A [MASK] text.'", "'A [MASK] text.'"),
     'text-generation': (
-        "zoo generate --model_name_or_path {folder} --prompt 'It was'", "'It was'"
+        "zoo generate {folder} 'It was'", "'It was'"
     ),
 }  # fmt: skip
 _INFO = 'zoo info {folder}'

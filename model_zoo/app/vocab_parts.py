@@ -7,7 +7,7 @@ from ..tokenization.learn import count_words, split_words
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 from ..util.remote import join
-from .records import plan_files, run_over_files
+from .many_files import plan_files, run_over_files
 
 __all__ = ['prepare_text']
 

@@ -27,19 +27,22 @@ from .evaluate import check_finite, mean_cross_entropy
 from .examination import Examination, cross_entropies
 from .files import check_files
 from .labels import adopt_labels
-from .tables import find_splits, given_rows, is_path, is_table, read_rows
+from .tables import (
+    PAIR_COLUMNS,
+    TEXT_COLUMNS,
+    find_splits,
+    given_rows,
+    is_path,
+    is_table,
+    read_rows,
+)
 from .task import Task
 
 __all__ = ['ClassificationSettings', 'ClassificationTask', 'check_task_choice', 'make_task']
 
 _SEGMENTS = ('train', 'dev', 'test')
 _CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'dev_split')
-#: usual names of the columns of one text, of two, and of the label
-_TEXTS = ('text', 'sentence', 'review', 'content')
-_PAIRS = (
-    ('sentence1', 'sentence2'), ('premise', 'hypothesis'), ('question1', 'question2'),
-    ('question', 'sentence'), ('text_a', 'text_b'), ('text', 'text_pair'), ('question', 'context'),
-)  # fmt: skip
+#: usual names of the column of the label
 _LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target')
 _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
 _BOOLEAN = {'type': 'boolean', 'nargs': '?', 'const': True}
@@ -347,8 +350,8 @@ def _find_columns(settings):
     """Take the usual names for the columns of a custom task's training file."""
     path = settings.train_file
     names = [str(name).strip() for name in next(read_rows(path), (None, []))[1]]
-    pair = next((pair for pair in _PAIRS if set(pair) <= set(names)), None)
-    text = next((name for name in _TEXTS if name in names), None)
+    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
+    text = next((name for name in TEXT_COLUMNS if name in names), None)
     if not settings.text_column and (pair or text):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:

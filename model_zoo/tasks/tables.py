@@ -8,17 +8,26 @@ from ..util.files import read_json
 from ..util.lines import read_json_lines, read_lines
 
 __all__ = [
+    'PAIR_COLUMNS',
     'SPLITS',
+    'TEXT_COLUMNS',
     'find_splits',
     'given_rows',
     'has_named_fields',
     'is_path',
     'is_table',
+    'is_table_file',
     'name_fields',
     'read_records',
     'read_rows',
 ]
 
+#: usual names of the column of a text, and of those of a pair of texts
+TEXT_COLUMNS = ('text', 'sentence', 'review', 'content')
+PAIR_COLUMNS = (
+    ('sentence1', 'sentence2'), ('premise', 'hypothesis'), ('question1', 'question2'),
+    ('question', 'sentence'), ('text_a', 'text_b'), ('text', 'text_pair'), ('question', 'context'),
+)  # fmt: skip
 _FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
@@ -71,6 +80,12 @@ def given_rows(rows, names, segment):
 def is_table(path):
     """Whether there is a file, or a data set's folder."""
     return os.path.isfile(path) or os.path.isfile(os.path.join(path, 'state.json'))
+
+
+def is_table_file(path):
+    """Whether a path's ending says that it is a table, or it is a data set's folder."""
+    ending = os.path.splitext(path)[1].lower()
+    return ending in {*_FORMATS, '.tsv'} or os.path.isfile(os.path.join(path, 'state.json'))
 
 
 def find_splits(folder):

@@ -1,5 +1,6 @@
 """What a person sees of long work: its progress, and figures as PNG files, without a display."""
 
+import contextlib
 import io
 import logging
 import sys
@@ -9,7 +10,7 @@ from tqdm import tqdm
 
 from .files import atomic_write
 
-__all__ = ['new_figure', 'progress', 'save_figure']
+__all__ = ['counted', 'new_figure', 'progress', 'save_figure']
 
 
 def new_figure(width, height, layout='constrained'):
@@ -88,3 +89,31 @@ def _logged(items, unit, title, total):
             logger.info('%s%d%s %s, %.2f %s/s', before, count, whole, unit, speed, unit)
             told, time_told = count, now
         yield item
+
+
+@contextlib.contextmanager
+def counted(unit, total=None, leave=False):
+    """A context whose value, ``advance(count)``, tells how many more items are done.
+
+    It shows what `progress` does, for items that are done in groups and come one by one.
+
+    Parameters
+    ----------
+    unit, total, leave
+        As of `progress`.
+    """
+    if sys.stderr.isatty():
+        with tqdm(None, None, total, leave=leave, unit=f' {unit}') as bar:
+            yield bar.update
+        return
+    begin = told = time.monotonic()
+    done, whole = 0, '' if total is None else f' of {total}'
+
+    def advance(count):
+        nonlocal done, told
+        done, now = done + count, time.monotonic()
+        if now - told >= INTERVAL:
+            told = now
+            logger.info('%d%s %s, %.2f %s/s', done, whole, unit, done / (now - begin), unit)
+
+    yield advance

@@ -16,7 +16,7 @@ import transfo_xl
 from bert_embedding.writers import open_writer
 from export import export_block
 from model_zoo.app import cli, load_exported
-from model_zoo.app.records import write_records
+from model_zoo.app.use import write_records
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.shards import read_shard, write_shard
 from model_zoo.tokenization.vocab import load_vocab

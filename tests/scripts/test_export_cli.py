@@ -91,6 +91,15 @@ def test_command_from_another_folder(tmp_path, classifier, inputs):
     np.testing.assert_allclose(loaded(*inputs).asnumpy(), block(*inputs).asnumpy(), atol=1e-5)
 
 
+def test_task_is_that_of_the_folder(tmp_path, classifier, capsys):
+    output = tmp_path / 'out'
+    assert not module.main([classifier[1], '--output_dir', str(output), '--seq_length', '20'])
+    assert (output / 'classification-symbol.json').exists()
+    with pytest.raises(SystemExit):
+        module.main(['--output_dir', str(output)])
+    assert '--task is required' in capsys.readouterr().err
+
+
 def test_error_of_the_command_is_one_line(tmp_path):
     result = run(
         ROOT / 'export' / 'export.py', '--task', 'classification', '--model_parameters', 'none',

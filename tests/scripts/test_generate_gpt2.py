@@ -1,5 +1,6 @@
 """scripts/generate_gpt2.py on small random models."""
 
+import csv
 import importlib.util
 import io
 import json
@@ -68,6 +69,17 @@ def test_a_prompt(script, folder, capsys):
     assert status == 0
     ((text,),) = expected(folder, ['the'], 20)
     assert out == f'{BAR} SAMPLE 1 {BAR}\n{text}\n{"=" * 80}\n'
+
+
+def test_model_and_texts_come_first(script, folder, tmp_path, capsys):
+    prompts, output = tmp_path / 'prompts.csv', tmp_path / 'texts.csv'
+    prompts.write_text('id,start\n1,the\n')
+    more = '--greedy', '--length', 20, '--output', output
+    for source in (['the'], ['--file', prompts, '--text_column', 'start']):
+        assert run(script, capsys, folder, *source, *more)[0] == 0
+        (row,) = csv.DictReader(output.open())
+        assert [[row['text']]] == expected(folder, ['the'], 20)
+        assert row['prompt'] == 'the' and len(json.loads(row['tokens'])) == 20
 
 
 def test_a_file_and_a_json_file(script, folder, tmp_path, capsys):

@@ -12,7 +12,7 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.app import cli, records
+from model_zoo.app import cli, use
 from model_zoo.opening import open_tokenizer
 from model_zoo.util.lines import read_span
 
@@ -185,7 +185,7 @@ def test_ids(folder, tmp_path, capsys, monkeypatch):
     argv = [model, '--files', folder / 'b.txt', '--output_dir', tmp_path / 'cased']
     for is_lower in (True, True, False):
         (model / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': is_lower}))
-        monkeypatch.setattr(records, '_tokenizer', None)  # as in a new process
+        monkeypatch.setattr(use, '_process', {})  # as in a new process
         capsys.readouterr()
         assert run(script, *argv) == 0
         said = capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Commands that use a model: predict, ask, tag, fill, info, doctor."""
 
+import csv
 import io
 import json
 import pathlib
@@ -75,9 +76,74 @@ def test_predict_with_an_engine(classifier, capsys):
 
 
 def test_predict_as_a_table(classifier, capsys):
-    assert run(load_script('predict'), classifier, 'the cat', '--format', 'table') == 0
-    label, score, text = capsys.readouterr().out.split(maxsplit=2)
-    assert label in ('bad', 'good') and 0.5 <= float(score) <= 1 and text == 'the cat\n'
+    texts = ['the cat', '狗', 'a dog .']
+    assert run(load_script('predict'), classifier, *texts, '--format', 'table') == 0
+    names, *rows = capsys.readouterr().out.splitlines()
+    assert names.split() == ['label', 'score', 'text']
+    for row, text in zip(rows, texts):
+        label, score, shown = row.split(maxsplit=2)
+        assert label in ('bad', 'good') and 0.5 <= float(score) <= 1 and shown == text
+        assert len(score) == 6 and row.index(shown) == names.index('text')
+    assert run(load_script('predict'), classifier, 'a', '--all_scores', '--format', 'table') == 0
+    names = capsys.readouterr().out.split()[:3]
+    assert {*names} == {'scores.bad', 'scores.good', 'text'}
+
+
+TABLES = {
+    'reviews.csv': 'id,review,label\n1,"the cat, a dog",good\n2,"in ""paris""",bad\n',
+    'reviews.tsv': 'label\ttext\ngood\tthe cat, a dog\nbad\tin "paris"\n',
+    'reviews.jsonl': '{"text": "the cat, a dog", "label": 1}\n{"text": "in \\"paris\\""}\n',
+    'one_column.csv': '"the cat, a dog"\n"in ""paris"""\n',
+    'lines.txt': 'the cat, a dog\n\nin "paris"\n',
+}
+
+
+@pytest.mark.parametrize('name', TABLES)
+def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
+    path, output = tmp_path / name, tmp_path / 'labels.csv'
+    path.write_text(TABLES[name])
+    for script in ('predict', 'encode'):
+        assert run(load_script(script), classifier, '--file', str(path)) == 0
+        assert [each['text'] for each in lines_of(capsys)] == ['the cat, a dog', 'in "paris"']
+    argv = [classifier, '--file', str(path), '--output', str(output)]
+    assert run(load_script('predict'), *argv) == 0
+    rows = list(csv.DictReader(output.open()))
+    assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
+    assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
+
+
+def test_a_column_is_named(classifier, tmp_path, capsys):
+    path = tmp_path / 'table.csv'
+    path.write_text('name,words,more\nx,the cat,a dog\ny,in paris,a\n')
+    script = load_script('predict')
+    argv = [classifier, '--file', str(path)]
+    assert run(script, *argv) == 1
+    assert 'name, words, more' in capsys.readouterr().err
+    assert run(script, *argv, '--text_column', 'title') == 1
+    assert "'title'" in capsys.readouterr().err
+    for column in ('words', '1'):
+        assert run(script, *argv, '--text_column', column) == 0
+        texts = [each['text'] for each in lines_of(capsys)]
+        assert texts == (['words'] if column == '1' else []) + ['the cat', 'in paris']
+    assert run(script, *argv, '--text_column', 'words', '--text_pair_column', 'more') == 0
+    assert [each['text'] for each in lines_of(capsys)] == ['the cat\ta dog', 'in paris\ta']
+    path.write_text('premise,hypothesis\nthe cat,a dog\n')
+    assert run(script, *argv) == 0
+    assert [each['text'] for each in lines_of(capsys)] == ['the cat\ta dog']
+    path.write_text('text,label\nthe cat\n')
+    assert run(script, *argv, '--text_column', 'label') == 1
+    assert 'line 2: there is no text' in capsys.readouterr().err
+
+
+def test_ask_of_a_table(model, tmp_path, capsys):
+    folder, path = model(BertForQuestionAnswering), tmp_path / 'questions.csv'
+    path.write_text('context,question\nThe cat sleeps in Paris.,where ?\na dog .,a ?\n')
+    assert run(load_script('ask'), folder, '--file', str(path)) == 0
+    answers = lines_of(capsys)
+    assert [each['question'] for each in answers] == ['where ?', 'a ?']
+    assert answers[1]['answer'] in 'a dog .'
+    assert run(load_script('ask'), folder, '--file', str(path), '--text', 'the film .') == 0
+    assert all(each['answer'] in 'the film .' for each in lines_of(capsys))
 
 
 def test_ask(model, tmp_path, capsys):

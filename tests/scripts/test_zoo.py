@@ -90,7 +90,7 @@ def test_completion_has_all_commands_and_flags(completions, shell):
     scripts, helps = completions
     assert set(helps) >= {'predict', 'finetune-classifier', 'embed', 'convert', 'search'}
     assert '--all_scores' in helps['predict'].flags
-    assert helps['predict'].choices['--format'] == ['table', 'jsonl', 'tsv']
+    assert helps['predict'].choices['--format'] == ['table', 'jsonl', 'csv', 'tsv']
     for name, command in helps.items():
         assert len(command.flags) > 1, name  # more than --help
         lines = [line for line in scripts[shell].splitlines() if name in line]

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import command_flags
 import numpy as np
 import pytest
 import warm
@@ -45,6 +46,24 @@ def call(tiny_dir, capsys):
         return (status, *capsys.readouterr())
 
     return call
+
+
+def test_model_and_texts_come_first(tiny_dir, tmp_path, capsys):
+    path, output = tmp_path / 'texts.csv', tmp_path / 'vectors.csv'
+    path.write_text('id,text\n1,"a, bert"\n2,b\n')
+    more = '--pooling', 'mean', '--output', output
+    found = []
+    for source in (['a, bert', 'b'], ['--file', path], ['a, bert', '--file', path]):
+        assert run(cli.embed, [str(each) for each in (tiny_dir, *source, *more)]) == 0
+        found.append(np.loadtxt(output, delimiter=','))  # the first row is the units' numbers
+    assert found[0].shape == (3, 16) and found[2].shape == (4, 16)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert run(cli.embed, [str(tiny_dir), 'a', '--output', str(output)]) == 0
+    assert output.read_text().splitlines()[0].startswith('sentence,token,0,1,')
+    capsys.readouterr()
+    parser = command_flags.parser_of
+    assert parser(cli.embed).get_default('model') == 'all-MiniLM-L6-v2'
+    assert parser(cli.main).get_default('model') == 'bert_12_768_12'
 
 
 def test_prints_as_the_original(call, tiny):
@@ -149,7 +168,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
     path = tmp_path / name
     path.write_text('old')
 
-    def interrupted(self, sentences, oov_way='avg', filter_spec_tokens=True):
+    def interrupted(self, sentences, oov_way='avg', filter_spec_tokens=True, **options):
         yield ['a'], [np.zeros(16, dtype=np.float32)]
         raise KeyboardInterrupt
 
@@ -169,7 +188,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
         (['--file', 'missing.txt'], 1, "cannot read 'missing.txt': No such file"),
         (['--file', '.'], 1, "cannot read '.': Is a directory"),
         (['--sentences', 'a', '--normalize'], 1, 'give --pooling'),
-        (['--sentences', 'a', '--output', 'x.csv'], 1, '.npz or .jsonl'),
+        (['--sentences', 'a', '--output', 'x.vec'], 1, '.npz or .jsonl'),
         (['--sentences', 'a', '--output', 'no/such/x.npz'], 1, 'No such file or directory'),
         (['--sentences', 'a', '--dtype', 'int4'], 2, "'float32', 'float16', 'bfloat16', 'int8'"),
         (['--sentences', 'a', '--gpu'], 1, '--gpu 0: this build'),

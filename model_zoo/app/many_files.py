@@ -1,0 +1,182 @@
+"""Work over many files of texts: a task for each, or for each part of a large one."""
+
+import logging
+import math
+import os
+import posixpath
+from typing import NamedTuple
+
+from ..environment import available_processors
+from ..errors import InputError
+from ..tasks.pretraining.documents import matching_files
+from ..tasks.pretraining.processes import Processes
+from ..util.display import progress
+from ..util.executor import FinishedTasks, RayTasks
+from ..util.files import make_output_dir
+from ..util.lines import read_span
+from ..util.remote import file_size, join
+
+__all__ = [
+    'FileTask', 'add_many_files_arguments', 'add_workers_arguments', 'plan_files',
+    'run_over_files',
+]  # fmt: skip
+
+logger = logging.getLogger(__name__)
+
+
+class FileTask(NamedTuple):
+    """The lines of a file that begin between two of its bytes, and the file for their results."""
+
+    path: str
+    start: int
+    stop: int
+    output: str
+    size: int  # of the file
+
+    def lines(self):
+        """The lines without their ends."""
+        for line in read_span(self.path, self.start, self.stop):
+            yield line.rstrip('\r\n')
+
+
+def add_many_files_arguments(parser, source, kinds):
+    """Add the flags of `run_over_files`.
+
+    Parameters
+    ----------
+    parser : Parser
+    source : object
+        With ``add_argument``, for ``--files``.
+    kinds : sequence of str
+        Values of ``--output_format``; the first is the default.
+    """
+    source.add_argument(
+        '--files', help='files with a text a line; wildcards and commas; a file of results each'
+    )
+    add = parser.add_argument_group(
+        'many files', 'Files that an earlier run of the same command has finished are left out.'
+    ).add_argument
+    add('--output_dir', help='of --files: folder or URL for the results')
+    add('--output_format', choices=kinds, default=kinds[0], help='of --files')
+    add_workers_arguments(add, 'of --files: ')
+    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
+        parser.rank_last(flag)  # abbreviations are those of the older flags
+
+
+def add_workers_arguments(add, of=''):
+    """Add the flags that say who works at files: ``--part_mb``, ``--num_workers`` and ``--ray``.
+
+    Parameters
+    ----------
+    add : callable
+        ``add_argument``.
+    of : str
+        Begins the helps.
+    """
+    add('--part_mb', type=float, default=8, help=f'{of}larger ones are divided in parts')
+    add('--num_workers', type=int, help=f'{of}processes; default: one a processor')
+    add(
+        '--ray', metavar='ADDRESS',
+        help=f'{of}work on a Ray cluster: HOST:PORT, or auto for the one that this machine '
+        'belongs to, or local',
+    )  # fmt: skip
+
+
+def run_over_files(job, args, settings, tasks=None):
+    """Write a file of results for each of ``args.files``, or for each part of a large one.
+
+    The results don't depend on the number of workers: each has one thread, and a task is whole.
+
+    Parameters
+    ----------
+    job : callable
+        ``job(task)`` writes the output of a `FileTask`, and returns the number of its texts. Can be
+        pickled.
+    args : argparse.Namespace
+        With the flags of `add_many_files_arguments`.
+    settings : list
+        Plain JSON: what the results depend on, besides the files.
+    tasks : list of FileTask, optional
+        Of `plan_files`, if it has been called.
+
+    Returns
+    -------
+    int
+        Number of texts.
+
+    Raises
+    ------
+    InputError
+        If no file matches, two have the same name, or the folder can't be written to.
+    """
+    tasks = plan_files(args) if tasks is None else tasks
+    folder = make_output_dir(args.output_dir)
+    finished = {
+        each: FinishedTasks(folder, [settings, each.size, each.start, each.stop], int)
+        for each in tasks
+    }
+    done = {each: finished[each].get(posixpath.basename(each.output)) for each in tasks}
+    missing = [each for each in tasks if done[each] is None]
+    if len(missing) < len(tasks):
+        logger.info('%d of %d files are there already', len(tasks) - len(missing), len(tasks))
+    count = sum(filter(None, done.values()))
+    with _executor(_Noted(job, finished), args, len(missing)) as executor:
+        results = executor.map((each,) for each in missing)
+        for number in progress(results, 'files', total=len(missing), leave=True):
+            count += number
+    FinishedTasks.tidy(folder, [posixpath.basename(each.output) for each in tasks])
+    return count
+
+
+def plan_files(args):
+    """The `FileTask` of each file or part of one, with names of outputs that tell them apart."""
+    if args.output_dir is None:
+        raise InputError('--files needs --output_dir, for the results')
+    if not args.part_mb > 0:
+        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
+    if args.num_workers is not None and args.num_workers < 1:
+        raise InputError(f'--num_workers {args.num_workers}: give 1 or more')
+    paths = matching_files(args.files)
+    names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f'--files: two are called {name!r}, and so would be their results')
+    tasks = []
+    for path, name in zip(paths, names):
+        size = file_size(path)
+        parts = max(1, math.ceil(size / (args.part_mb * 2**20)))
+        for part in range(parts):
+            which = f'-{part:05d}-of-{parts:05d}' if parts > 1 else ''
+            output = join(os.path.expanduser(args.output_dir).rstrip('/'),
+                          f'{name}{which}.{args.output_format}')  # fmt: skip
+            tasks.append(
+                FileTask(path, size * part // parts, size * (part + 1) // parts, output, size)
+            )
+    return tasks
+
+
+class _Noted:
+    """A job that notes what it has finished; for a worker."""
+
+    def __init__(self, job, finished):
+        self._job, self._finished = job, finished
+
+    def __call__(self, task):
+        _use_one_thread()
+        count = self._job(task)
+        self._finished[task].put(posixpath.basename(task.output), count)
+        return count
+
+
+def _use_one_thread():
+    """Sums of several threads may differ in their last bits from those of one."""
+    from mxnet.base import _LIB
+
+    _LIB.MXSetNumOMPThreads(1)
+
+
+def _executor(job, args, count):
+    if args.ray is not None and count:
+        return RayTasks(job, args.ray)
+    os.environ['OMP_NUM_THREADS'] = '1'  # of the processes, which load MXNet after this
+    return Processes(job, min(args.num_workers or available_processors(), max(1, count)))

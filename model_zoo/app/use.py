@@ -1,0 +1,517 @@
+"""Commands that use a model, in one grammar: their flags, texts and records.
+
+    zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
+"""
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+import logging
+import os
+import sys
+import unicodedata
+
+import numpy as np
+
+from ..errors import InputError
+from ..inference import pipeline
+from ..opening import open_tokenizer
+from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows
+from ..util.files import atomic_write, state_of
+from ..util.lines import read_lines
+from ..util.remote import is_url
+from . import cli
+from .engines import add_use_arguments
+from .job import describe_vocab
+from .many_files import run_over_files
+
+__all__ = [
+    'FileEncoder', 'Labeller', 'add_record_arguments', 'add_text_arguments', 'read_file',
+    'read_texts', 'run_pipeline', 'take_model', 'use_parser', 'write_records',
+]  # fmt: skip
+
+logger = logging.getLogger(__name__)
+
+FORMATS = ('table', 'jsonl', 'csv', 'tsv')
+_ENDINGS = {'.csv': 'csv', '.tsv': 'tsv'}  # of files; others are JSON lines
+_ALIGNED = 100  # records of a table whose cells say how wide its columns are
+_MANY = 1000  # texts that are encoded together
+_process = {}  # of this process: options -> what they have opened
+
+
+# -- flags ----------------------------------------------------------------------------------------
+
+
+def use_parser(
+    doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True
+):
+    """The parser of a command ``zoo VERB MODEL [TEXT ...]``.
+
+    Parameters
+    ----------
+    doc : str
+        The module's; the first line describes the command.
+    dest : str
+        Of the texts.
+    help : str
+        Of the texts.
+    pairs : bool
+        Whether a text can be two.
+    engine : bool
+        Whether weights are used, and so there is a choice of what runs them.
+
+    Returns
+    -------
+    Parser
+        Its ``parse_intermixed_args`` takes texts before flags and behind them.
+    """
+    parser = cli.parser(doc.split('\n')[0])
+    parser.add_argument('model', help='folder or name of the model')
+    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
+    parser.add_argument(dest, nargs='*', metavar=one, help=help)
+    add_text_arguments(parser, pairs)
+    if engine:
+        add_use_arguments(parser)
+    add_record_arguments(parser)
+    return parser
+
+
+def add_text_arguments(parser, pairs=True):
+    """Add the flags of `read_file`."""
+    add = parser.add_argument
+    add('--file', help='one text per line, empty ones left out; or .csv, .tsv or .jsonl with a '
+        'column of texts; -: standard input')  # fmt: skip
+    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts, or '
+        'its number, from 0')  # fmt: skip
+    if pairs:
+        add('--text_pair_column', metavar='COLUMN', help='of --file: that of the second text of a '
+            'pair')  # fmt: skip
+
+
+def add_record_arguments(parser):
+    """Add the flags of `write_records`."""
+    add = parser.add_argument
+    add('--format', choices=FORMATS, help="default: that of the file's ending (.csv, .tsv), a "
+        'table on a terminal, else jsonl (a JSON object a line)')  # fmt: skip
+    add('--output', metavar='FILE', help='default: standard output')
+
+
+def take_model(args, flag, words):
+    """Take the first of the words for the model, unless a flag has named that.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    flag : str
+        The older flag for the model, without dashes.
+    words : list of str
+        Those of the command that are no flags.
+
+    Returns
+    -------
+    list of str
+        The words that are left, texts.
+    """
+    if words and not cli.is_given(args, flag):
+        setattr(args, flag, words[0])
+        words = words[1:]
+    return words
+
+
+def run_pipeline(task, args, texts, records):
+    """Write the records of a pipeline's results.
+
+    Parameters
+    ----------
+    task : str
+    args : argparse.Namespace
+        Of a parser of `use_parser`.
+    texts : iterable
+        Of `read_texts`.
+    records : callable
+        ``records(pipeline, texts)`` yields dicts.
+    """
+    made = pipeline(task, args.model, engine=args.engine, precision=args.precision)
+    write_records(records(made, texts), args.format, args.output)
+
+
+def write_results(job, args, pairs=False):
+    """Write a record for each text of a command, or with ``--files`` a file of results for each.
+
+    Parameters
+    ----------
+    job : object
+        ``job.records(texts)`` yields the records; for ``--files``, see `run_over_files`, whose
+        settings are ``job.settings``.
+    args : argparse.Namespace
+        Of a parser of `use_parser`, with the flags of `add_many_files_arguments`.
+    pairs : bool, optional
+        As of `read_texts`.
+    """
+    if args.files:
+        if args.texts or args.file or args.text_column:
+            raise InputError('--files has the texts: leave out other texts and --file')
+        count = run_over_files(job, args, job.settings)
+        logger.info('%d texts in %s', count, args.output_dir)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('--output_dir and --ray go with --files')
+    write_records(job.records(read_texts(args, args.texts, pairs)), args.format, args.output)
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+
+def read_texts(args, texts, pairs=False):
+    """The texts of a command line, followed by those of its file.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With the flags of `add_text_arguments`.
+    texts : list of str
+    pairs : bool, optional
+        Whether a text is two: with a tab between, or in two columns. None: if the columns of the
+        file have the usual names of pairs.
+
+    Returns
+    -------
+    iterator of str, or of (str, str)
+    """
+    if not texts and args.file is None:
+        raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
+    columns = [args.text_column, getattr(args, 'text_pair_column', None)]
+    if any(columns) and args.file is None:
+        raise InputError('--text_column is of --file: give that, too')
+    return _texts(texts, args.file, columns, pairs)
+
+
+def _texts(texts, path, columns, pairs):
+    yield from map(_split_pair, texts) if pairs else texts
+    if path is not None:
+        yield from (text for _, text in read_file(path, *columns, pairs=pairs))
+
+
+def _split_pair(line):
+    """The two texts of a line."""
+    texts = tuple(line.split('\t'))
+    if len(texts) != 2:
+        raise InputError(f'--pairs: a line has {len(texts)} texts with tabs between: {line!r:.80}')
+    return texts
+
+
+def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_column'):
+    """The texts of a file: of a column of its table, or its lines.
+
+    A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
+    columns are named. Without names the columns are those with usual names, such as ``text``,
+    ``sentence``, or ``sentence1`` and ``sentence2``. A file with one column and no usual name, and
+    pairs of TSV without names, have no header.
+
+    Parameters
+    ----------
+    path : str
+        Or a URL, or ``-`` for the lines of standard input.
+    column, pair_column : str, optional
+        Name, or number from 0.
+    pairs : bool, optional
+        Whether a text is two; None: if the columns have the usual names of pairs.
+    flag : str
+        What names the column, for messages.
+
+    Yields
+    ------
+    int
+        Number of the line or row, from 1.
+    str or (str, str)
+    """
+    if path == '-' and column:
+        raise InputError('--text_column needs a file whose ending tells its format')
+    if path == '-' or not (column or pair_column or is_table_file(path)):
+        for number, line in _standard_input() if path == '-' else read_lines(path):
+            if line.strip():
+                text = line.rstrip('\r\n')
+                yield number, _split_pair(text) if pairs else text
+        return
+    rows = read_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f'{path!r} is empty')
+    names = [str(name).strip() for name in first[1]]
+    places, has_header = _columns(path, names, [column, pair_column], pairs, flag)
+    if not has_header:
+        rows = itertools.chain([first], rows)
+    for number, (place, cells) in enumerate(rows, 1 + has_header):
+        if not any(cells):
+            continue
+        texts = [cells[n] if n < len(cells) else None for n in places]
+        if not all(isinstance(text, str) for text in texts):
+            wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in places)
+            raise InputError(f'{path}, {place}: there is no text in column {wanted}')
+        if texts[0].strip():
+            line = place.rpartition(' ')[2]
+            yield (
+                int(line) if line.isdigit() else number,
+                tuple(texts) if len(texts) == 2 else texts[0],
+            )
+
+
+def _standard_input():
+    """Numbers and lines."""
+    sys.stdin.reconfigure(encoding='utf-8', errors='strict')
+    try:
+        yield from enumerate(sys.stdin, 1)
+    except UnicodeDecodeError as error:
+        raise InputError(f'standard input is not UTF-8: {error}') from error
+
+
+def _columns(path, names, wanted, pairs, flag):
+    """Numbers of a table's columns with texts, and whether its first row names them."""
+    if any(wanted):
+        if wanted[0] is None:
+            raise InputError('--text_pair_column goes with --text_column')
+        wanted = [name for name in wanted if name is not None]
+        if set(wanted) <= set(names):
+            return [names.index(name) for name in wanted], True
+        if all(name.isdigit() and int(name) < len(names) for name in wanted):
+            has_header = not set(names).isdisjoint({*TEXT_COLUMNS, *itertools.chain(*PAIR_COLUMNS)})
+            return [int(name) for name in wanted], has_header
+        missing = next(name for name in wanted if name not in names)
+        raise InputError(f'{path!r} has no column {missing!r}: it has {", ".join(names):.300}')
+    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
+    if pair and pairs is not False:
+        return [names.index(name) for name in pair], True
+    text = next((name for name in TEXT_COLUMNS if name in names), None)
+    if text and not pairs:
+        return [names.index(text)], True
+    if len(names) == 1 and not pairs:
+        return [0], False
+    if len(names) == 2 and pairs:
+        return [0, 1], False
+    raise InputError(
+        f'{path!r} has the columns {", ".join(names):.300}: name that of the texts with '
+        + flag + (' and --text_pair_column' if pairs else '')
+    )
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def write_records(records, format=None, output=None):
+    """Write records as they come.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        All with the same keys.
+    format : {'table', 'jsonl', 'csv', 'tsv'}, optional
+        A table is aligned, by its first hundred records, and rounded.
+    output : str, optional
+        Path or URL of a file, which is written whole or not at all; default: standard output.
+
+    Returns
+    -------
+    int
+        How many there were.
+    """
+    if format is None and output is not None:
+        format = _ENDINGS.get(os.path.splitext(output)[1].lower(), 'jsonl')
+    elif format is None:
+        format = 'table' if sys.stdout.isatty() else 'jsonl'
+    count = 0
+
+    def counted():
+        nonlocal count
+        for record in records:
+            count += 1
+            yield record
+
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout
+        if output is not None:
+            if not is_url(output):
+                os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
+            file = stack.enter_context(atomic_write(output))
+        else:
+            sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
+        for line in _table(counted()) if format == 'table' else _lines(counted(), format):
+            file.write(line)
+            if output is None:
+                file.flush()
+    return count
+
+
+def _lines(records, format):
+    """A line for each record; in CSV and TSV, the names before the first."""
+    has_names = False
+    for record in records:
+        if format == 'jsonl':
+            yield json.dumps(record, ensure_ascii=False) + '\n'
+            continue
+        record = _flat(record)
+        if not has_names:
+            yield _row(record, format)
+            has_names = True
+        yield _row(record.values(), format)
+
+
+def _row(cells, format):
+    if format == 'tsv':
+        return '\t'.join(map(_cell, cells)) + '\n'
+    text = io.StringIO()
+    csv.writer(text, lineterminator='\n').writerow([
+        json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells
+    ])
+    return text.getvalue()
+
+
+def _table(records):
+    """As `_lines`, with aligned columns."""
+    records = map(_flat, records)
+    first = list(itertools.islice(records, _ALIGNED))
+    if not first:
+        return
+    names = list(first[0])
+    rows = [list(map(_cell, record.values())) for record in first]
+    is_number = [isinstance(value, (int, float)) for value in first[0].values()]
+    widths = [max(map(_width, column)) for column in zip(names, *rows)]
+    widths[-1] = 0 if not is_number[-1] else widths[-1]  # no spaces behind the last text
+
+    def line(cells):
+        padded = []
+        for cell, width, right in zip(cells, widths, is_number):
+            space = ' ' * (width - _width(cell))
+            padded.append(space + cell if right else cell + space)
+        return '  '.join(padded) + '\n'
+
+    others = (list(map(_cell, record.values())) for record in records)
+    yield from map(line, itertools.chain([names], rows, others))
+
+
+def _flat(record):
+    """A record with a column for each value of a dict in it."""
+    flat = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            flat.update({f'{name}.{key}': each for key, each in value.items()})
+        else:
+            flat[name] = value
+    return flat
+
+
+def _cell(value):
+    """A value for people: rounded, in one line."""
+    text = f'{value:.4f}' if isinstance(value, float) else str(value)
+    return text.translate({9: ' ', 10: ' ', 13: ' '})
+
+
+def _width(text):
+    """Columns of a terminal that a text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in text)
+
+
+# -- jobs that workers do, too ---------------------------------------------------------------------
+
+
+def _opened(make, options):
+    """What ``make(**options)`` opens, once in this process."""
+    key = make.__name__, json.dumps(options, sort_keys=True)
+    if key not in _process:
+        _process.clear()
+        _process[key] = make(**options)
+    return _process[key]
+
+
+class Labeller:
+    """Labels texts, or a file of them; for a worker.
+
+    Parameters
+    ----------
+    options : dict
+        Of `pipeline`, with ``model``.
+    pairs : bool
+        Whether a line is two texts, with a tab between them.
+    all_scores : bool
+        Whether the scores of all labels are wanted.
+    """
+
+    def __init__(self, options, pairs=False, all_scores=False):
+        self._options, self._pairs, self._all_scores = options, pairs, all_scores
+
+    @property
+    def settings(self):
+        """What the records depend on, plain JSON."""
+        model = sorted(state_of(self._options['model']))
+        return [self._options, self._pairs, self._all_scores, model]
+
+    def records(self, texts):
+        """A dict for each text, or pair of texts."""
+        classifier = _opened(pipeline, {'task': 'text-classification', **self._options})
+        texts, shown = itertools.tee(texts)
+        for result in classifier(texts, top_k=None if self._all_scores else 1):
+            best = {'label': result[0]['label'], 'score': result[0]['score']}
+            if self._all_scores:
+                best = {'scores': {each['label']: each['score'] for each in result}}
+            text = next(shown)
+            yield {**best, 'text': text if isinstance(text, str) else '\t'.join(text)}
+
+    def __call__(self, task):
+        """Write the records of a `FileTask`; returns their number."""
+        texts = (line for line in task.lines() if line.strip())
+        texts = map(_split_pair, texts) if self._pairs else texts
+        return write_records(self.records(texts), task.output.rpartition('.')[2], task.output)
+
+
+class FileEncoder:
+    """Turns texts, or a file of them, into ids; for a worker.
+
+    Parameters
+    ----------
+    options : dict
+        Of `open_tokenizer`.
+    encoding : dict
+        Of the tokenizer's ``encode_batch``.
+    """
+
+    def __init__(self, options, encoding):
+        self._options, self._encoding = options, encoding
+
+    @property
+    def _tokenizer(self):
+        return _opened(open_tokenizer, self._options)
+
+    @property
+    def settings(self):
+        """What the ids depend on, plain JSON."""
+        tokenizer = self._tokenizer
+        kind = type(tokenizer).__name__, tokenizer._settings()  # such as do_lower_case of a folder
+        return [self._options, *kind, describe_vocab(tokenizer.vocab), self._encoding]
+
+    def _rows(self, texts):
+        """(text, ids) of each text, or pair of texts."""
+        for is_pair, group in itertools.groupby(texts, lambda text: isinstance(text, tuple)):
+            for some in iter(lambda group=group: list(itertools.islice(group, _MANY)), []):
+                parts = list(map(list, zip(*some))) if is_pair else [some]
+                encoded = self._tokenizer.encode_batch(*parts, pad=False, **self._encoding)
+                yield from zip(some, encoded.input_ids)
+
+    def records(self, texts):
+        """A dict for each text."""
+        for text, ids in self._rows(texts):
+            tokens = self._tokenizer.convert_ids_to_tokens(ids)
+            text = text if isinstance(text, str) else '\t'.join(text)
+            yield {'ids': ids.tolist(), 'tokens': tokens, 'text': text}
+
+    def __call__(self, task):
+        """Write the ids of a `FileTask`; returns the number of its texts."""
+        texts = (line for line in task.lines() if line.strip())
+        if task.output.endswith('.jsonl'):
+            return write_records(self.records(texts), 'jsonl', task.output)
+        rows = [ids for _, ids in self._rows(texts)]
+        offsets = np.cumsum([0, *map(len, rows)])
+        with atomic_write(task.output, 'wb') as file:
+            np.savez(file, ids=np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32),
+                     offsets=offsets)  # fmt: skip
+        return len(rows)
