@@ -95,7 +95,7 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     def hybrid_forward(
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         x = self.activation(self.discriminator_dense(encoded.sequence))
         result = F.squeeze(self.discriminator(x), axis=2)  # (B, L)
         if labels is not None:

@@ -22,7 +22,6 @@ from model_zoo.layers.losses import (
 )
 from model_zoo.layers.precision import Dense
 from model_zoo.layers.sequences import Mask, is_mask
-from model_zoo.util.checks import check_range, check_shape
 
 from .model import BertBlock, BertModel
 
@@ -35,17 +34,7 @@ __all__ = [
     'BertForSequenceClassification',
     'BertForTokenClassification',
     'BertTask',
-    'check_labels',
 ]
-
-
-def check_labels(name, labels, like, axes, size=None):
-    """Check that `labels` has the first `axes` sizes of `like`, and classes below `size`."""
-    if labels is None or isinstance(like, mx.sym.Symbol):  # in a graph there are no values
-        return
-    check_shape(name, labels, like.shape[:axes])
-    if size is not None:
-        check_range(name, labels, -1, size)
 
 
 class BertTask(TaskMixin, BertBlock):
@@ -72,9 +61,14 @@ class BertTask(TaskMixin, BertBlock):
         # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
         self.config.pruned_heads = self.base.config.pruned_heads
 
-    def encode(self, words, token_types, *others):
-        types = [token_types] if self.takes_token_types else []
-        return super().encode(words, *types, *others)
+    def encode(self, words, token_types, valid_length, masked_positions=None, head_mask=None):
+        return super().encode(
+            words=words,
+            token_types=token_types,
+            valid_length=valid_length,
+            masked_positions=masked_positions,
+            head_mask=head_mask,
+        )
 
     def _check_parts(self):
         has = {
@@ -141,27 +135,20 @@ class BertForSequenceClassification(BertTask):
     scores of (batch, num_labels).
     """
 
+    label_inputs = {'labels': (1, 'num_labels')}
     parts = {'use_pooler': True}
 
     def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._set_num_labels(num_labels)
         self._make_classifier(self.num_labels, dropout)
-
-    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
-        self.check_inputs(words, token_types, valid_length)
-        if self.num_labels > 1:
-            check_labels('labels', labels, words, 1, self.num_labels)
-        else:
-            column = isinstance(labels, mx.nd.NDArray) and labels.shape[1:] == (1,)
-            check_labels('labels', labels.reshape((-1,)) if column else labels, words, 1)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, labels, head_mask)
+        if self.num_labels == 1:
+            self.label_inputs = {'labels': (1, None)}  # numbers
 
     def hybrid_forward(
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         result = self.classifier(self._pool(F, encoded))  # (B, labels)
         if labels is not None:
             loss = mean_squared_error if self.num_labels == 1 else cross_entropy
@@ -192,6 +179,7 @@ class BertForMultipleChoice(BertTask):
     The loss, (1,), or scores of (batch, choices).
     """
 
+    label_inputs = {'labels': (1, 'choices')}
     word_axes = 3
     parts = {'use_pooler': True}
 
@@ -200,14 +188,11 @@ class BertForMultipleChoice(BertTask):
         self.num_choices = num_choices
         self._make_classifier(1, dropout)
 
-    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
-        self.check_inputs(words, token_types, valid_length)
-        choices = None if isinstance(words, mx.sym.Symbol) else words.shape[1]
-        if choices is not None and self.num_choices not in (None, choices):
+    def check(self, inputs):
+        super().check(inputs)
+        choices = inputs['words'].shape[1]
+        if self.num_choices not in (None, choices):
             raise InputError(f'words has {choices} choices, and num_choices is {self.num_choices}')
-        check_labels('labels', labels, words, 1, choices)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, labels, head_mask)
 
     def hybrid_forward(
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
@@ -219,7 +204,7 @@ class BertForMultipleChoice(BertTask):
             valid_length = Mask([F.reshape(valid_length[0], shape=(-3, 0))])
         elif valid_length is not None:
             valid_length = F.reshape(valid_length, shape=(-1,))
-        encoded = self.encode(flat, token_types, valid_length, None, head_mask)
+        encoded = self.encode(flat, token_types, valid_length, head_mask=head_mask)
         scores = self.classifier(self._pool(F, encoded))  # (B * choices, 1)
         scores = F.reshape(scores, shape=(-1,))
         result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
@@ -248,21 +233,17 @@ class BertForTokenClassification(BertTask):
     The loss, (1,), or scores of (batch, length, num_labels).
     """
 
+    label_inputs = {'labels': (2, 'num_labels')}
+
     def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._set_num_labels(num_labels)
         self._make_classifier(self.num_labels, dropout)
 
-    def __call__(self, words, token_types=None, valid_length=None, labels=None, head_mask=None):
-        self.check_inputs(words, token_types, valid_length)
-        check_labels('labels', labels, words, 2, self.num_labels)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, labels, head_mask)
-
     def hybrid_forward(
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
         if labels is not None:
             # padding has no label, whatever the labels say
@@ -286,29 +267,12 @@ class BertForQuestionAnswering(BertTask):
     (batch, length).
     """
 
+    label_inputs = {'start_positions': (1, 2**31), 'end_positions': (1, 2**31)}
+
     def __init__(self, bert, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
         with self.name_scope():
             self.span_classifier = self._dense(2, prefix='span_classifier_')
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        start_positions=None,
-        end_positions=None,
-        head_mask=None,
-    ):
-        if (start_positions is None) != (end_positions is None):
-            raise InputError('give both start_positions and end_positions, or neither')
-        self.check_inputs(words, token_types, valid_length)
-        check_labels('start_positions', start_positions, words, 1, 2**31)
-        check_labels('end_positions', end_positions, words, 1, 2**31)
-        return super().__call__(
-            words, token_types, valid_length, start_positions, end_positions,
-            self.full_head_mask(head_mask),
-        )  # fmt: skip
 
     def hybrid_forward(
         self,
@@ -320,7 +284,7 @@ class BertForQuestionAnswering(BertTask):
         end_positions=None,
         head_mask=None,
     ):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         scores = self.span_classifier(encoded.sequence)  # (B, L, 2)
         start, end = F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)  # (B, L) each
         result = [start, end]
@@ -347,30 +311,10 @@ class BertForPreTraining(BertTask):
     (batch, positions, vocab_size) and (batch, 2).
     """
 
+    label_inputs = {'masked_lm_labels': (2, 'vocab_size'), 'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
     #: what a pre-training of it minimizes
     pretraining_terms = ('mlm', 'nsp')
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        if (masked_lm_labels is None) != (next_sentence_label is None):
-            raise InputError('give both masked_lm_labels and next_sentence_label, or neither')
-        self.check_inputs(words, token_types, valid_length, masked_positions)
-        places = words if masked_positions is None else masked_positions
-        check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
-        check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
-        return super().__call__(
-            words, token_types, valid_length, masked_positions, masked_lm_labels,
-            next_sentence_label, self.full_head_mask(head_mask),
-        )  # fmt: skip
 
     def hybrid_forward(
         self,
@@ -407,25 +351,9 @@ class BertForMaskedLM(BertTask):
     The loss, (1,), or scores of (batch, positions, vocab_size).
     """
 
+    label_inputs = {'masked_lm_labels': (2, 'vocab_size')}
     parts = {'use_pooler': False, 'use_decoder': True}
     pretraining_terms = ('mlm',)
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        head_mask=None,
-    ):
-        self.check_inputs(words, token_types, valid_length, masked_positions)
-        places = words if masked_positions is None else masked_positions
-        check_labels('masked_lm_labels', masked_lm_labels, places, 2, self.config.vocab_size)
-        return super().__call__(
-            words, token_types, valid_length, masked_positions, masked_lm_labels,
-            self.full_head_mask(head_mask),
-        )  # fmt: skip
 
     def hybrid_forward(
         self,
@@ -459,20 +387,8 @@ class BertForNextSentencePrediction(BertTask):
     The loss, (1,), or scores of (batch, 2).
     """
 
+    label_inputs = {'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_classifier': True}
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        self.check_inputs(words, token_types, valid_length)
-        check_labels('next_sentence_label', next_sentence_label, words, 1, 2)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, next_sentence_label, head_mask)
 
     def hybrid_forward(
         self,
@@ -483,7 +399,7 @@ class BertForNextSentencePrediction(BertTask):
         next_sentence_label=None,
         head_mask=None,
     ):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         result = encoded.next_sentence
         if next_sentence_label is not None:
             result = cross_entropy(F, result, next_sentence_label)

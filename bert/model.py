@@ -25,27 +25,12 @@ class BertBlock(AttentionBlock):
 
     config_class = BertConfig
     architectures = ARCHITECTURES
-    #: False where they are accepted, so that all heads are called alike, and left out
-    takes_token_types = True
     optional_parts = ('pooler', 'decoder', 'classifier')
     #: the padding of `FeedForward` doesn't belong into files
     stored_as = (
         (r'encoder\.layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
         (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
     )
-
-    def __call__(self, words, token_types, valid_length, *others):
-        if self._is_mask(words, valid_length):
-            valid_length = Mask([valid_length])
-        if not self.takes_token_types:
-            token_types = None
-        return super().__call__(words, token_types, valid_length, *others)
-
-    @staticmethod
-    def _is_mask(words, valid_length):
-        """Whether an attention mask is given in the place of a valid length."""
-        arrays = isinstance(words, mx.nd.NDArray) and isinstance(valid_length, mx.nd.NDArray)
-        return arrays and words.ndim == valid_length.ndim
 
     @classmethod
     def name_maps(cls, config):
@@ -80,29 +65,26 @@ class BertBlock(AttentionBlock):
         mask[..., 0] = 1
         return mask
 
-    def check_inputs(self, words, token_types, valid_length, masked_positions=None):
-        """Raise InputError if the inputs can't be right."""
-        if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
+    def check(self, inputs):
+        words, valid, positions = map(inputs.get, ('words', 'valid_length', 'masked_positions'))
+        if isinstance(valid, Mask):  # of a head, which has checked the inputs
             return
-        if isinstance(valid_length, Mask):  # of a head, which has checked it
-            return
-        is_mask = self._is_mask(words, valid_length)
-        self.check_text(words, None if is_mask else valid_length)
+        is_mask = getattr(valid, 'ndim', 1) > 1 and valid.ndim == getattr(words, 'ndim', 0)
+        self.check_text(words, None if is_mask else valid)
         if is_mask:
-            check_shape('valid_length', valid_length, words.shape)
-            check_range('the attention mask', valid_length, 0, 2)
-        if token_types is not None and self.takes_token_types:
-            check_shape('token_types', token_types, words.shape)
-            check_ids('token_types', token_types, self.config.type_vocab_size)
-        if masked_positions is not None:
-            self.check_positions(words, masked_positions)
-
-    def check_positions(self, words, masked_positions):
-        """Raise InputError if `masked_positions` can't be right; `words` have been checked."""
-        if not self.base.has_decoder:
-            raise InputError('masked_positions needs a model with use_decoder=True')
-        check_shape('masked_positions', masked_positions, (words.shape[0], -1))
-        check_range('masked_positions', masked_positions, 0, words.shape[1])
+            check_shape('valid_length', valid, words.shape)
+            check_range('the attention mask', valid, 0, 2)
+            inputs['valid_length'] = Mask([valid])
+        if inputs['token_types'] is not None:
+            check_shape('token_types', inputs['token_types'], words.shape)
+            check_ids('token_types', inputs['token_types'], self.config.type_vocab_size)
+        if positions is not None:
+            if not self.base.has_decoder:
+                raise InputError('masked_positions needs a model with use_decoder=True')
+            check_shape('masked_positions', positions, (words.shape[0], -1))
+            check_range('masked_positions', positions, 0, words.shape[1])
+        if inputs['head_mask'] is not None:
+            inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
 
 class BertEncoder(HybridBlock):
@@ -353,22 +335,13 @@ class BertModel(BertBlock):
         }
         return [name for name in self.outputs if there.get(name, True)]
 
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        head_mask=None,
-        output_all_encoded_layers=None,
-    ):
-        self.check_inputs(words, token_types, valid_length, masked_positions)
-        inputs = words, token_types, valid_length, masked_positions, self.full_head_mask(head_mask)
+    def run(self, *inputs):
+        *inputs, all_layers = inputs
         usual = self.output_all_encodings
-        if output_all_encoded_layers is not None:
-            self.output_all_encodings = bool(output_all_encoded_layers)
+        if all_layers is not None:
+            self.output_all_encodings = bool(all_layers)
         try:
-            return super().__call__(*inputs)
+            return super().run(*inputs)
         finally:
             self.output_all_encodings = usual
 
@@ -380,6 +353,8 @@ class BertModel(BertBlock):
         valid_length=None,
         masked_positions=None,
         head_mask=None,
+        output_all_encoded_layers=None,
+        *,
         word_weight=None,
     ):
         if not uses_standard_operators():

@@ -46,14 +46,8 @@ class BertSentenceEncoder(BertTask):
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._pooling, self._normalize = pooling, normalize
 
-    def __call__(self, words, token_types=None, valid_length=None, head_mask=None):
-        self.check_inputs(words, token_types, valid_length)
-        return super().__call__(
-            words, token_types, valid_length, self.full_head_mask(head_mask)
-        )
-
     def hybrid_forward(self, F, words, token_types=None, valid_length=None, head_mask=None):
-        encoded = self.encode(words, token_types, valid_length, None, head_mask)
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         x = self._pool(F, encoded.sequence, valid_length)  # (B, C)
         if self._normalize:
             length = F.sqrt(F.sum(F.square(x), axis=1, keepdims=True))

@@ -3,8 +3,8 @@
 from mxnet.gluon import nn
 
 from model_zoo.layers.feed_forward import Activation
-from model_zoo.opening import build_model
-from model_zoo.registry import Family, register_family, register_model
+from model_zoo.opening import model_function
+from model_zoo.registry import Family, register_family
 
 from .catalogue import HPARAMS
 from .model import BertModel
@@ -39,17 +39,14 @@ class VariantBlock:
 class Typeless:
     """A block without token types: it accepts them and leaves them out."""
 
-    takes_token_types = False
+    unused_inputs = ('token_types',)
     export_inputs = ('words', 'valid_length')
 
 
 class TypelessModel(Typeless, BertModel):
     """A backbone without token types, with the inputs of GluonNLP's."""
 
-    def __call__(
-        self, words, valid_length=None, masked_positions=None, head_mask=None, token_types=None
-    ):
-        return super().__call__(words, None, valid_length, masked_positions, head_mask)
+    call_order = ('words', 'valid_length', 'masked_positions', 'head_mask', 'token_types')
 
     def _make_embeddings(self, initializer):
         self.word_embed = nn.Embedding(
@@ -105,45 +102,17 @@ def variant_model(family, name, title, decoder=None):
         The default of `use_decoder`; None is what the weights have.
     """
 
-    def build(
-        dataset_name=None, vocab=None, pretrained=True, ctx=None, use_decoder=decoder, root=None,
-        hparam_allow_override=False, *, num_layers=None, units=None, embed_size=None,
-        hidden_size=None, num_heads=None, max_length=None, activation=None, layer_norm_eps=None,
-        dropout=None, use_pooler=False, pretrained_allow_missing=False, ignore_extra=None,
-        output_attention=False, output_all_encodings=False, keep_multihead_output=False,
-    ):  # fmt: skip
-        options = {
-            'use_pooler': use_pooler,
-            'use_decoder': use_decoder,
-            'output_attentions': output_attention,
-            'output_all_encodings': output_all_encodings,
-            'keep_multihead_output': keep_multihead_output,
-        }
-        return build_model(
-            family, name, dataset_name, vocab, pretrained, ctx, root, hparam_allow_override,
-            ('decoder',) if pretrained_allow_missing else (), options, num_layers=num_layers,
-            units=units, embed_size=embed_size, hidden_size=hidden_size, num_heads=num_heads,
-            max_length=max_length, activation=activation, layer_norm_eps=layer_norm_eps,
-            dropout=dropout,
-        )  # fmt: skip
-
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = family.base.__module__
-    build.__doc__ = f"""{title}
-
-    Parameters
-    ----------
-    dataset_name, vocab, pretrained, ctx, root, use_decoder, pretrained_allow_missing, \
-ignore_extra, hparam_allow_override, output_attention, output_all_encodings, keep_multihead_output
-        See `bert.zoo.bert_12_768_12`.
-    use_pooler : bool, default False
-        Whether to have the pooler, if the model has one.
-    num_layers, units, embed_size, hidden_size, num_heads, max_length, activation, \
-layer_norm_eps, dropout : optional
-        Hyper-parameters; to override them needs `hparam_allow_override`, except `dropout`.
-
-    Returns
-    -------
-    ({family.base.__name__}, gluonnlp.Vocab)
-    """
-    return register_model(build)
+    options = {
+        'use_decoder': decoder,
+        'use_pooler': False,
+        'pretrained_allow_missing': False,
+        'ignore_extra': None,
+        'output_attention': False,
+        'output_all_encodings': False,
+        'keep_multihead_output': False,
+    }
+    order = (
+        'dataset_name', 'vocab', 'pretrained', 'ctx', 'use_decoder', 'root',
+        'hparam_allow_override',
+    )  # fmt: skip
+    return model_function(family, name, title, family.base.__module__, options, order, ('decoder',))

@@ -20,7 +20,14 @@ from .checkpoint.sums import warn_of_changes
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, local_path, names_files, resolve
 from .pretrained.files import LABEL_ORDER, ORIGINALS
-from .registry import Family, family_of_class, get_family, list_families, register_builder_of_places
+from .registry import (
+    Family,
+    family_of_class,
+    get_family,
+    list_families,
+    register_builder_of_places,
+    register_model,
+)
 from .tokenization.vocab_file import VocabFile
 from .util.checks import check_gpu
 from .util.files import read_json
@@ -35,6 +42,7 @@ __all__ = [
     'find_block_class',
     'find_family',
     'locate',
+    'model_function',
     'open_block',
     'open_model',
     'open_tokenizer',
@@ -683,7 +691,7 @@ def build_model(
                 'dataset_name of the weights, or pass pretrained=False'
             )
         # GluonNLP's rule
-        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=4)
+        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=3)
         vocab = None
     files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
     file = VocabFile.of(files) if vocab is None else None
@@ -707,6 +715,97 @@ def build_model(
         block.load_weights(weights, ctx, ('^', *may_lack))
         block.base.vocab_file = file
     return block, vocab
+
+
+_COMMON = {
+    'dataset_name': None,
+    'vocab': None,
+    'pretrained': True,
+    'ctx': None,
+    'root': None,
+    'hparam_allow_override': False,
+}
+#: what GluonNLP's functions call options of the blocks -> the options
+_OPTIONS = {'output_attention': 'output_attentions'}
+
+
+def model_function(
+    family, model, summary, module, options=None, positional=tuple(_COMMON), may_lack=(), notes=''
+):
+    """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises.
+
+    Parameters
+    ----------
+    family : Family
+    model : str
+        A key of the family's architectures, and the function's name.
+    summary : str
+        First line of its documentation.
+    module : str
+        Where it is defined.
+    options : dict of str to object, optional
+        Its arguments for the block's class, and their defaults.
+    positional : tuple of str
+        Its arguments that may be given by position, in this order.
+    may_lack : tuple of str
+        Parts of the block that ``pretrained_allow_missing`` initializes at random.
+    notes : str
+        More on its parameters, for the documentation.
+
+    Returns
+    -------
+    callable
+    """
+    options = options or {}
+    defaults = {**_COMMON, **dict.fromkeys(family.hparams), **options}
+    names = [*positional, *(name for name in defaults if name not in positional)]
+    parameter = inspect.Parameter
+    signature = inspect.Signature(
+        parameter(
+            name,
+            parameter.POSITIONAL_OR_KEYWORD if name in positional else parameter.KEYWORD_ONLY,
+            default=defaults[name],
+        )
+        for name in names
+    )
+
+    def build(*args, **kwargs):
+        given = {**defaults, **signature.bind(*args, **kwargs).arguments}
+        chosen = {_OPTIONS.get(name, name): given.pop(name) for name in options}
+        lacking = may_lack if chosen.pop('pretrained_allow_missing', False) else ()
+        chosen.pop('ignore_extra', None)  # what the block has no place for is always passed over
+        if chosen.get('use_pooler') is False and 'use_classifier' in chosen:
+            chosen['use_classifier'] = bool(chosen['use_classifier'])
+        return build_model(family, model, options=chosen, may_lack=lacking, **given)
+
+    always = ', '.join(name for name in family.hparams if name in family.always_allowed)
+    others = ', '.join(name for name in family.hparams if name not in family.always_allowed)
+    block = family.zoo_block.__name__
+    build.__name__ = build.__qualname__ = model
+    build.__module__, build.__signature__ = module, signature
+    build.__doc__ = f"""{summary}
+
+    Parameters
+    ----------
+    dataset_name : str, optional
+        See ``model_zoo.pretrained.list_pretrained``.
+    vocab : gluonnlp.Vocab, optional
+        With ``pretrained=False``, or for weights from a path.
+    pretrained : bool or str, default True
+        A string is the path of the weights, a file or a directory.
+    ctx : mx.Context or list of mx.Context, default CPU
+    root : str, optional
+        Cache of weights, by default ``$MXNET_HOME/models``.
+    hparam_allow_override : bool, default False
+        Whether hyper-parameters may differ from the model's: {others}. Always may: {always}.
+    {notes or ', '.join(options)}
+
+    Returns
+    -------
+    ({block}, gluonnlp.Vocab)
+        The vocabulary in the order of its own file.
+    """
+    return register_model(build)
 
 
 @register_builder_of_places

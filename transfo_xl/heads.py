@@ -26,8 +26,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     Inputs
     ------
     words, mems, valid_length
-        See `TransfoXLModel`. The original's order, ``(words, labels, mems)``, works too: labels
-        are an array, and a memory is a list.
+        See `TransfoXLModel`.
     labels : (batch, length), optional
         The words to predict at each place, usually the following ones. -1 and places behind the
         valid length are ignored.
@@ -59,6 +58,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     >>> scores, mems = block(words[:, -1:], mems)
     """
 
+    label_inputs = {'labels': (2, 'vocab_size')}
     backbone = 'transformer'
     model_class = TransfoXLModel
     _steps = _segments = None
@@ -85,22 +85,16 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
                 prefix='softmax_',
             )
 
-    def __call__(self, words, mems=None, valid_length=None, labels=None):
-        if isinstance(mems, mx.nd.NDArray) and mems.ndim == 2 and labels is None:
-            mems, labels = None, mems
-            if isinstance(valid_length, (list, tuple)):
-                mems, valid_length = valid_length, None
-        mems = self._check_inputs(words, mems, valid_length)
+    def run(self, words, mems, valid_length, labels):
         if labels is None or isinstance(words, mx.sym.Symbol):
-            return super().__call__(words, mems, valid_length, labels)
-        self._check_labels(words, labels)
+            return super().run(words, mems, valid_length, labels)
         # two graphs: between them the labels are assigned to their clusters
         hidden, mems = self.transformer(words, mems, valid_length)
         labels = without_padding(mx.nd, labels, valid_length)
         losses = self.softmax.loss(hidden.reshape((-3, 0)), labels.reshape((-1,)))
         return losses.reshape(words.shape), mems
 
-    def hybrid_forward(self, F, words, mems, valid_length=None, labels=None):
+    def hybrid_forward(self, F, words, mems=None, valid_length=None, labels=None):
         hidden, mems = self.transformer(words, mems, valid_length)
         scores = self.softmax(F.reshape(hidden, shape=(-3, 0)))
         scores = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
@@ -117,10 +111,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         self.transformer.mirror(active)  # with labels it has a graph of its own
         shared = {*self.softmax.collect_params()} & {*self.transformer.collect_params()}
         self.transformer._tied = frozenset(shared)
-
-    def _check_labels(self, words, labels):
-        check_shape('labels', labels, words.shape)
-        check_range('labels', labels, -1, self.config.vocab_size)
 
     def read(self, words, labels, state=None):
         """Losses of the next segment of a text, without training.
@@ -160,10 +150,9 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         with mx.autograd.pause():
             if self.base.ext_len or not self.base.mem_len:
                 return self(words, state, labels=labels)
-            self._check_labels(words, labels)
+            self.check_labels({'words': words, 'labels': labels})
             if state is None:
-                mems = self._check_inputs(words, None, None)
-                state = self._get_segments().start(words, mems)
+                state = self._get_segments().start(words, self._begin(words)['mems'])
             else:
                 self.check_text(words, None)
                 check_shape('state', state.counts, words.shape[:1])
@@ -172,6 +161,12 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             hidden, state = self._get_segments().read(words, state)
             losses = self.softmax.loss(hidden, labels.reshape((-1,)))
             return losses.reshape(words.shape), state
+
+    def _begin(self, words, valid_length=None):
+        """The inputs of a text's first segment, checked."""
+        inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
+        self.check(inputs)
+        return inputs
 
     def _get_segments(self):
         if self._segments is None:
@@ -210,7 +205,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             Log-probabilities of the token after each prompt.
         state : TransfoXLState
         """
-        mems = self._check_inputs(words, None, valid_length)
+        mems = self._begin(words, valid_length)['mems']
         check_range('valid_length', valid_length, 1, words.shape[1] + 1)
         if capacity < words.shape[1]:
             raise InputError(

@@ -102,21 +102,17 @@ class TransfoXLBlock(ZooBlock):
         mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
         return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
 
-    def _check_inputs(self, words, mems, valid_length):
-        """Check the inputs; return the memories."""
-        base = self.base
-        if isinstance(words, mx.sym.Symbol):
-            if mems is None and base.mem_len:
-                raise InputError('in a graph mems must be given: begin with those of init_mems()')
-            return mems or []
-        self.check_text(words, valid_length)
+    def check(self, inputs):
+        words, mems, base = inputs['words'], inputs['mems'], self.base
+        self.check_text(words, inputs['valid_length'])
         batch = words.shape[0]
         lengths = (base.ext_len, base.mem_len)
         if lengths != self._graph_lengths:  # the graphs were made for others
             self._clear_cached_op()
             self._graph_lengths = lengths
         if mems is None:
-            return self.init_mems(batch, words.context)
+            inputs['mems'] = self.init_mems(batch, words.context)
+            return
         wanted = base.config.n_layer + 1 if base.mem_len else 0
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
             what = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
@@ -129,7 +125,7 @@ class TransfoXLBlock(ZooBlock):
         if mems:
             check_shape('mems[-1], the numbers of valid places,', mems[-1], (batch,))
             check_range('mems[-1], the numbers of valid places,', mems[-1], 0, base.mem_len + 1)
-        return list(mems)
+        inputs['mems'] = list(mems)
 
 
 @mx.init.register
@@ -233,11 +229,9 @@ class TransfoXLModel(TransfoXLBlock):
                     if not config.untie_r:
                         biases = cell.attention.content_bias, cell.attention.position_bias
 
-    def __call__(self, words, mems=None, valid_length=None):
-        mems = self._check_inputs(words, mems, valid_length)
-        return super().__call__(words, mems, valid_length)
-
-    def hybrid_forward(self, F, words, mems, valid_length=None):
+    def hybrid_forward(self, F, words, mems=None, valid_length=None):
+        if mems is None and self.mem_len:
+            raise InputError('in a graph mems must be given: begin with those of init_mems()')
         valid_length = bounded(F, valid_length, words)
         x, mems, _, _ = self.encode(F, words, mems, valid_length)
         return batch_major(F, x, valid_length), mems

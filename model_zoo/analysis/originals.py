@@ -170,7 +170,7 @@ def run_variant(checkpoint, block, inputs):
     config = model_class.config_class.from_dict(fields)
     model = model_class.from_pretrained(checkpoint, config=config).eval()
     arrays = {'input_ids': inputs.words, 'attention_mask': inputs.mask}
-    if block.takes_token_types:
+    if 'token_types' not in block.unused_inputs:
         arrays['token_type_ids'] = inputs.token_types
     with torch.no_grad():
         tensors = {key: torch.tensor(array).long() for key, array in arrays.items()}

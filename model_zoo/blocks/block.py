@@ -1,34 +1,18 @@
 """The base of the families' blocks, and its precision."""
 
-import functools
 import inspect
+import types
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
 from ..util.checks import check_ids, check_range, check_shape
 from .files import BlockFiles
-from .graphs import BlockMirror
+from .graphs import BlockGraphs
 
-__all__ = ['BlockPrecision', 'INPUT_NAMES', 'ZooBlock']
-
-
-class BlockPrecision(MixedPrecision):
-    """The part of `ZooBlock` that is cast as a whole."""
-
-    def cast(self, dtype):
-        """Set the precision of the block and all its parts.
-
-        In ``'float16'`` parameters, activations and results are float16, and the losses float32.
-        In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. See
-        `model_zoo.layers.precision`. The graphs are dropped. Make a Trainer afterwards, with
-        ``multi_precision=True`` in float16.
-
-        Parameters
-        ----------
-        dtype : str, type or numpy.dtype
-            ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
-        """
-        set_precision(self, dtype)
+__all__ = ['INPUT_NAMES', 'ZooBlock']
 
 
 #: names of inputs that programs for transformers use -> ours
@@ -39,32 +23,15 @@ INPUT_NAMES = {
 }
 
 
-def _with_other_names(call):
-    """`call` that takes keyword arguments by the names of `INPUT_NAMES`, too."""
-    own = inspect.signature(call).parameters
-    names = {other: name for other, name in INPUT_NAMES.items() if name in own}
-
-    @functools.wraps(call)
-    def called(self, *args, **kwargs):
-        for other in names.keys() & kwargs.keys():
-            name = names[other]
-            if name in kwargs:
-                raise InputError(f'{other} and {name} are the same input: give one of them')
-            kwargs[name] = kwargs.pop(other)
-        return call(self, *args, **kwargs)
-
-    return called
-
-
-class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
+class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     """Base of all models of the zoo and of the task blocks on top of them.
 
-    A block keeps one graph for each combination of inputs (`BlockGraphs`), trains with less memory
-    (`BlockMirror`), is cast to other precisions (`BlockPrecision`), and reads and writes files
-    (`BlockFiles`). The inputs may also be named ``input_ids``, ``token_type_ids`` and
-    ``attention_mask``.
-
-    A subclass has the attribute `config`, and the class attributes below and of those parts.
+    A block keeps one graph for each combination of inputs (`BlockGraphs`), is cast to other
+    precisions, and reads and writes files (`BlockFiles`). A subclass has the attribute `config`,
+    the class attributes below, and ``hybrid_forward(self, F, words, ...)``, whose parameters are
+    the inputs; what follows a ``*`` are Gluon's parameters. A call binds the inputs by position or
+    name (also ``input_ids``, ``token_type_ids``, ``attention_mask``), checks them (`check`,
+    `check_labels`), and runs the graph (`run`).
     """
 
     #: the family's configuration class
@@ -77,6 +44,15 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
     backbone = None
     #: the inputs of an exported graph, unless the user chooses others
     export_inputs = ('words', 'token_types', 'valid_length')
+    #: the inputs in the order of a call; by default that of `hybrid_forward`
+    call_order = None
+    #: inputs that are accepted, so that all blocks are called alike, and left out
+    unused_inputs = ()
+    #: name of an input with labels -> (how many of the words' axes it has; the number of its
+    #: classes, its name in the configuration, or 'choices'; None for numbers, maybe in a column)
+    label_inputs = {}
+    #: whether all labels are given, or none
+    labels_together = True
     #: axes of `words`: one more where an example has several texts
     word_axes = 2
     #: the most positions of a text that the block takes; None is any number
@@ -90,26 +66,74 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if '__call__' in vars(cls):
-            cls.__call__ = _with_other_names(cls.__call__)
+        if not vars(cls).keys() & {'hybrid_forward', 'call_order'}:
+            return
+        first, _, *others = inspect.signature(cls.hybrid_forward).parameters.values()
+        known = {each.name: each for each in others if each.kind is not each.KEYWORD_ONLY}
+        cls.input_names = tuple(known)
+        order = [known[name] for name in cls.call_order or known]
+        cls.call_signature = inspect.Signature(order)
+        if '__call__' not in vars(cls):
+            cls.__call__ = types.FunctionType(ZooBlock.__call__.__code__, globals(), '__call__')
+            cls.__call__.__signature__ = inspect.Signature([first, *order])  # for help and editors
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self.config = config.copy()  # other blocks may be made with `config`
+
+    def __call__(self, *args, **kwargs):
+        for other in INPUT_NAMES.keys() & kwargs.keys():
+            name = INPUT_NAMES[other]
+            if name in kwargs:
+                raise InputError(f'{other} and {name} are the same input: give one of them')
+            kwargs[name] = kwargs.pop(other)
+        for name in kwargs.keys() - self.call_signature.parameters:
+            known = ', '.join(self.call_signature.parameters)
+            raise TypeError(f'{type(self).__name__} has no input {name}, but {known}')
+        bound = self.call_signature.bind(*args, **kwargs)
+        inputs = {**dict.fromkeys(self.input_names), **bound.arguments}
+        inputs.update(dict.fromkeys(self.unused_inputs))
+        if not isinstance(inputs[self.input_names[0]], mx.sym.Symbol):
+            self.check(inputs)  # in a graph there are no values
+            self.check_labels(inputs)
+        return self.run(*inputs.values())
+
+    def run(self, *inputs):
+        """Let Gluon compute with inputs that are checked, in the order of `hybrid_forward`."""
+        return HybridBlock.__call__(self, *inputs)
+
+    def cast(self, dtype):
+        """Set the precision of the block and all its parts.
+
+        In ``'float16'`` parameters, activations and results are float16, and the losses float32.
+        In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. The graphs
+        are dropped. Make a Trainer afterwards, with ``multi_precision=True`` in float16.
+
+        Parameters
+        ----------
+        dtype : str, type or numpy.dtype
+            ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
+        """
+        set_precision(self, dtype)
 
     @property
     def base(self):
         """The family's backbone: the block itself, or the part of it that `backbone` names."""
         return getattr(self, self.backbone) if self.backbone else self
 
-    def check_text(self, words, valid_length):
-        """Raise InputError if these inputs can't be right.
+    def check(self, inputs):
+        """Raise InputError if the inputs can't be right.
 
         Parameters
         ----------
-        words : NDArray, (batch, length), or with more axes in front
-        valid_length : NDArray, (batch,), or None
+        inputs : dict of str to NDArray, list or None
+            All inputs by name; what the user left out may be filled in here.
         """
+        if 'words' in inputs:
+            self.check_text(inputs['words'], inputs.get('valid_length'))
+
+    def check_text(self, words, valid_length=None):
+        """Raise InputError if words, ids of `word_axes` axes, and their lengths can't be right."""
         check_shape('words', words, (-1,) * self.word_axes)
         length, limit = words.shape[-1], self.context_length
         if limit is not None and length > limit:
@@ -121,6 +145,24 @@ class ZooBlock(BlockFiles, BlockPrecision, BlockMirror):
         if valid_length is not None:
             check_shape('valid_length', valid_length, words.shape[:-1])
             check_range('valid_length', valid_length, 0, length + 1)
+
+    def check_labels(self, inputs):
+        """Raise InputError if the inputs of `label_inputs` can't be right."""
+        given = [name for name in self.label_inputs if inputs[name] is not None]
+        if self.labels_together and 0 < len(given) < len(self.label_inputs):
+            raise InputError(f'give both {" and ".join(self.label_inputs)}, or neither')
+        for name in given:
+            labels, (axes, size) = inputs[name], self.label_inputs[name]
+            words, like = inputs['words'], inputs.get('masked_positions')
+            shape = (words if like is None else like).shape[:axes]
+            if size is None:
+                column = getattr(labels, 'shape', None) == (*shape, 1)
+                check_shape(name, labels, (*shape, 1) if column else shape)
+                continue
+            check_shape(name, labels, shape)
+            if isinstance(size, str):
+                size = words.shape[1] if size == 'choices' else getattr(self.config, size)
+            check_range(name, labels, -1, size)
 
     def example_makers(self, batch_size, length, random):
         """Makers of example inputs, to check an exported graph with.

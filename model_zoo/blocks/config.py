@@ -263,14 +263,10 @@ class AttentionConfig(Config):
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
         for layer, heads in _as_numbers(heads_to_prune).items():
             if not 0 <= layer < self.num_layers:
-                raise InputError(
-                    f'there is no layer {layer}: the model has {self.num_layers}'
-                )
+                raise InputError(f'there is no layer {layer}: the model has {self.num_layers}')
             wrong = [head for head in heads if not 0 <= head < self.num_heads]
             if wrong:
-                raise InputError(
-                    f'layer {layer} has no head {wrong[0]}: it has {self.num_heads}'
-                )
+                raise InputError(f'layer {layer} has no head {wrong[0]}: it has {self.num_heads}')
             merged.setdefault(layer, set()).update(heads)
             if len(merged[layer]) == self.num_heads:
                 raise InputError(f'layer {layer} would be left without heads')

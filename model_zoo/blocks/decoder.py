@@ -95,37 +95,34 @@ class DecoderBlock(AttentionBlock):
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
 
-    def check_inputs(self, words, token_types, valid_length, position_ids=None, past=None):
-        """Raise InputError if the inputs can't be right."""
-        if isinstance(words, mx.sym.Symbol):  # in a graph there are no values
-            return
-        config = self.config
-        if not isinstance(words, mx.nd.NDArray):
-            check_shape('words', words, (-1, -1))
-        axes = max(2, words.ndim)
-        check_shape('words', words, (-1,) * axes)
-        length = words.shape[-1]
-        total = length
-        if past is not None:
-            total += self._check_past(past, words.size // length)
-        if total > config.n_positions and position_ids is None:
+    def check(self, inputs):
+        words, types, positions, valid, past = map(
+            inputs.get, ('words', 'token_types', 'position_ids', 'valid_length', 'past')
+        )
+        axes = getattr(words, 'ndim', 2)
+        check_shape('words', words, (-1,) * max(2, axes))
+        config, length = self.config, words.shape[-1]
+        before = 0 if past is None else self._check_past(past, words.size // length)
+        if before + length > config.n_positions and positions is None:
             raise InputError(
                 f'words has length {length}'
-                + (f' after {total - length} past positions' if past is not None else '')
+                + (f' after {before} past positions' if past is not None else '')
                 + f', and the position table of this model ends at {config.n_positions}: '
                 'truncate the text, or split it into windows'
             )
         rows = config.total_tokens_embeddings
         check_ids('words', words, rows)
-        if token_types is not None:
-            check_shape('token_types', token_types, words.shape)
-            check_ids('token_types', token_types, rows)
-        if position_ids is not None:
-            check_shape('position_ids', position_ids, words.shape)
-            check_range('position_ids', position_ids, 0, config.n_positions)
-        if valid_length is not None:
-            check_shape('valid_length', valid_length, words.shape[:-1])
-            check_range('valid_length', valid_length, 0, length + 1)
+        if types is not None:
+            check_shape('token_types', types, words.shape)
+            check_ids('token_types', types, rows)
+        if positions is not None:
+            check_shape('position_ids', positions, words.shape)
+            check_range('position_ids', positions, 0, config.n_positions)
+        if valid is not None:
+            check_shape('valid_length', valid, words.shape[:-1])
+            check_range('valid_length', valid, 0, length + 1)
+        if inputs.get('head_mask') is not None:
+            inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
     def _check_past(self, past, batch):
         """Check the shapes of the past, and return its length."""
@@ -266,19 +263,6 @@ class DecoderModel(DecoderBlock):
         """The layers' `SelfAttention`."""
         return [cell.attention for cell in self.layers]
 
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        past=None,
-        head_mask=None,
-    ):
-        self.check_inputs(words, token_types, valid_length, position_ids, past)
-        head_mask = self.full_head_mask(head_mask)
-        return super().__call__(words, token_types, valid_length, position_ids, past, head_mask)
-
     def hybrid_forward(
         self,
         F,
@@ -288,6 +272,7 @@ class DecoderModel(DecoderBlock):
         position_ids=None,
         past=None,
         head_mask=None,
+        *,
         position_weight=None,
     ):
         states, presents, attentions = self.encode(

@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..layers.feed_forward import check_activation
 from .config import PYTORCH_FORMATS, AttentionConfig
 
-__all__ = ['DecoderConfig', 'HPARAMS', 'OPENAI_LAYER', 'conv1d_rules', 'openai_rules']
+__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS', 'OPENAI_LAYER', 'conv1d_rules', 'openai_rules']
 
 
 @dataclasses.dataclass
@@ -119,6 +119,13 @@ HPARAMS = {
     'max_length': ('n_positions', 'n_ctx'),
     'layer_norm_eps': ('layer_norm_epsilon',),
     'dropout': ('resid_pdrop', 'embd_pdrop', 'attn_pdrop'),
+}
+#: options that the zoo's functions pass on, and their defaults
+OPTIONS = {
+    'output_attention': False,
+    'output_all_encodings': False,
+    'keep_multihead_output': False,
+    'predict_special_tokens': True,
 }
 
 

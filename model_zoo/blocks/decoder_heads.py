@@ -228,13 +228,14 @@ class DecoderTask(TaskMixin, DecoderBlock):
         labels = F.slice_axis(labels, axis=1, begin=1, end=None)
         return cross_entropy(F, self.token_scores(F, hidden), labels)
 
-    def _check_lm_labels(self, words, lm_labels):
-        if lm_labels is None or isinstance(words, mx.sym.Symbol):
+    def check_labels(self, inputs):
+        super().check_labels(inputs)
+        words, labels = inputs['words'], inputs['lm_labels']
+        if labels is None:
             return
-        check_shape('lm_labels', lm_labels, words.shape)
         rows = self.config.vocab_size
         rows += self.config.n_special if self._predict_special_tokens else 0
-        check_range('lm_labels', lm_labels, -1, rows)
+        check_range('lm_labels', labels, -1, rows)
         if words.shape[-1] < 2:
             raise InputError(f'lm_labels needs words of at least length 2, not {words.shape}')
 
@@ -265,6 +266,7 @@ class DecoderLM(DecoderTask):
     family's model has them. With `output_attentions` the attentions follow. Several are a list.
     """
 
+    label_inputs = {'lm_labels': (None, 'total_tokens_embeddings')}
     generates_in_onnx = True
     _steps = None
 
@@ -296,7 +298,7 @@ class DecoderLM(DecoderTask):
             If the inputs are of the wrong shape, or the capacity is more than the model takes.
         """
         check_shape('words', words, (-1, -1))
-        self.check_inputs(words, None, valid_length)
+        self.check({'words': words, 'valid_length': valid_length})
         check_range('valid_length', valid_length, 1, words.shape[1] + 1)
         if not words.shape[1] < capacity + 1 <= self.context_length + 1:
             raise InputError(
@@ -329,23 +331,6 @@ class DecoderLM(DecoderTask):
         if self._steps is None:
             self._steps = DecoderSteps(self)
         return self._steps
-
-    def __call__(
-        self,
-        words,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        past=None,
-        head_mask=None,
-    ):
-        self.check_inputs(words, token_types, valid_length, position_ids, past)
-        self._check_lm_labels(words, lm_labels)
-        return super().__call__(
-            words, token_types, valid_length, position_ids, lm_labels, past,
-            self.full_head_mask(head_mask),
-        )  # fmt: skip
 
     def hybrid_forward(
         self,
@@ -395,6 +380,11 @@ class DecoderDoubleHeads(DecoderTask):
     Several are a list.
     """
 
+    label_inputs = {
+        'lm_labels': (None, 'total_tokens_embeddings'),
+        'mc_labels': (1, 'choices'),
+    }
+    labels_together = False
     text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')
     export_inputs = ('words', 'mc_token_ids', 'valid_length')
     word_axes = 3
@@ -415,36 +405,12 @@ class DecoderDoubleHeads(DecoderTask):
                 prefix='mc_head_',
             )
 
-    def __call__(
-        self,
-        words,
-        mc_token_ids,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        lm_labels=None,
-        mc_labels=None,
-        past=None,
-        head_mask=None,
-    ):
-        self.check_inputs(words, token_types, valid_length, position_ids, past)
-        self._check_choices(words, mc_token_ids, mc_labels)
-        self._check_lm_labels(words, lm_labels)
-        return super().__call__(
-            words, mc_token_ids, token_types, valid_length, position_ids, lm_labels, mc_labels,
-            past, self.full_head_mask(head_mask),
-        )  # fmt: skip
-
-    @staticmethod
-    def _check_choices(words, mc_token_ids, mc_labels):
-        if isinstance(words, mx.sym.Symbol):
-            return
-        check_shape('words', words, (-1, -1, -1))
-        check_shape('mc_token_ids', mc_token_ids, words.shape[:2])
-        check_range('mc_token_ids', mc_token_ids, 0, words.shape[2])
-        if mc_labels is not None:
-            check_shape('mc_labels', mc_labels, words.shape[:1])
-            check_range('mc_labels', mc_labels, -1, words.shape[1])
+    def check(self, inputs):
+        check_shape('words', inputs['words'], (-1, -1, -1))
+        super().check(inputs)
+        shape, ids = inputs['words'].shape, inputs['mc_token_ids']
+        check_shape('mc_token_ids', ids, shape[:2])
+        check_range('mc_token_ids', ids, 0, shape[2])
 
     def hybrid_forward(
         self,

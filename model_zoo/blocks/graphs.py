@@ -5,14 +5,15 @@ import inspect
 import os
 
 import mxnet as mx
+from mxnet.gluon import HybridBlock
 from mxnet.gluon.block import _flatten, _regroup
 
 from ..errors import InputError
 from ..layers.cells import MirroredCell
-from ..layers.graphs import LockedGraph
+from ..layers.graphs import LOCK
 from ..layers.precision import trains
 
-__all__ = ['BlockGraphs', 'BlockMirror', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
+__all__ = ['BlockGraphs', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
 
 #: what Gluon keeps of a graph
 _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
@@ -35,7 +36,7 @@ def _placeholders(pattern):
     ]
 
 
-class BlockGraphs(LockedGraph):
+class BlockGraphs(HybridBlock):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
     Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
@@ -52,19 +53,19 @@ class BlockGraphs(LockedGraph):
         super().__init__(prefix=prefix, params=params)
         self._graphs = {}  # by key; the one in use is in Gluon's own attributes
         self._graph_key = None  # pattern of the inputs, whether it trains, options
+        self._mirrors = False
+        self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too
+        self._mirrored = {}  # MirroredGraph by combination of inputs
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._graphs = {}
+        self._graphs, self._mirrored = {}, {}
         self._graph_key = None
-
-    def _chosen(self):
-        """Values of the options."""
-        return [getattr(self, name) for name in self.graph_options]
 
     def _use_graph(self, inputs):
         """Let Gluon use the graph for these inputs; it is built at the first call."""
-        key = _pattern(inputs), trains(), *self._chosen()
+        options = (getattr(self, name) for name in self.graph_options)
+        key = _pattern(inputs), trains(), *options
         if key == self._graph_key:
             return
         if self._graph_key is not None:
@@ -73,9 +74,47 @@ class BlockGraphs(LockedGraph):
             setattr(self, name, value)
         self._graph_key = key
 
-    def _start_graph(self, *inputs):
-        self._use_graph(inputs)
-        return super()._start_graph(*inputs)
+    def _call_cached_op(self, *inputs):
+        with LOCK:
+            self._use_graph(inputs)
+            if not (self._mirrors and self._graph_key[1]):
+                return super()._call_cached_op(*inputs)
+            return self._call_mirrored(inputs)
+
+    def _call_mirrored(self, inputs):
+        if self._cached_op is None:
+            self._build_cache(*inputs)
+        if self._graph_key not in self._mirrored:
+            data, outputs = self._cached_graph
+            names = [each.name for each in data]
+            parameters = dict(self.collect_params().items())
+            self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters, self._tied)
+        arrays = [each for each in _flatten(inputs, 'input')[0] if each is not None]
+        return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
+
+    def mirror(self, active=True):
+        """Train with less memory: recompute the layers' intermediate results in the backward pass.
+
+        Works for hybridized blocks. Call `model_zoo.blocks.graphs.finish_backward` after each
+        ``backward()``, before gradients are read or used.
+
+        Parameters
+        ----------
+        active : bool
+
+        Raises
+        ------
+        InputError
+            If the family's layers don't support it.
+        """
+        cells = []
+        self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
+        if not cells:
+            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
+        for cell in cells:
+            cell.mirrors = active
+        self._mirrors = active
+        self._clear_cached_op()
 
     def export(self, path, epoch=0, remove_amp_cast=False):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
@@ -116,58 +155,6 @@ class BlockGraphs(LockedGraph):
 
 
 _pending = []  # passes whose outputs have no gradients yet
-
-
-class BlockMirror(BlockGraphs):
-    """The part of `ZooBlock` that trains with less memory."""
-
-    def __init__(self, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._mirrors = False
-        self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too
-        self._mirrored = {}  # MirroredGraph by combination of inputs
-
-    def _clear_cached_op(self):
-        super()._clear_cached_op()
-        self._mirrored = {}
-
-    def mirror(self, active=True):
-        """Train with less memory: recompute the layers' intermediate results in the backward pass.
-
-        Works for hybridized blocks. Call `model_zoo.blocks.graphs.finish_backward` after each
-        ``backward()``, before gradients are read or used.
-
-        Parameters
-        ----------
-        active : bool
-
-        Raises
-        ------
-        InputError
-            If the family's layers don't support it.
-        """
-        cells = []
-        self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
-        if not cells:
-            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
-        for cell in cells:
-            cell.mirrors = active
-        self._mirrors = active
-        self._clear_cached_op()
-
-    def _call_cached_op(self, *args):
-        if not (self._mirrors and trains()):
-            return super()._call_cached_op(*args)
-        self._use_graph(args)
-        if self._cached_op is None:
-            self._build_cache(*args)
-        if self._graph_key not in self._mirrored:
-            data, outputs = self._cached_graph
-            names = [each.name for each in data]
-            parameters = dict(self.collect_params().items())
-            self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters, self._tied)
-        arrays = [each for each in _flatten(args, 'input')[0] if each is not None]
-        return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
 
 
 class MirroredGraph:

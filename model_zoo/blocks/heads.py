@@ -5,6 +5,7 @@ import weakref
 from types import SimpleNamespace
 
 import mxnet as mx
+from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..util.checks import check_shape
@@ -16,9 +17,6 @@ __all__ = ['AttentionBlock', 'TaskMixin']
 
 class AttentionBlock(ZooBlock):
     """A `ZooBlock` of layers with `SelfAttention`.
-
-    A family's ``__call__`` names the inputs and checks them, and hands them to this one in the
-    order of its ``hybrid_forward``. A head mask goes through `full_head_mask` before.
 
     A family's backbone has ``attentions()``, the list of its `SelfAttention` in their order, and
     its configuration is an `AttentionConfig`. While the heads are watched, a block is for one
@@ -36,17 +34,23 @@ class AttentionBlock(ZooBlock):
     _changes = 0
     _changes_seen = 0
 
-    def __call__(self, *inputs):
+    def run(self, *inputs):
         base = self.base
-        if isinstance(inputs[0], mx.sym.Symbol):  # the caller of the outer block has checked
-            return super().__call__(*inputs)
-        self._follow_changes()
+        if isinstance(inputs[0], mx.sym.Symbol):  # a part of another block's graph
+            return super().run(*inputs)
+        if self._changes_seen != base._changes:
+            self._follow_changes()
         if not base.keep_multihead_output or base._is_watched:
-            return super().__call__(*inputs)
+            return HybridBlock.__call__(self, *inputs)
         probes = base.make_probes(inputs[0])
         output, heads = self.call_with_probes(probes, *inputs)
         base.set_multihead_outputs(heads, probes)
         return output
+
+    def check(self, inputs):
+        super().check(inputs)
+        if inputs.get('head_mask') is not None:
+            inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
     def cast(self, dtype):
         super().cast(dtype)
@@ -274,19 +278,22 @@ class _Watched(BlockGraphs):
     def __init__(self, block, flags):
         super().__init__()
         self._block = weakref.ref(block)  # not as a part of this one
+        self.graph_options = block.graph_options
         if flags is not None:
             self.hybridize(True, **flags)
 
     def collect_params(self, select=None):
         return self._block().collect_params(select)
 
-    def _chosen(self):
-        return self._block()._chosen()
+    @property
+    def output_all_encodings(self):
+        """Of `graph_options`."""
+        return self._block().output_all_encodings
 
     def hybrid_forward(self, F, probes, *inputs):
         block = self._block()
         with block.base._watching(probes) as heads:
-            return ZooBlock.__call__(block, *inputs), heads
+            return ZooBlock.run(block, *inputs), heads
 
 
 class TaskMixin:
@@ -318,14 +325,14 @@ class TaskMixin:
                 model = self.model_class(self.config, **{**self.parts, **options})
             setattr(self, self.backbone, model)
 
-    def encode(self, *inputs):
+    def encode(self, *inputs, **named):
         """Run the backbone: an object with its outputs by name, None for what it doesn't return.
 
         Where the backbone returns the states of all layers, they are `states`, and the first output
         is the last of them.
         """
         base = self.base
-        outputs = base(*inputs)
+        outputs = base(*inputs, **named)
         names = base.output_names
         outputs = [outputs] if len(names) == 1 else outputs
         named = {**dict.fromkeys(base.outputs), **dict(zip(names, outputs))}

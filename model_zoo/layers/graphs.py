@@ -5,24 +5,21 @@ import threading
 
 from mxnet.gluon import HybridBlock
 
-__all__ = ['LockedGraph', 'standard_operators', 'uses_standard_operators']
+__all__ = ['LOCK', 'LockedGraph', 'standard_operators', 'uses_standard_operators']
 
-# One lock for all blocks. While Gluon traces a block, its name scopes belong to one thread. And two
-# threads that hand graphs to MXNet's engine at once can wait for each other for ever: the operators
-# of both write to the same shared buffers, in another order. MXNet computes after the lock is
-# given back.
-_LOCK = threading.RLock()
+#: One lock for all blocks. While Gluon traces a block, its name scopes belong to one thread. And
+#: two threads that hand graphs to MXNet's engine at once can wait for each other for ever: the
+#: operators of both write to the same shared buffers, in another order. MXNet computes after the
+#: lock is given back.
+LOCK = threading.RLock()
 
 
 class LockedGraph(HybridBlock):
     """A HybridBlock whose graph is chosen, built and started by one thread at a time."""
 
     def _call_cached_op(self, *inputs):
-        with _LOCK:
-            return self._start_graph(*inputs)
-
-    def _start_graph(self, *inputs):
-        return super()._call_cached_op(*inputs)
+        with LOCK:
+            return super()._call_cached_op(*inputs)
 
 
 _state = threading.local()

@@ -56,7 +56,7 @@ def our_transfo_xl(options):
 
         def compute():
             words, labels = (mx.nd.array(each, dtype='int32') for each in next(segments))
-            losses, memory[0] = block(words, labels, memory[0])
+            losses, memory[0] = block(words, memory[0], labels=labels)
             return losses.mean()
 
         return compute

@@ -12,7 +12,7 @@ import bert
 import gpt
 import gpt2
 import transfo_xl
-from model_zoo.blocks.graphs import BlockMirror, finish_backward
+from model_zoo.blocks.graphs import BlockGraphs, finish_backward
 from model_zoo.errors import InputError
 
 BERT = {
@@ -174,8 +174,8 @@ def test_two_passes_at_once():
 
 
 def test_blocks_without_cells():
-    with pytest.raises(InputError, match='BlockMirror has no layers that can be mirrored'):
-        BlockMirror().mirror()
+    with pytest.raises(InputError, match='BlockGraphs has no layers that can be mirrored'):
+        BlockGraphs().mirror()
 
 
 @pytest.mark.parametrize('changes', [{}, {'pre_lnorm': True}, {'tie_weight': False}])

@@ -428,12 +428,3 @@ def test_prompts_that_are_refused():
         block.step(mx.nd.array([1, 2]), state)
     with pytest.raises(InputError, match='tokens holds 40'):
         block.step(mx.nd.array([1, 2, 40]), state)
-
-
-def test_inputs_in_the_originals_order():
-    """(words, labels, mems): an array is labels, a list is a memory."""
-    block, words = make(), words_of()
-    losses, mems = block(words, words)
-    np.testing.assert_array_equal(losses.asnumpy(), block(words, labels=words)[0].asnumpy())
-    losses, _ = block(words, words, mems)
-    np.testing.assert_array_equal(losses.asnumpy(), block(words, mems, None, words)[0].asnumpy())
