@@ -16,7 +16,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
-from model_zoo.tasks.sentences.modules import SentenceModules, modules_of_model, normalized
+from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
 
 from .pieces import PieceVectors
 from .similarity import Similarity

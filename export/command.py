@@ -20,8 +20,8 @@ from model_zoo.opening import (
 )
 from model_zoo.pretrained import files_in_folder, names_files, resolve
 from model_zoo.registry import get_family, list_families
-from model_zoo.tasks.classification import custom_task
-from model_zoo.tasks.classify import ClassificationSettings, ClassificationTask
+from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
+from model_zoo.tasks.classification_data import custom_task
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.squad import SquadSettings, SquadTask
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask

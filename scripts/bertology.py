@@ -62,12 +62,8 @@ from model_zoo.app import (
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.registry import get_family
-from model_zoo.tasks.classification import (
-    ClassifierFeatures,
-    list_tasks,
-    read_examples,
-)
-from model_zoo.tasks.classify import check_task_choice, make_task
+from model_zoo.tasks.classification import ClassifierFeatures, check_task_choice, make_task
+from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.training.loop import InterruptGuard

@@ -19,7 +19,7 @@ line per sample.
 import sys
 
 from model_zoo.app import cli, parse_settings, run_task
-from model_zoo.tasks.classify import ClassificationSettings, ClassificationTask
+from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 
 
 def parse_arguments(argv=None):

@@ -56,13 +56,13 @@ from model_zoo.tasks.pretraining import (
     describe_files,
     matching_files,
 )
+from model_zoo.tasks.pretraining.files import is_tfrecord
 from model_zoo.tasks.pretraining.objective import (
     PretrainingLogger,
     evaluate_pretraining,
     plot_pretraining,
     pretraining_objective,
 )
-from model_zoo.tasks.pretraining.tfrecords import is_tfrecord
 from model_zoo.training.callbacks import Callback, Profiler, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan

@@ -33,7 +33,7 @@ from model_zoo.inference.server import (
     serve_on_ray,
 )
 from model_zoo.inference.server.errors import check_extra
-from model_zoo.tasks.sentences.modules import read_sentence_modules
+from model_zoo.tasks.sentence_modules import read_sentence_modules
 
 logger = logging.getLogger(__name__)
 

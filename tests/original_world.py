@@ -22,7 +22,7 @@ from bert import (
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
 from model_zoo.pretrained import get_entry, resolve
-from model_zoo.tasks.classification import get_task
+from model_zoo.tasks.classification_data import get_task
 from model_zoo.tasks.pretraining import Samples, write_shard, write_tfrecords
 from transfo_xl import TransfoXLCorpus, TransfoXLLMHeadModel
 

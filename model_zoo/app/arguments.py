@@ -8,7 +8,7 @@ import mxnet as mx
 from ..errors import InputError
 from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
-from ..tasks.files import check_files, segment_files
+from ..tasks.tables import check_files, segment_files
 from ..training.settings import (
     BackendSettings,
     BatchTokensSettings,

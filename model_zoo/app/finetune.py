@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 #: pipelines' names of tasks -> module below `model_zoo.tasks`, class
 TASKS = {
-    'text-classification': ('classify', 'ClassificationTask'),
+    'text-classification': ('classification', 'ClassificationTask'),
     'token-classification': ('tagging', 'TaggingTask'),
     'question-answering': ('squad', 'SquadTask'),
     'multiple-choice': ('choice', 'ChoiceTask'),

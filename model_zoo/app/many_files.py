@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..environment import available_processors
 from ..errors import InputError
-from ..tasks.pretraining.documents import matching_files
+from ..tasks.pretraining import matching_files
 from ..tasks.pretraining.processes import Processes
 from ..util.display import progress
 from ..util.executor import FinishedTasks, RayTasks

@@ -5,8 +5,8 @@ import time
 
 from ..batches import BucketedLoader
 from ..errors import InputError
-from ..tasks.evaluate import evaluate_segments
 from ..tasks.labels import name_labels, write_labels
+from ..tasks.scores import evaluate_segments
 from ..tasks.task import Data
 from ..training.workers import make_workers
 from .distillation import Teacher

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..batches.windows import split_windows
 from ..errors import InputError
-from ..tasks.evaluate import softmax
+from ..tasks.scores import softmax
 from .pipeline import ALL, COUNT, FLAG, NUMBER, Pipeline, Row
 
 __all__ = ['QuestionAnswering']

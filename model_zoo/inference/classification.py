@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import InputError
-from ..tasks.evaluate import softmax
+from ..tasks.scores import softmax
 from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 
 __all__ = [

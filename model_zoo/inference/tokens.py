@@ -7,7 +7,7 @@ import numpy as np
 
 from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
-from ..tasks.evaluate import softmax
+from ..tasks.scores import softmax
 from .pipeline import ALL, COUNT, NUMBER, TEXT, Pipeline, Row, a_list, one_of, parts_of
 
 __all__ = [

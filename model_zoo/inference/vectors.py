@@ -29,7 +29,7 @@ class FeatureExtraction(Pipeline):
     ----------
     sentence_vector : callable
         ``sentence_vector(states) -> vector``, of (tokens, units); the mean unless it is set, such
-        as to the `vector` of the model's own `model_zoo.tasks.sentences.modules.SentenceModules`.
+        as to the `vector` of the model's own `model_zoo.tasks.sentence_modules.SentenceModules`.
     """
 
     task = 'feature-extraction'

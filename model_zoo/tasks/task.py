@@ -11,9 +11,8 @@ from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.files import atomic_write
-from .evaluate import mean_cross_entropy, softmax
-from .examination import Examination, cross_entropies
-from .files import segment_files
+from .scores import Examination, cross_entropies, mean_cross_entropy, softmax
+from .tables import segment_files
 
 __all__ = ['Data', 'Task']
 

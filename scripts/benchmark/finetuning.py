@@ -27,7 +27,7 @@ ADAM = {'learning_rate': 5e-5, 'wd': 0.01}
 def prepare(args, folder):
     """Write what the peers begin with; returns the number of texts that are trained on."""
     from model_zoo import open_model
-    from model_zoo.tasks.classification import get_task, read_examples
+    from model_zoo.tasks.classification_data import get_task, read_examples
 
     task = get_task(args.task_name)
     block, tokenizer = open_model(

@@ -146,7 +146,7 @@ def _on_one_core(make_samples):
 def our_samples(options):
     from bert import BertTokenizer
     from model_zoo.tasks.pretraining import Corpus, SampleMaker
-    from model_zoo.tasks.pretraining.shards import write_shard
+    from model_zoo.tasks.pretraining.files import write_shard
 
     vocab = BertTokenizer(options.vocab).vocab
 
@@ -163,7 +163,7 @@ def our_samples(options):
 
 
 def gluonnlp_samples(options):
-    from model_zoo.tasks.pretraining.shards import read_lengths
+    from model_zoo.tasks.pretraining.files import read_lengths
     from model_zoo.tokenization.vocab import load_vocab
 
     make, vocab = gluonnlp_original(options.gluonnlp), load_vocab(options.vocab)

@@ -21,8 +21,8 @@ from export import export_block
 from model_zoo.app import PartialOutput
 from model_zoo.checkpoint.params import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
-from model_zoo.tasks.pretraining.documents import Corpus
-from model_zoo.tasks.pretraining.tfrecords import write_tfrecords
+from model_zoo.tasks.pretraining.files import write_tfrecords
+from model_zoo.tasks.pretraining.text import Corpus
 from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore, TrainingState

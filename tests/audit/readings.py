@@ -23,10 +23,14 @@ from model_zoo.checkpoint.sums import check_sums, sums_path, write_sums
 from model_zoo.opening import open_model
 from model_zoo.pretrained.places import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag
-from model_zoo.tasks.classification import custom_task, infer_labels, read_examples
+from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 from model_zoo.tasks.labels import labels_of_folder
-from model_zoo.tasks.pretraining.pregenerated import read_epoch, read_epoch_lengths
-from model_zoo.tasks.pretraining.shards import read_lengths, read_shard
+from model_zoo.tasks.pretraining.files import (
+    read_epoch,
+    read_epoch_lengths,
+    read_lengths,
+    read_shard,
+)
 from model_zoo.tasks.sentences import read_sentences
 from model_zoo.tasks.squad import encode_squad, read_squad
 from model_zoo.tasks.tagging import read_conll
@@ -115,7 +119,7 @@ def encoded_squad(folder):
 
 def cached_squad(folder):
     """The cache's file has the name that only the encoding knows."""
-    from model_zoo.tasks.squad.encode import _key
+    from model_zoo.tasks.squad import _key
 
     tokenizer = bert.BertTokenizer(str(folder / 'vocab.txt'))
     squad = read_squad(str(folder / 'squad.json'), True, True)

@@ -18,7 +18,7 @@ from export import export_block
 from model_zoo.app import cli, load_exported
 from model_zoo.app.use import write_records
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining.shards import read_shard, write_shard
+from model_zoo.tasks.pretraining.files import read_shard, write_shard
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore
 

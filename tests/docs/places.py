@@ -16,7 +16,7 @@ from bert import BertConfig, BertForPreTraining, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.pretrained import list_pretrained
-from model_zoo.tasks.classification import get_task, list_tasks
+from model_zoo.tasks.classification_data import get_task, list_tasks
 from model_zoo.tokenization.learn import learn_byte_pairs
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
 

@@ -7,7 +7,7 @@ import runpy
 import pytest
 from script_runs import load_script
 
-from model_zoo.tasks.classification import get_task, list_tasks
+from model_zoo.tasks.classification_data import get_task, list_tasks
 
 RUN = load_script('run')
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -11,7 +11,8 @@ import pytest
 from bert import BertForSequenceClassification, BertTokenizer
 from model_zoo.analysis import measure_heads, normalize_importance
 from model_zoo.batches import BucketedLoader
-from model_zoo.tasks.classification import ClassifierFeatures, get_task, read_examples
+from model_zoo.tasks.classification import ClassifierFeatures
+from model_zoo.tasks.classification_data import get_task, read_examples
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')

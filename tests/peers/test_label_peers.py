@@ -20,7 +20,8 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 import bert
 from model_zoo.app import cli
-from model_zoo.tasks.classification import ClassifierFeatures, get_task, read_examples
+from model_zoo.tasks.classification import ClassifierFeatures
+from model_zoo.tasks.classification_data import get_task, read_examples
 
 torch = pytest.importorskip('torch')
 ppb = pytest.importorskip('pytorch_pretrained_bert')

@@ -8,7 +8,7 @@ from bert import BertSentenceEncoder
 from bert_embedding import BertEmbedding
 from model_zoo.layers.losses import cosine_error, in_batch_negatives
 from model_zoo.opening import open_model
-from model_zoo.tasks.sentences.modules import write_sentence_modules
+from model_zoo.tasks.sentence_modules import write_sentence_modules
 
 library = pytest.importorskip('sentence_transformers')
 models = pytest.importorskip('sentence_transformers.models')

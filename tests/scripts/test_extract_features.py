@@ -15,8 +15,7 @@ import tiny
 from script_runs import SCRIPTS, load_script, run, start
 
 from bert import BertModel, BertTokenizer
-from model_zoo.tasks.features import FeatureExtractor
-from model_zoo.tasks.features.extract import POOL
+from model_zoo.tasks.features import POOL, FeatureExtractor
 from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'

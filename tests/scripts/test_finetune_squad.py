@@ -15,7 +15,7 @@ from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassifica
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
-from model_zoo.tasks.squad import evaluate
+from model_zoo.tasks import squad as squad_task
 
 SCRIPT = SCRIPTS / 'finetune_squad.py'
 CASE = 'finetune_squad'
@@ -208,7 +208,7 @@ def test_version_1_with_mxnets_adam(toy):
 
 
 def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluate, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
+    monkeypatch.setattr(squad_task, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
     assert run(script, arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
     assert len(read(tmp_path, 'predictions.json')) == 3
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
@@ -221,7 +221,7 @@ def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, mon
         wanted.append((segment, version_2))
         return str(data / f'{segment}-{1 + version_2}.json')
 
-    monkeypatch.setattr(evaluate, 'find_squad', find)
+    monkeypatch.setattr(squad_task, 'find_squad', find)
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
     place = argv.index('--predict_file')
     assert run(script, argv[:place] + argv[place + 2 :]) == 0

@@ -20,7 +20,7 @@ from model_zoo.checkpoint.readers import read_tensors
 from model_zoo.checkpoint.sums import write_sums
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.tasks.choice import read_swag
-from model_zoo.tasks.pretraining.shards import read_lengths
+from model_zoo.tasks.pretraining.files import read_lengths
 from model_zoo.tasks.squad import encode_squad, read_squad
 from model_zoo.training.checkpoint import CheckpointStore, TrainingState, load_optimizer
 from transfo_xl import TransfoXLCorpus

@@ -5,17 +5,19 @@ model; without files in between: ``TextFiles`` -> ``PretrainingLoader``.
 """
 
 from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
-from .documents import Corpus, describe_files, matching_files
-from .epochs import EpochFiles
-from .instances import SampleMaker, SampleOptions
-from .loaders import NUM_BUCKETS, PretrainingLoader, make_batch
-from .pairs import PairLoader
-from .pregenerated import epoch_of, write_epoch
+from .files import (
+    epoch_of,
+    read_lengths,
+    read_shard,
+    vocab_checksum,
+    write_epoch,
+    write_shard,
+    write_tfrecords,
+)
+from .loaders import NUM_BUCKETS, PairLoader, PretrainingLoader, SyntheticLoader, make_batch
 from .samples import Samples
-from .shards import read_lengths, read_shard, vocab_checksum, write_shard
-from .sources import MappedShards, ShardFiles, Source, TextFiles
-from .synthetic import SyntheticLoader
-from .tfrecords import write_tfrecords
+from .sources import EpochFiles, MappedShards, ShardFiles, Source, TextFiles
+from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
 __all__ = [
     'NUM_BUCKETS',

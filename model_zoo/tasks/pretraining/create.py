@@ -13,8 +13,8 @@ from ...errors import InputError
 from ...util.executor import FinishedTasks, RayTasks
 from ...util.files import make_output_dir
 from ...util.remote import exists, file_size, join, names_in, remove_file
+from .files import vocab_checksum, write_shard
 from .processes import Processes
-from .shards import vocab_checksum, write_shard
 
 __all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
 

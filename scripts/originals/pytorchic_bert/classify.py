@@ -34,7 +34,8 @@ from model_zoo.app import (
 )
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import ClassifierFeatures, custom_task, read_examples
+from model_zoo.tasks.classification import ClassifierFeatures
+from model_zoo.tasks.classification_data import custom_task, read_examples
 from model_zoo.training.objective import mean_over_examples, predict
 from model_zoo.training.workers import Workers
 from mxnet_pytorchic_bert.models import (

@@ -28,7 +28,7 @@ from model_zoo.app import (
     write_eval_results,
 )
 from model_zoo.errors import InputError
-from model_zoo.tasks.evaluate import evaluate_segments
+from model_zoo.tasks.scores import evaluate_segments
 from model_zoo.training.objective import Objective
 from model_zoo.training.workers import Workers
 

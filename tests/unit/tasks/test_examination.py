@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from model_zoo.tasks.classification import compute_baseline, custom_task
-from model_zoo.tasks.evaluate import mean_cross_entropy
-from model_zoo.tasks.examination import Examination, cross_entropies, squeeze
+from model_zoo.tasks.classification import compute_baseline
+from model_zoo.tasks.classification_data import custom_task
+from model_zoo.tasks.scores import Examination, cross_entropies, mean_cross_entropy, squeeze
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import tiny
 from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import custom_task, get_task, list_tasks
+from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.labels import (
     GLUONNLP,
     ORIGINALS,

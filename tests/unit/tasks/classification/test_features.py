@@ -7,7 +7,9 @@ import pytest
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import ClassifierFeatures, Example, features, get_task
+from model_zoo.tasks import classification
+from model_zoo.tasks.classification import ClassifierFeatures
+from model_zoo.tasks.classification_data import Example, get_task
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b', 'c', 'd', 'e']
 
@@ -71,13 +73,13 @@ def test_pairs_are_cut_at_both_texts(tokenizer):
 
 
 def test_nothing_is_logged_where_nothing_is_cut(tokenizer, caplog):
-    with caplog.at_level(logging.DEBUG, logger=features.__name__):
+    with caplog.at_level(logging.DEBUG, logger=classification.__name__):
         ClassifierFeatures(tokenizer, get_task('SST'), 5)([Example('0', 'a b c', None, '1')])
     assert not caplog.records
 
 
 def test_chunks_keep_the_order(tokenizer, monkeypatch):
-    monkeypatch.setattr(features, 'CHUNK', 2)
+    monkeypatch.setattr(classification, 'CHUNK', 2)
     examples = [Example(str(n), text, None, None) for n, text in enumerate('abcde')]
     result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature)[6] for feature in result] == list('abcde')

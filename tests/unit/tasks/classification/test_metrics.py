@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tasks.classification import METRICS, compute_metrics, custom_task, get_task
+from model_zoo.tasks.classification import METRICS, compute_metrics
+from model_zoo.tasks.classification_data import custom_task, get_task
 
 
 def counts(labels, predictions):

@@ -7,7 +7,7 @@ import pytest
 from gluonnlp.data import classification
 
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tasks.classification import (
+from model_zoo.tasks.classification_data import (
     Example,
     custom_task,
     find_file,
@@ -389,7 +389,7 @@ def test_folder_of_glues_program(tmp_path, monkeypatch, folder):
     (tmp_path / folder / 'train.tsv').write_text(row)
     (tmp_path / 'dev.tsv').write_text(row)
     assert [each.text_a for each in read_examples(get_task('MRPC'))] == ['a']
-    download = 'model_zoo.tasks.classification.readers.load_gluonnlp'
+    download = 'model_zoo.tasks.classification_data.load_gluonnlp'
     monkeypatch.setattr(download, lambda task, segment: f'{segment} downloaded')
     assert read_examples(get_task('MRPC'), segment='dev') == 'dev downloaded'
 

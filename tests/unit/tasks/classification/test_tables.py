@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.tasks.classification import custom_task, infer_labels, read_examples
+from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 from model_zoo.tasks.tables import find_splits
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]

@@ -4,7 +4,8 @@ import pytest
 from gluonnlp.data import classification
 
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tasks.classification import METRICS, custom_task, get_task, list_tasks
+from model_zoo.tasks.classification import METRICS
+from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 
 
 @pytest.mark.parametrize('name', list_tasks())

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, documents, matching_files
+from model_zoo.tasks.pretraining import Corpus, matching_files
+from model_zoo.tasks.pretraining import text as text_module
 
 
 def plain(paths):
@@ -57,8 +58,8 @@ def test_only_a_part_is_read(tmp_path, monkeypatch):
     path = tmp_path / 'text.txt'
     path.write_text('one sentence\nanother\n\n' * 1000)
     corpus, read = Corpus([str(path)]), []
-    decode = documents._decode
-    monkeypatch.setattr(documents, '_decode', lambda *args: read.append(1) or decode(*args))
+    decode = text_module._decode
+    monkeypatch.setattr(text_module, '_decode', lambda *args: read.append(1) or decode(*args))
     assert len(list(corpus.documents(*corpus.span(50, 100)))) == 10
     assert len(read) < 40
 
@@ -79,7 +80,7 @@ def test_what_cannot_be_read(tmp_path, monkeypatch):
     path.write_bytes(b'good\nb\xffd\n')
     with pytest.raises(InputError, match='a.txt: byte 0xff at position 6 is not UTF-8'):
         list(Corpus([str(path)]).documents(0, 100))
-    monkeypatch.setattr(documents, '_LONGEST_DOCUMENT', 100)
+    monkeypatch.setattr(text_module, '_LONGEST_DOCUMENT', 100)
     for text in ('a line\n' * 30, 'no line at all ' * 20, 'short\n\n' + 'a line\n' * 30):
         path.write_text(text)
         with pytest.raises(InputError, match='there is no blank line for 0 MB'):

@@ -9,11 +9,11 @@ from model_zoo.tasks.squad import (
     Question,
     best_thresholds,
     find_squad,
+    normalize_answer,
     read_squad,
     score_v1,
     score_v2,
 )
-from model_zoo.tasks.squad.metrics import normalize_answer
 
 
 @pytest.fixture(scope='module')

@@ -19,10 +19,10 @@ from model_zoo.tasks.squad import (
     SquadFeatures,
     encode_squad,
     find_answers,
+    map_to_text,
     read_squad,
     write_answers,
 )
-from model_zoo.tasks.squad.answers import map_to_text
 
 
 @pytest.fixture(scope='module')
@@ -254,7 +254,7 @@ def test_cache_is_used_and_depends_on_its_inputs(
     assert 'encoding 16 questions on 4 paragraphs with 1 processes' in caplog.text
     (name,) = cached(folder)
     with monkeypatch.context() as patch:
-        patch.setattr('model_zoo.tasks.squad.encode._encode_chunk', None)  # not called
+        patch.setattr('model_zoo.tasks.squad._encode_chunk', None)  # not called
         again = encode_squad(squad, BertTokenizer(vocab_file), folder)
     for left, right in zip(first, again):
         np.testing.assert_array_equal(left, right)
@@ -291,7 +291,7 @@ def test_damaged_cache_is_made_anew(squad, vocab_file, tmp_path, caplog):
 
 
 def test_processes_give_the_same(squad, vocab_file, monkeypatch):
-    monkeypatch.setattr('model_zoo.tasks.squad.encode.CHUNK', 1)
+    monkeypatch.setattr('model_zoo.tasks.squad.CHUNK', 1)
     tokenizer = BertTokenizer(vocab_file)
     left, right = (encode_squad(squad, tokenizer, processes=count) for count in (1, 2))
     for name in left._fields:
@@ -310,8 +310,8 @@ def test_large_sets_use_all_processors(squad, vocab_file, monkeypatch, caplog):
         def map(self, function, chunks):
             raise BrokenProcessPool('no processes here')
 
-    monkeypatch.setattr('model_zoo.tasks.squad.encode.available_processors', lambda: 7)
-    monkeypatch.setattr('model_zoo.tasks.squad.encode.PARALLEL', 16)
+    monkeypatch.setattr('model_zoo.tasks.squad.available_processors', lambda: 7)
+    monkeypatch.setattr('model_zoo.tasks.squad.PARALLEL', 16)
     monkeypatch.setattr('concurrent.futures.ProcessPoolExecutor', Pool)
     found = encode_squad(squad, BertTokenizer(vocab_file))
     assert started == [7] and 'going on without' in caplog.text

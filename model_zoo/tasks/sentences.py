@@ -1,25 +1,231 @@
-"""The task of sentence vectors: texts that belong together have vectors that are alike."""
+"""Vectors of sentences: alike where the texts belong together, or as their score says."""
 
+import logging
+import math
 import os
-from typing import List, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
+import mxnet as mx
 import numpy as np
 
-from ...errors import InputError
-from ...training.objective import mean_over_examples
-from ...training.settings import FileSettings, FinetuneSettings, setting, settings
-from ...util.files import atomic_write
-from ..classification.metrics import pearson, spearman
-from ..evaluate import check_finite
-from ..files import segment_files
-from ..tables import SPLITS, is_table
-from ..task import Task
-from .features import SentenceFeatures
-from .modules import own_pooling, write_sentence_modules
-from .objective import LOSSES, make_loss
-from .reader import read_sentences
+from ..batches import Sample
+from ..errors import InputError, UnknownNameError
+from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
+from ..training.objective import mean_over_examples
+from ..training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..util.files import atomic_write
+from .classification import pearson, spearman
+from .scores import check_finite
+from .sentence_modules import own_pooling, write_sentence_modules
+from .tables import SPLITS, given_rows, is_path, is_table, read_records, segment_files
+from .task import Task
 
-__all__ = ['RECALLS', 'SentenceSettings', 'SentenceTask']
+__all__ = [
+    'LOSSES',
+    'RECALLS',
+    'SentenceExample',
+    'SentenceFeatures',
+    'SentenceSet',
+    'SentenceSettings',
+    'SentenceTask',
+    'make_loss',
+    'read_sentences',
+]
+
+logger = logging.getLogger(__name__)
+
+#: columns that are taken if none are named: the first of these that a file has
+TEXT_COLUMNS = (('sentence1', 'sentence2'), ('anchor', 'positive', 'negative'),
+                ('anchor', 'positive'), ('query', 'answer'))  # fmt: skip
+SCORE_COLUMN = 'score'
+
+
+class SentenceExample(NamedTuple):
+    """Texts that belong together.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        Two that match; or two with a score; or a text, one that matches it and one that doesn't.
+    score : float or None
+        How similar the two are, as the file has it.
+    """
+
+    texts: Tuple[str, ...]
+    score: Optional[float] = None
+
+
+class SentenceSet(list):
+    """A list of examples, all of one kind: 'scored', 'pairs' or 'triplets'."""
+
+    def __init__(self, kind, examples=()):
+        super().__init__(examples)
+        self.kind = kind
+
+
+def read_sentences(source, text_columns=None, score_column=None, segment='data'):
+    """Read texts that belong together.
+
+    Parameters
+    ----------
+    source : str, or iterable of rows
+        A table in UTF-8, or a folder of `datasets`; see `model_zoo.tasks.tables.read_rows`. The
+        first line of CSV and TSV names the columns.
+    text_columns : sequence of str, optional
+        Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
+        negative; or query and answer.
+    score_column : str, optional
+        Of two texts; by default ``score``, if there is such a column.
+    segment : str
+        For messages about rows in memory.
+
+    Returns
+    -------
+    SentenceSet
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or isn't such a file; the message names the line.
+    """
+    if text_columns is not None and len(text_columns) not in (2, 3):
+        raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
+    if score_column is not None and text_columns is not None and len(text_columns) == 3:
+        raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
+    kind, examples, records = None, [], _records(source, segment)
+    for place, row in records:
+        if kind is None:
+            text_columns = text_columns or _known_columns(source, row)
+            if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
+                score_column = SCORE_COLUMN
+            kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
+        texts = tuple(_text(row, name, place) for name in text_columns)
+        score = _score(row, score_column, place) if kind == 'scored' else None
+        examples.append(SentenceExample(texts, score))
+    if kind is None:
+        raise InputError(f'{source!r} has no examples')
+    return SentenceSet(kind, examples)
+
+
+def _records(source, segment):
+    if is_path(source):
+        return ((f'{source}, {place}', row) for place, row in read_records(source))
+    rows = list(source) if not hasattr(source, 'columns') else source
+    # a third part is a score, or a text that doesn't match
+    first = rows[0] if isinstance(rows, list) and rows else None
+    scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
+    third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
+    return given_rows(rows, {2: TEXT_COLUMNS[0], 3: third}, segment)
+
+
+def _known_columns(source, row):
+    for names in TEXT_COLUMNS:
+        if all(name in row for name in names):
+            return names
+    raise InputError(
+        f'{source!r} has the columns {", ".join(map(str, row))}: name those of the texts with '
+        '`text_columns`'
+    )
+
+
+def _text(row, name, place):
+    if name not in row:
+        raise InputError(f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}')
+    if not isinstance(row[name], str) or not row[name].strip():
+        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a text')
+    return row[name].strip()
+
+
+def _score(row, name, place):
+    try:
+        score = float(row[name])
+    except KeyError:
+        raise InputError(
+            f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}'
+        ) from None
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a number')
+    return score
+
+
+CHUNK = 1024  # examples encoded at once: bounds what the tokenizer remembers of them
+
+
+class SentenceFeatures:
+    """Turns examples into samples with ``[CLS] text [SEP]`` for each text.
+
+    Parameters
+    ----------
+    tokenizer : model_zoo.tokenization.Tokenizer
+    max_len : int
+        Most tokens of a text, the special ones counted; longer ones are cut.
+    max_score : float
+        The score that becomes a label of 1.
+    """
+
+    def __init__(self, tokenizer, max_len=128, max_score=1.0):
+        if max_len < 3:
+            raise InputError(f'`max_len` {max_len}: two special tokens and one of the text make 3')
+        self._tokenizer, self._max_len, self._max_score = tokenizer, max_len, max_score
+
+    def __call__(self, examples):
+        """Encode `examples`, and log how many texts had to be cut.
+
+        Returns
+        -------
+        list of Sample
+            With a tuple of arrays, one for each text.
+        """
+        samples, cut = [], 0
+        for start in range(0, len(examples), CHUNK):
+            chunk = examples[start : start + CHUNK]
+            texts = [text for example in chunk for text in example.texts]
+            encoded = self._tokenizer.encode_batch(texts, max_length=self._max_len, pad=False)
+            cut += int((encoded.truncated > 0).sum())
+            size = len(chunk[0].texts)
+            for place, example in enumerate(chunk):
+                own = slice(place * size, (place + 1) * size)
+                label = None if example.score is None else example.score / self._max_score
+                words, types = encoded.input_ids[own], encoded.token_types[own]
+                samples.append(Sample(tuple(words), tuple(types), label))
+        if cut:
+            logger.warning('%d texts are longer than %d tokens: cut', cut, self._max_len)
+        return samples
+
+
+#: loss -> the kinds of examples that it can learn from
+LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': ('triplets',)}
+
+
+def make_loss(name, scale=20.0, margin=0.5):
+    """A loss of vectors.
+
+    Parameters
+    ----------
+    name : str
+        One of `LOSSES`: `in_batch_negatives`, `cosine_error` or `triplet_loss` of
+        `model_zoo.layers.losses`.
+    scale : float
+        Of the cosines, for 'in_batch'.
+    margin : float
+        Between the cosines, for 'triplet'.
+
+    Returns
+    -------
+    callable
+        ``loss(vectors, labels) -> NDArray`` of shape (1,), from vectors of shape (batch, texts,
+        units) and labels of shape (batch,), which only 'cosine' looks at.
+    """
+    if name not in LOSSES:
+        raise UnknownNameError.of('loss', name, LOSSES)
+    if name == 'in_batch':
+        return lambda vectors, labels: in_batch_negatives(mx.nd, vectors, scale)
+    if name == 'cosine':
+        return lambda vectors, labels: cosine_error(mx.nd, vectors, labels)
+    return lambda vectors, labels: triplet_loss(mx.nd, vectors, margin)
+
 
 #: of pairs and triplets: whether the match is among so many nearest
 RECALLS = (1, 5, 10)
@@ -47,9 +253,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
     )
     scale: float = setting(20.0, 'of the cosines, for in_batch', above=0, below=float('inf'))
-    margin: float = setting(
-        0.5, 'between the cosines, for triplet', above=0, below=float('inf')
-    )
+    margin: float = setting(0.5, 'between the cosines, for triplet', above=0, below=float('inf'))
     pooling: Optional[str] = setting(
         None, "of the pieces' vectors; default: the model's own, else mean", choices=POOLINGS
     )

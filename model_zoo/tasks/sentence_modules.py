@@ -5,25 +5,29 @@ import os
 
 import numpy as np
 
-from ...checkpoint import read_tensors
-from ...checkpoint.readers import weights_in_folder
-from ...checkpoint.sums import kept_sums
-from ...errors import CheckpointError, InputError, UnknownNameError
-from ...pretrained import local_path
-from ...pretrained.files import (
+from ..checkpoint import read_tensors
+from ..checkpoint.readers import weights_in_folder
+from ..checkpoint.sums import kept_sums
+from ..errors import CheckpointError, InputError, UnknownNameError
+from ..pretrained import local_path
+from ..pretrained.files import (
     MODULES_NAME,
     SENTENCE_CONFIGS,
     modules_in_folder,
     read_tokenizer_config,
     transformer_folder,
 )
-from ...util.arrays import pool
-from ...util.files import write_json
+from ..util.arrays import pool
+from ..util.files import write_json
 
 __all__ = [
-    'SentenceModules', 'modules_of_model', 'normalized', 'own_pooling', 'read_sentence_modules',
+    'SentenceModules',
+    'modules_of_model',
+    'normalized',
+    'own_pooling',
+    'read_sentence_modules',
     'write_sentence_modules',
-]  # fmt: skip
+]
 
 #: ways to make one vector of many, in the order in which several are joined
 _MODES = {

@@ -1,14 +1,29 @@
-"""The task of classification and regression: one of the table of tasks, or the user's own."""
+"""The task of classification and regression: one of the named tasks, or the user's own.
 
+``get_task`` -> ``read_examples`` -> ``ClassifierFeatures`` -> ``BucketedLoader`` -> the model ->
+``compute_metrics``. Metrics are those of scikit-learn and SciPy; in all of them more is better.
+Degenerate input has a defined value and gives no warning: F1 without a true or predicted positive,
+and Matthews, Pearson and Spearman where either side is constant (or has one sample), are 0.
+"""
+
+import dataclasses
 import json
+import logging
 import os
-from typing import List, Optional
+import re
+import warnings
+from collections import OrderedDict
+from typing import List, Optional, Tuple
 
+import mxnet as mx
 import numpy as np
 
+from ..batches import Sample
 from ..errors import InputError, UnknownNameError
+from ..layers.losses import cross_entropy, distillation_loss, mean_squared_error, states_error
 from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
+from ..training.objective import Objective
 from ..training.settings import (
     CheckpointSettings,
     DeploySettings,
@@ -17,19 +32,22 @@ from ..training.settings import (
     settings,
 )
 from ..util.files import atomic_write
-from .classification.custom import custom_task, infer_labels
-from .classification.evaluate import write_class_probabilities, write_predictions
-from .classification.features import ClassifierFeatures
-from .classification.metrics import compute_baseline, compute_metrics
-from .classification.readers import find_file, has_segment, read_examples, read_file
-from .classification.tasks import get_task, list_tasks
-from .evaluate import check_finite, mean_cross_entropy
-from .examination import Examination, cross_entropies
-from .files import check_files
+from .classification_data import (
+    custom_task,
+    find_file,
+    get_task,
+    has_segment,
+    infer_labels,
+    list_tasks,
+    read_examples,
+    read_file,
+)
 from .labels import adopt_labels
+from .scores import Examination, check_finite, cross_entropies, mean_cross_entropy, softmax
 from .tables import (
     PAIR_COLUMNS,
     TEXT_COLUMNS,
+    check_files,
     find_splits,
     given_rows,
     is_path,
@@ -38,7 +56,425 @@ from .tables import (
 )
 from .task import Task
 
-__all__ = ['ClassificationSettings', 'ClassificationTask', 'check_task_choice', 'make_task']
+__all__ = [
+    'ClassificationSettings',
+    'ClassificationTask',
+    'ClassifierFeatures',
+    'Distillation',
+    'METRICS',
+    'check_task_choice',
+    'compute_baseline',
+    'compute_metrics',
+    'make_student',
+    'make_task',
+    'teacher_layers',
+    'write_class_probabilities',
+    'write_predictions',
+]
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 4096  # examples encoded at once: bounds what the tokenizer remembers of them
+
+
+class ClassifierFeatures:
+    """Turns examples of a task into samples.
+
+    These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
+    empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
+
+    Parameters
+    ----------
+    tokenizer : object
+        With ``encode_batch(texts, pairs, max_length=, pad=)``, as ``bert.BertTokenizer`` has it.
+    task : Task
+    max_len : int
+        Largest number of tokens, the special ones counted.
+    """
+
+    def __init__(self, tokenizer, task, max_len=128):
+        special, texts = (3, 2) if task.is_pair else (2, 1)
+        if max_len < special + texts:
+            raise InputError(
+                f'a length of {max_len} is too small: {task.name} needs at least {special + texts} '
+                f'({special} special tokens and one of each text)'
+            )
+        self.tokenizer = tokenizer
+        self.task = task
+        self.max_len = max_len
+
+    def __call__(self, examples):
+        """Encode `examples`, and log how many had to be cut.
+
+        Parameters
+        ----------
+        examples : sequence of Example
+
+        Returns
+        -------
+        list of Sample
+        """
+        features, cut = [], 0
+        for start in range(0, len(examples), CHUNK):
+            chunk = examples[start : start + CHUNK]
+            encoded = self.tokenizer.encode_batch(
+                [example.text_a for example in chunk],
+                [example.text_b for example in chunk] if self.task.is_pair else None,
+                max_length=self.max_len,
+                pad=False,
+            )
+            cut += int((encoded.truncated > 0).sum())
+            for row, example in enumerate(chunk):
+                label = None if example.label is None else self.task.label_id(example.label)
+                features.append(Sample(encoded.input_ids[row], encoded.token_types[row], label))
+        if cut:
+            logger.warning(
+                '%d of %d examples of %s have more than %d tokens and were cut',
+                cut,
+                len(examples),
+                self.task.name,
+                self.max_len,
+            )
+        return features
+
+
+def accuracy(labels, predictions):
+    """Share of the predictions that equal their labels."""
+    return float(np.mean(labels == predictions))
+
+
+def f1(labels, predictions, positive=1):
+    """F1 of the class with the id `positive`, '1' of GLUE's MRPC and QQP."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(labels == positive, predictions == positive, zero_division=0))
+
+
+def matthews(labels, predictions):
+    """Matthews' correlation coefficient, over any number of classes."""
+    from sklearn.metrics import matthews_corrcoef
+
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
+    return float(matthews_corrcoef(labels, predictions))
+
+
+def pearson(labels, predictions):
+    """Pearson's correlation coefficient."""
+    from scipy.stats import pearsonr
+
+    return _correlation(pearsonr, labels, predictions)
+
+
+def spearman(labels, predictions):
+    """Spearman's rank correlation coefficient."""
+    from scipy.stats import spearmanr
+
+    return _correlation(spearmanr, labels, predictions)
+
+
+def _correlation(function, labels, predictions):
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # of nearly constant input
+        value = float(function(labels, predictions)[0])
+    return value if np.isfinite(value) else 0.0
+
+
+#: name of a metric -> its function
+METRICS = {metric.__name__: metric for metric in (accuracy, f1, matthews, pearson, spearman)}
+
+
+def compute_metrics(task, labels, outputs):
+    """The task's metrics.
+
+    Parameters
+    ----------
+    task : Task
+    labels : array-like, shape (num_samples,)
+        Ids of the classes, or the numbers of a regression.
+    outputs : array-like, shape (num_samples,) or (num_samples, num_labels)
+        The model's outputs: logits or probabilities of the classes, or their predicted ids; for
+        regression the numbers, also as (num_samples, 1).
+
+    Returns
+    -------
+    OrderedDict of str to float
+        In the order of ``task.metrics``; ``task.primary_metric`` is the first.
+
+    Raises
+    ------
+    InputError
+        If there are no samples, the numbers of labels and outputs differ, or an output is not
+        finite (a training that has diverged).
+    UnknownNameError
+        If there is no such metric.
+    """
+    labels, outputs = np.asarray(labels), np.asarray(outputs)
+    if task.regression:
+        labels, outputs = labels.astype(np.float64), outputs.astype(np.float64)
+        labels, predictions = labels.reshape(-1), outputs.reshape(-1)
+    else:
+        labels = labels.reshape(-1).astype(np.int64)
+        predictions = outputs.argmax(axis=-1) if outputs.ndim == 2 else outputs.astype(np.int64)
+    if len(labels) == 0:
+        raise InputError(f'no samples to evaluate {task.name} on')
+    if labels.shape != predictions.shape:
+        raise InputError(f'{len(labels)} labels for outputs of shape {outputs.shape}')
+    if not np.isfinite(outputs).all():
+        raise InputError(
+            "the model's outputs are not finite: training has diverged; try a lower learning rate"
+        )
+    values = OrderedDict()
+    for name in task.metrics:
+        if name not in METRICS:
+            raise UnknownNameError.of('metric', name, METRICS)
+        options = {'positive': task.positive_id} if name == 'f1' else {}
+        values[name] = METRICS[name](labels, predictions, **options)
+    return values
+
+
+def compute_baseline(task, labels):
+    """The task's metrics for always giving the most frequent label, or the mean number.
+
+    Parameters
+    ----------
+    task : Task
+    labels : array-like, shape (num_samples,)
+        As of `compute_metrics`.
+
+    Returns
+    -------
+    (int or float, OrderedDict of str to float)
+        The guess, an id or a number, and its metrics.
+    """
+    labels = np.asarray(labels)
+    guess = float(np.mean(labels)) if task.regression else int(np.bincount(labels).argmax())
+    return guess, compute_metrics(task, labels, np.full_like(labels, guess))
+
+
+def write_predictions(folder, task, segment, examples, outputs):
+    """Write GLUE's form and, beside it, the probabilities (of a regression the raw outputs).
+
+    Parameters
+    ----------
+    folder : str
+    task : model_zoo.tasks.classification.Task
+    segment : str
+        A test set of the task.
+    examples : sequence of model_zoo.tasks.classification.Example
+    outputs : numpy.ndarray, shape (number of examples, num_labels)
+
+    Returns
+    -------
+    list of str
+        The names of the two files, such as ``MRPC.tsv`` and ``MRPC_probabilities.tsv``.
+    """
+    if task.regression:
+        predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
+    else:
+        predictions = outputs.argmax(axis=-1)
+        header, rows = task.require_labels(), softmax(outputs)
+    name = task.submission_file(segment)
+    with atomic_write(os.path.join(folder, name)) as file:
+        file.write('index\tprediction\n')
+        for example, prediction in zip(examples, predictions):
+            file.write(f'{example.guid}\t{task.format_prediction(prediction)}\n')
+    beside = name.replace('.tsv', '_probabilities.tsv')
+    with atomic_write(os.path.join(folder, beside)) as file:
+        file.write('\t'.join(['index', *header]) + '\n')
+        for example, row in zip(examples, rows):
+            file.write('\t'.join([example.guid, *(f'{value:.6f}' for value in row)]) + '\n')
+    return [name, beside]
+
+
+def write_class_probabilities(folder, task, segment, examples, outputs):
+    """Write the file of Google's ``run_classifier.py --do_predict``, and call `write_predictions`.
+
+    ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
+    class with its probability, or one column with a regression's number. The name begins with
+    the test set: ``test_matched_results.tsv``.
+
+    See `write_predictions`.
+    """
+    names = write_predictions(folder, task, segment, examples, outputs)
+    rows = outputs.astype(np.float64) if task.regression else softmax(outputs)
+    name = f'{segment}_results.tsv'
+    with atomic_write(os.path.join(folder, name)) as file:
+        for row in rows.reshape(len(rows), -1):
+            file.write('\t'.join(f'{value:.9g}' for value in row) + '\n')
+    return [name, *names]
+
+
+_LAYER = re.compile(r'(encoder\.layers\.)(\d+)(?=\.)')
+
+
+def teacher_layers(student, teacher, layers=None):
+    """The teacher's layers that a student's layers learn from.
+
+    Parameters
+    ----------
+    student, teacher : int
+        Their numbers of layers.
+    layers : sequence of int, optional
+        One for each layer of the student, from 1; default: evenly spaced, up to the teacher's last.
+
+    Returns
+    -------
+    tuple of int
+        From 1.
+
+    Raises
+    ------
+    InputError
+        If that can't be.
+    """
+    if student > teacher:
+        raise InputError(f'a student of {student} layers has more than its teacher, {teacher}')
+    if layers is None:
+        return tuple((number + 1) * teacher // student for number in range(student))
+    layers = tuple(layers)
+    if len(layers) != student or not all(1 <= layer <= teacher for layer in layers):
+        raise InputError(
+            f"the teacher's layers {' '.join(map(str, layers))}: give {student} numbers, one for "
+            f'each layer of the student, from 1 to {teacher}'
+        )
+    return layers
+
+
+def make_student(teacher, layers, ctx=None):
+    """A smaller model that begins with layers of its teacher.
+
+    Parameters
+    ----------
+    teacher : BertTask
+        Initialized.
+    layers : sequence of int
+        The teacher's layers that the student begins with, from 1.
+    ctx : mxnet.Context or list of mxnet.Context, optional
+
+    Returns
+    -------
+    BertTask
+        Hybridized; everything but the layers left out is the teacher's.
+    """
+    config = teacher.config.copy()
+    config.num_hidden_layers = len(layers)
+    student = type(teacher)(config, dropout=teacher.dropout_rate)
+    student.initialize(ctx=ctx or mx.cpu())
+    theirs = teacher._collect_params_with_prefix()
+    for name, parameter in student._collect_params_with_prefix().items():
+        name = _LAYER.sub(lambda match: f'{match[1]}{layers[int(match[2])] - 1}', name)
+        parameter.set_data(theirs[name].data(theirs[name].list_ctx()[0]))
+    student.hybridize(static_alloc=True)
+    return student
+
+
+@dataclasses.dataclass
+class Distillation:
+    """What a classifier learns from its teacher.
+
+    The objective is ``(1 - weight)`` times the loss of the labels, ``weight`` times that of the
+    teacher's scores (see `model_zoo.layers.losses.distillation_loss`; of a regression the mean
+    squared error), and ``states_weight`` times the mean squared error of the layers' states.
+
+    Parameters
+    ----------
+    student, teacher : BertForSequenceClassification
+        Or a variant's. Only the student is trained. Their backbones return the states of all layers
+        from then on.
+    layers : tuple of int
+        See `teacher_layers`.
+    temperature : float
+        Of the probabilities.
+    weight : float
+        From 0 to 1.
+    states_weight : float
+        0 leaves the states out; else both have states of the same size.
+
+    Raises
+    ------
+    InputError
+        If the two don't fit one another.
+    """
+
+    student: mx.gluon.Block
+    teacher: mx.gluon.Block
+    layers: Optional[Tuple[int, ...]] = None
+    temperature: float = 2.0
+    weight: float = 0.5
+    states_weight: float = 1.0
+
+    def __post_init__(self):
+        own, theirs = self.student.config, self.teacher.config
+        self.layers = teacher_layers(own.num_hidden_layers, theirs.num_hidden_layers, self.layers)
+        if self.student.num_labels != self.teacher.num_labels:
+            raise InputError(
+                f'the student has {self.student.num_labels} labels, and its teacher '
+                f'{self.teacher.num_labels}'
+            )
+        if own.vocab_size != theirs.vocab_size:
+            raise InputError(
+                f'the student has {own.vocab_size} tokens, and its teacher {theirs.vocab_size}: '
+                'both must have the same vocabulary'
+            )
+        if self.states_weight and own.hidden_size != theirs.hidden_size:
+            raise InputError(
+                f'the states of the student have {own.hidden_size} units, and those of its teacher '
+                f'{theirs.hidden_size}: they can be compared only if these are the same'
+            )
+        for model in (self.student, self.teacher):
+            model.base.output_all_encodings = True
+
+    def losses(self, batch):
+        """The losses of states, teacher's scores and labels, weighted.
+
+        Parameters
+        ----------
+        batch : model_zoo.batches.Batch
+
+        Returns
+        -------
+        list of NDArray, shape (1,)
+        """
+        with mx.autograd.pause(train_mode=False):
+            their_scores, their_states = _run(self.teacher, batch)
+        scores, states = _run(self.student, batch)
+        error = mx.nd.zeros((1,), ctx=scores.context)
+        if self.states_weight:
+            error = mx.nd.add_n(*[
+                states_error(mx.nd, own, their_states[layer - 1], batch.valid_length)
+                for own, layer in zip(states, self.layers)
+            ]) / len(self.layers)  # fmt: skip
+        if self.student.num_labels == 1:
+            of_teacher = mean_squared_error(mx.nd, scores, their_scores)
+            of_labels = mean_squared_error(mx.nd, scores, batch.labels)
+        else:
+            of_teacher = distillation_loss(mx.nd, scores, their_scores, self.temperature)
+            of_labels = cross_entropy(mx.nd, scores, batch.labels)
+        return [self.states_weight * error, self.weight * of_teacher, (1 - self.weight) * of_labels]
+
+    def objective(self):
+        """For `TrainingLoop`.
+
+        Returns
+        -------
+        Objective
+        """
+
+        def counts(batch):
+            size = len(batch.indices)
+            return float(batch.valid_length.sum().asscalar()), size, size
+
+        return Objective(self.losses, counts, ('states', 'teacher', 'labels'))
+
+
+def _run(model, batch):
+    """The scores of a batch, and the states of all layers."""
+    encoded = model.encode(*batch.inputs)
+    return model.classifier(model._pool(mx.nd, encoded)), encoded.states
+
 
 _SEGMENTS = ('train', 'dev', 'test')
 _CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'dev_split')
@@ -233,9 +669,7 @@ class ClassificationTask(Task):
 
     def sources(self):
         settings, record = self.settings, self.record
-        present = [
-            name for name in record.segments if has_segment(record, settings.data_dir, name)
-        ]
+        present = [name for name in record.segments if has_segment(record, settings.data_dir, name)]
         if settings.data_dir is not None or record.names_its_files:
             needed = ('train', *(record.dev_segments if settings.do_eval else ()))
             if settings.only_inference:

@@ -1,17 +1,20 @@
 """Text to samples for pre-training: masked tokens, and a second segment that may be random.
 
-Sources: Devlin et al. 2018, appendix A.2; ``create_pretraining_data.py`` of google-research/bert
-and of GluonNLP 0.10. The samples have the same distribution as there, with two differences:
+Sources: Devlin et al. 2018, section 3.1 and appendix A.2; ``create_pretraining_data.py`` of
+google-research/bert and of GluonNLP 0.10; for full sentences Liu et al. 2019 (RoBERTa), section
+4.2: as many contiguous sentences as fit, and where a document ends, the next one begins behind a
+separator. The samples have the same distribution as there, with two differences:
 
 - A document of which nothing follows takes its second segment from the documents of the same part
   of the corpus, not of all of it, so that memory doesn't grow with the corpus.
 - The end of a file ends a document.
 
 A sample is four places in the tokens of a part, until its ids are laid out with many others'.
-Without next sentences it is two places: RoBERTa's full sentences, see `sentences`.
+Without next sentences it is two places.
 """
 
 import bisect
+import codecs
 import concurrent.futures
 import dataclasses
 import itertools
@@ -23,13 +26,323 @@ import numpy as np
 
 from ...errors import InputError
 from ...tokenization.chunks import SentenceEncoder
-from .masking import draw_positions, replace_masked
+from ...util.remote import file_size, is_file, matching, open_binary
 from .samples import Samples
-from .sentences import pack_sentences
 
-__all__ = ['SampleMaker', 'SampleOptions']
+__all__ = [
+    'Corpus',
+    'SampleMaker',
+    'SampleOptions',
+    'describe_files',
+    'draw_positions',
+    'matching_files',
+    'pack_sentences',
+    'replace_masked',
+]
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory
+
+
+def matching_files(patterns):
+    """The files that wildcards match, sorted, each once.
+
+    Parameters
+    ----------
+    patterns : str
+        Separated by commas; ``~`` is the home directory. They may be URLs.
+
+    Returns
+    -------
+    list of str
+    """
+    found = set()
+    for pattern in filter(None, (part.strip() for part in patterns.split(','))):
+        try:
+            paths = matching(pattern)
+        except OSError as error:
+            raise InputError(f'cannot read {pattern!r}: {error.strerror}') from error
+        if not paths:
+            raise InputError(f'no file matches {pattern!r}')
+        for path in paths:
+            if not is_file(path):
+                raise InputError(f'{path!r} is no file; name files, such as {path}/*')
+        found.update(paths)
+    if not found:
+        raise InputError(f'{patterns!r} names no files')
+    return sorted(found)
+
+
+def describe_files(patterns):
+    """Number of files and bytes, by which a resumed training recognizes its data.
+
+    Parameters
+    ----------
+    patterns : str
+        See `matching_files`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If no file matches.
+    """
+    files = matching_files(patterns)
+    return f'{len(files)} files of {sum(map(file_size, files))} bytes'
+
+
+class Corpus:
+    """Documents in text files: one sentence a line, blank lines between documents.
+
+    A place in the corpus is a number of bytes, counted over all files. The end of a file also ends
+    a document (in the originals, documents continue in the next file).
+
+    Parameters
+    ----------
+    files : sequence of str
+        In UTF-8.
+
+    Attributes
+    ----------
+    num_bytes : int
+    """
+
+    def __init__(self, files):
+        self.files = list(files)
+        try:
+            sizes = [file_size(path) for path in self.files]
+        except OSError as error:
+            raise InputError(f'cannot read {error.filename!r}: {error.strerror}') from error
+        *self._starts, self.num_bytes = itertools.accumulate(sizes, initial=0)
+        if not self.num_bytes:
+            raise InputError(f'no text in {", ".join(self.files)}')
+
+    def span(self, number, count):
+        """Begin and end of part `number` of `count` about equal ones."""
+        return self.num_bytes * number // count, self.num_bytes * (number + 1) // count
+
+    def documents(self, start, stop):
+        """Read the documents that belong to a part of the corpus.
+
+        A document belongs to the part with the start of the last blank line before it, or of its
+        file. So each document is in exactly one part.
+
+        Parameters
+        ----------
+        start, stop : int
+
+        Yields
+        ------
+        list of str
+            Sentences, without white space around them.
+        """
+        ends = [*self._starts[1:], self.num_bytes]
+        for path, first, end in zip(self.files, self._starts, ends):
+            if first < stop and start < end:
+                try:
+                    yield from _documents(path, max(start - first, 0), stop - first)
+                except OSError as error:
+                    raise InputError(f'cannot read {path!r}: {error.strerror}') from error
+
+    def documents_outside(self, start, stop):
+        """Read the documents of all other parts, those behind `stop` first."""
+        yield from self.documents(stop, self.num_bytes)
+        yield from self.documents(0, start)
+
+
+def _documents(path, start, stop):
+    with open_binary(path) as file:
+        place, may_begin = start, start == 0
+        if start:  # a line that has begun before isn't ours
+            file.seek(start - 1)
+            place = start - 1 + _skip_line(file)
+        sentences, begin = [], place
+        # lines end at a newline only, as everywhere here; the limit is for files without any
+        for line in iter(lambda: file.readline(_LONGEST_DOCUMENT), b''):
+            sentence = _decode(path, place, line)
+            if sentence and may_begin:
+                if place + len(line) - begin >= _LONGEST_DOCUMENT:
+                    raise InputError(
+                        f'{path}: from byte {begin} on there is no blank line for '
+                        f'{_LONGEST_DOCUMENT >> 20} MB; put one sentence on a line, and blank '
+                        'lines between documents'
+                    )
+                sentences.append(sentence)
+            elif not sentence:
+                if sentences:
+                    yield sentences
+                sentences, begin = [], place
+                may_begin = place < stop
+            if not may_begin and place >= stop:
+                return
+            place += len(line)
+        if sentences:
+            yield sentences
+
+
+def _skip_line(file):
+    """Read past the next newline; returns the number of bytes."""
+    count = 0
+    for part in iter(lambda: file.readline(2**20), b''):
+        count += len(part)
+        if part.endswith(b'\n'):
+            break
+    return count
+
+
+def _decode(path, place, line):
+    """The sentence on a line that begins at byte `place`."""
+    if place == 0 and line.startswith(codecs.BOM_UTF8):
+        line = line[len(codecs.BOM_UTF8) :]
+    try:
+        return line.decode('utf-8').strip()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'{path}: byte 0x{line[error.start]:02x} at position {place + error.start} is not '
+            'UTF-8; save the file as UTF-8'
+        ) from None
+
+
+def pack_sentences(tokens, documents, room, separator):
+    """Pack the sentences of documents, one behind the other.
+
+    Parameters
+    ----------
+    tokens : numpy.ndarray, int32
+        Of all documents.
+    documents : list of list of int
+        For each, the places where its sentences begin, and its end. They follow one another.
+    room : int
+        Most tokens of a sample. A longer sentence is cut.
+    separator : int
+        Id of the token between two documents.
+
+    Returns
+    -------
+    stream : numpy.ndarray, int32
+        `tokens` with the separators.
+    rows : numpy.ndarray, shape (samples, 2), int64
+        Begin and end of each sample in `stream`; neither a separator comes first nor last.
+    """
+    begins, ends = [], []
+    for number, bounds in enumerate(documents):  # so many separators are before it
+        for begin, end in zip(bounds, bounds[1:]):
+            cuts = [*range(begin, end, room), end]
+            begins += [place + number for place in cuts[:-1]]
+            ends += [place + number for place in cuts[1:]]
+    stream = np.insert(tokens, [bounds[0] for bounds in documents[1:]], separator)
+    rows, first = [], 0
+    ends = np.array(ends)
+    while first < len(begins):
+        behind = int(np.searchsorted(ends, begins[first] + room, side='right'))
+        rows.append((begins[first], ends[behind - 1]))
+        first = behind
+    return stream.astype(np.int32, copy=False), np.array(rows, np.int64)
+
+
+def draw_positions(candidates, counts, most, rng, begins_word=None):
+    """Draw the positions to predict.
+
+    Parameters
+    ----------
+    candidates : numpy.ndarray, shape (samples, length), bool
+        Where a mask may be.
+    counts : numpy.ndarray, shape (samples,)
+        How many to draw in each sample, or all candidates if these are fewer.
+    most : int
+        Not below any of `counts`.
+    rng : numpy.random.Generator
+    begins_word : numpy.ndarray, shape (samples, length), bool, optional
+        Draw whole words: their candidates are taken together, and a word that has more than are
+        still wanted is passed over.
+
+    Returns
+    -------
+    numpy.ndarray, shape (samples, most)
+        Each row rises, and ends with the length where there are no more.
+    """
+    length = candidates.shape[1]
+    if begins_word is None:
+        places, allowed = _in_random_order(candidates, rng)
+        drawn = places[:, :most]
+        drawn[np.arange(drawn.shape[1]) >= np.minimum(counts, allowed)[:, None]] = length
+    else:
+        drawn = np.where(
+            _draw_words(candidates, counts, begins_word, rng), np.arange(length), length
+        )
+    positions = np.sort(drawn, axis=1)[:, :most]
+    return np.pad(positions, ((0, 0), (0, most - positions.shape[1])), constant_values=length)
+
+
+def _in_random_order(chosen, rng):
+    """The true places of each row in random order, with the others behind; how many are true."""
+    length = chosen.shape[1]
+    columns = np.arange(length, dtype=np.uint32)
+    low_bits = np.uint32((1 << length.bit_length()) - 1)
+    # random high bits over the place: sorting numbers is quicker than finding out their order
+    keys = rng.integers(2**32, size=chosen.shape, dtype=np.uint32)
+    keys |= low_bits
+    keys ^= low_bits ^ columns
+    np.putmask(keys, ~chosen, np.uint32(2**32 - 1))
+    keys.sort(axis=1)
+    keys &= low_bits
+    return keys, chosen.sum(axis=1)
+
+
+def _draw_words(candidates, counts, begins_word, rng):
+    rows, length = np.arange(len(candidates)), candidates.shape[1]
+    first = candidates & begins_word
+    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # whatever it is
+    begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
+    flat = (begin + rows[:, None] * length)[candidates]
+    sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)
+    places, numbers = _in_random_order(first, rng)
+    left, taken = np.array(counts), np.zeros(candidates.shape, bool)
+    for number, words in enumerate(places.T[: numbers.max(initial=0)]):  # one of each row
+        words = np.minimum(words, length - 1)  # rows with fewer words have no place here
+        size = sizes[rows, words]
+        fits = (number < numbers) & (size <= left)
+        taken[rows[fits], words[fits]] = True
+        left[fits] -= size[fits]
+        if not left.any():
+            break
+    return candidates & np.take_along_axis(taken, begin, axis=1)
+
+
+def replace_masked(input_ids, positions, mask_id, vocab_size, rng):
+    """Hide the tokens to predict: 80 % become [MASK], 10 % stay, 10 % become any token.
+
+    Parameters
+    ----------
+    input_ids : numpy.ndarray, shape (samples, length), int32
+        Changed in place.
+    positions : numpy.ndarray, shape (samples, most)
+        As `draw_positions` gives them.
+    mask_id, vocab_size : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    masked_ids : numpy.ndarray, shape (samples, most), int32
+        What was there; 0 where a row has no more positions.
+    drawn : numpy.ndarray, shape (samples, most), bool
+        Where it has some.
+    """
+    drawn = positions < input_ids.shape[1]
+    places = np.where(drawn, positions, 0)
+    masked_ids = np.take_along_axis(input_ids, places, axis=1)
+    chance = rng.random(positions.shape, dtype=np.float32)
+    tokens = rng.integers(vocab_size, size=positions.shape, dtype=np.int32)
+    tokens[chance < 0.9] = masked_ids[chance < 0.9]
+    tokens[chance < 0.8] = mask_id
+    input_ids[np.nonzero(drawn)[0], places[drawn]] = tokens[drawn]
+    masked_ids[~drawn] = 0
+    return masked_ids, drawn
+
 
 _NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in the cache
 

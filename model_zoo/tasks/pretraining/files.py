@@ -1,0 +1,632 @@
+"""Samples for pre-training in files: GluonNLP's ``.npz``, Google's and pytorch-pretrained-bert's.
+
+``.npz``: the arrays of `Samples` under these names. GluonNLP's own files hold arrays of objects,
+rows of several lengths; they are read by a reader of pickles that runs nothing. In ours the rows
+are padded, so that NumPy (and GluonNLP's loader) needs no pickles, and a comment of the archive
+says which vocabulary they were made with.
+
+TensorFlow's record files, as Google's scripts write them: a sequence of records, of 8 bytes with
+the length, the checksum of these, the content, and its checksum. The content is a
+``tf.train.Example``, a protocol buffer: name -> list of integers or of floats. All lists of a name
+have the same length, padding included. TensorFlow isn't needed.
+
+``epoch_N.json`` with ``epoch_N_metrics.json`` of pytorch-pretrained-bert: each line is a sample,
+with tokens instead of ids.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import struct
+import zipfile
+
+import numpy as np
+
+from ...checkpoint.numpy_files import ArrayArchive
+from ...checkpoint.tensorflow_file import crc32c
+from ...errors import CheckpointError, InputError
+from ...util.files import atomic_write, parse_json, read_json, write_json
+from ...util.lines import read_lines
+from ...util.remote import open_binary
+from .samples import MATRICES, WEIGHTS, Samples, check_samples, padded_rows
+
+__all__ = [
+    'epoch_of',
+    'is_tfrecord',
+    'read_epoch',
+    'read_epoch_lengths',
+    'read_lengths',
+    'read_shard',
+    'read_tfrecord',
+    'read_tfrecord_lengths',
+    'vocab_checksum',
+    'write_epoch',
+    'write_shard',
+    'write_tfrecords',
+]
+
+_NAME = re.compile(r'epoch_(\d+)\.json')
+_COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
+_FIELDS = ('tokens', 'segment_ids', 'masked_lm_positions', 'masked_lm_labels', 'is_random_next')
+
+
+def epoch_of(path):
+    """The number of the epoch in a file's name.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    int or None
+        None if the file isn't one of these.
+    """
+    match = _NAME.fullmatch(os.path.basename(path))
+    return None if match is None else int(match[1])
+
+
+def read_epoch(path, vocab):
+    """Read a file of samples.
+
+    Parameters
+    ----------
+    path : str
+    vocab : gluonnlp.vocab.BERTVocab
+        That they were made with.
+
+    Returns
+    -------
+    Samples
+    """
+    rows = [_row(path, number, line, vocab) for number, line in read_lines(path) if line.strip()]
+    metrics = _read_metrics(path)
+    if len(rows) != metrics[_COUNT]:
+        raise InputError(
+            f'{path!r} has {len(rows)} samples, and its metrics say {metrics[_COUNT]}: it was cut '
+            'off; make it anew, or leave it out'
+        )
+    if not rows:
+        return Samples.none()
+    tokens, types, places, labels, is_random = zip(*rows)
+    lengths = np.array(list(map(len, tokens)), np.int32)
+    width, masks = int(lengths.max()), max(map(len, places))
+    if width > metrics[_LENGTH]:
+        raise InputError(
+            f'{path!r} has a sample of {width} tokens, and its metrics say {metrics[_LENGTH]} at '
+            'most'
+        )
+    return Samples(
+        padded_rows(tokens, width),
+        padded_rows(types, width),
+        padded_rows(places, masks),
+        padded_rows(labels, masks),
+        padded_rows([[1] * len(each) for each in places], masks).astype(np.float32),
+        np.array(is_random, np.int32),
+        lengths,
+    )
+
+
+def read_epoch_lengths(path):
+    """The lengths of a file's samples; quicker than reading them all.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    numpy.ndarray, shape (samples,), int32
+    """
+    lines = ((number, line) for number, line in read_lines(path) if line.strip())
+    lengths = [len(_fields(path, number, line)['tokens']) for number, line in lines]
+    if not lengths:
+        raise InputError(f'{path} has no samples: leave it out')
+    return np.array(lengths, np.int32)
+
+
+def _fields(path, number, line):
+    try:
+        fields = parse_json(line)
+        if not all(isinstance(fields[name], list) for name in _FIELDS[:-1]):
+            raise ValueError('a field is no list')
+        if not isinstance(fields['is_random_next'], (bool, int)):
+            raise ValueError('is_random_next is neither true nor false')
+        return fields
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f'{path!r}, line {number}: it is no sample as pregenerate_training_data.py writes it '
+            f'({error})'
+        ) from error
+
+
+def _row(path, number, line, vocab):
+    """The fields of a sample, with ids in the place of tokens."""
+    fields = _fields(path, number, line)
+    known = vocab.token_to_idx
+    for token in (*fields['tokens'], *fields['masked_lm_labels']):
+        if not isinstance(token, str) or token not in known:
+            raise InputError(
+                f'{path!r}, line {number}: the model has no token {token!r:.40}; the samples are '
+                'of another vocabulary'
+            )
+    names = 'tokens', 'masked_lm_labels'
+    tokens, labels = ([known[each] for each in fields[name]] for name in names)
+    types, places = fields['segment_ids'], fields['masked_lm_positions']
+    if not all(isinstance(each, int) and 0 <= each < 2**31 for each in (*types, *places)):
+        raise InputError(f'{path!r}, line {number}: segment_ids or positions are no whole numbers')
+    if not tokens or len(types) != len(tokens) or len(places) != len(labels):
+        raise InputError(
+            f'{path!r}, line {number}: it has {len(tokens)} tokens with {len(types)} segment_ids, '
+            f'and {len(places)} masks with {len(labels)} labels'
+        )
+    return tokens, types, places, labels, bool(fields['is_random_next'])
+
+
+def _metrics_path(path):
+    return f'{os.path.splitext(path)[0]}_metrics.json'
+
+
+def _read_metrics(path):
+    place = _metrics_path(path)
+    metrics = read_json(place, 'the metrics of the samples,')
+    if not isinstance(metrics, dict) or not all(
+        isinstance(metrics.get(name), int) for name in (_COUNT, _LENGTH)
+    ):
+        raise InputError(f'{place!r} lacks the number {_COUNT} or {_LENGTH}')
+    return metrics
+
+
+def write_epoch(path, parts, vocab, max_seq_length):
+    """Write samples as ``epoch_N.json``, and their number beside it.
+
+    Parameters
+    ----------
+    path : str
+    parts : iterable of Samples
+    vocab : gluonnlp.vocab.BERTVocab
+        That they were made with.
+    max_seq_length : int
+    """
+    count, tokens = 0, vocab.idx_to_token
+    with atomic_write(path) as file:
+        for samples in parts:
+            masks = samples.masked_lm_weights.sum(axis=1).astype(int)
+            for row, (length, most) in enumerate(zip(samples.valid_lengths, masks)):
+                values = (
+                    [tokens[i] for i in samples.input_ids[row, :length]],
+                    samples.segment_ids[row, :length].tolist(),
+                    samples.masked_lm_positions[row, :most].tolist(),
+                    [tokens[i] for i in samples.masked_lm_ids[row, :most]],
+                    bool(samples.next_sentence_labels[row]),
+                )
+                fields = dict(zip(_FIELDS, values))
+                order = ('tokens', 'segment_ids', 'is_random_next', *_FIELDS[2:4])
+                file.write(json.dumps({name: fields[name] for name in order}) + '\n')
+                count += 1
+    write_json(_metrics_path(path), {_COUNT: count, _LENGTH: max_seq_length})
+
+
+_HEADER = struct.Struct('<QI')
+_CHECKSUM = struct.Struct('<I')
+_MASK, _LABELS = 'input_mask', 'next_sentence_labels'
+# Google's names, in the order in which it writes them
+_NAMES = (
+    'input_ids', _MASK, 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', WEIGHTS, _LABELS,
+)  # fmt: skip
+_FLOATS, _INTEGERS = 2, 3  # numbers of a Feature's fields
+_PACKED = 2  # wire type
+
+
+def is_tfrecord(path):
+    """Whether a file begins with a record.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        with open_binary(path) as file:
+            head = file.read(_HEADER.size)
+    except OSError:
+        return False
+    return len(head) == _HEADER.size and _HEADER.unpack(head)[1] == crc32c(head[:8], masked=True)
+
+
+def read_tfrecord(path):
+    """Read a file of samples.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    Samples
+    """
+    arrays = _read(path, _NAMES, verify=True)
+    lengths = arrays.pop(_MASK).sum(1, dtype=np.int32)
+    arrays[_LABELS] = arrays[_LABELS].reshape(-1)
+    return Samples(valid_lengths=lengths, **arrays)
+
+
+def read_tfrecord_lengths(path):
+    """The valid lengths of a file's samples; the checksums of the samples aren't compared.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    numpy.ndarray, shape (samples,), int32
+    """
+    return _read(path, (_MASK,), verify=False)[_MASK].sum(1, dtype=np.int32)
+
+
+def _read(path, names, verify):
+    """Name -> the rows of a file's records."""
+    try:
+        with open_binary(path) as file:
+            content = file.read()
+    except OSError as error:
+        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
+    columns = {name: [] for name in names}
+    try:
+        for record in _records(content, verify):
+            features = dict(map(_feature, _proto_fields(_only(record, 1))))
+            for name, parts in columns.items():
+                parts.append(features[name])
+        return {name: _array(name, parts) for name, parts in columns.items()}
+    except KeyError as error:
+        raise InputError(
+            f'{path!r} is no file of pre-training samples: a record lacks {error}'
+        ) from error
+    except (IndexError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(
+            f'{path!r} is damaged or was cut off ({error}): make it anew with '
+            'create_pretraining_data.py, or leave it out'
+        ) from error
+
+
+def _records(content, verify):
+    """The contents of a file's records."""
+    place, view = 0, memoryview(content)
+    while place < len(content):
+        head = bytes(view[place : place + _HEADER.size])
+        if len(head) < _HEADER.size:
+            raise ValueError('its last record is not whole')
+        length, checksum = _HEADER.unpack(head)
+        if crc32c(head[:8], masked=True) != checksum:
+            raise ValueError(f'the length at byte {place} has another checksum')
+        place += _HEADER.size
+        record, end = view[place : place + length], view[place + length : place + length + 4]
+        if len(end) < _CHECKSUM.size:
+            raise ValueError('its last record is not whole')
+        if verify and crc32c(record, masked=True) != _CHECKSUM.unpack(end)[0]:
+            raise ValueError(f'the record at byte {place} has another checksum')
+        yield record
+        place += length + _CHECKSUM.size
+
+
+def _proto_fields(message):
+    """The length-delimited fields of a protocol buffer: pairs of number and content."""
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        if key & 7 != _PACKED:
+            raise ValueError(f'a field has the wire type {key & 7}')
+        length, place = _varint(message, place)
+        if place + length > len(message):
+            raise ValueError('a field is longer than its message')
+        yield key >> 3, message[place : place + length]
+        place += length
+
+
+def _varint(message, place):
+    """An integer, and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value, place = value | (byte & 127) << shift, place + 1
+        if byte < 128:
+            return value, place
+        shift += 7
+        if shift > 63:
+            raise ValueError('a number of more than 64 bits')
+
+
+def _only(message, number):
+    """The content of the field that a message consists of."""
+    found = [content for each, content in _proto_fields(message) if each == number]
+    if len(found) != 1:
+        raise ValueError('it is no tf.train.Example')
+    return found[0]
+
+
+def _feature(field):
+    """An entry of the map of features: its name, and its kind with the packed numbers."""
+    entry = dict(_proto_fields(field[1]))
+    ((kind, numbers),) = _proto_fields(entry[2])
+    return bytes(entry[1]).decode('ascii'), (kind, _only(numbers, 1))
+
+
+def _array(name, parts):
+    """The lists of one name as rows."""
+    wanted = _FLOATS if name == WEIGHTS else _INTEGERS
+    if any(kind != wanted for kind, _ in parts):
+        raise ValueError(f'{name} has numbers of another type')
+    packed = [np.frombuffer(numbers, np.uint8) for _, numbers in parts]
+    values = np.concatenate(packed)
+    if wanted == _FLOATS:
+        counts, values = [len(part) / 4 for part in packed], values.view('<f4')
+    else:
+        counts, values = [np.count_nonzero(part < 128) for part in packed], _integers(values)
+    if len(set(counts)) != 1:
+        raise ValueError(f'the lists {name} have {min(counts)} to {max(counts)} numbers')
+    return values.reshape(len(parts), -1)
+
+
+def _integers(packed):
+    """The int32 numbers of varints that stand one behind the other."""
+    last = packed < 128
+    starts = np.flatnonzero(np.concatenate([[True], last[:-1]]))
+    place = np.arange(len(packed)) - np.repeat(starts, np.diff([*starts, len(packed)]))
+    if len(packed) and (not last[-1] or place.max() > 4):
+        raise ValueError('a number is too large')
+    bits = (packed & 127).astype(np.int64) << 7 * place
+    return np.add.reduceat(bits, starts).astype(np.int32)
+
+
+def write_tfrecords(paths, parts, max_seq_length, max_predictions_per_seq):
+    """Write samples to files, one sample to each in turn, all files whole or none.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    parts : iterable of Samples
+    max_seq_length, max_predictions_per_seq : int
+        To which they are padded, as Google's reader wants it.
+    """
+    count = 0
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(atomic_write(path, 'wb')) for path in paths]
+        for samples in parts:
+            for record in _examples(samples, max_seq_length, max_predictions_per_seq):
+                head = struct.pack('<Q', len(record))
+                files[count % len(files)].write(
+                    head
+                    + _CHECKSUM.pack(crc32c(head, masked=True))
+                    + record
+                    + _CHECKSUM.pack(crc32c(record, masked=True))
+                )
+                count += 1
+
+
+def _examples(samples, length, masks):
+    """Serialized examples."""
+    mask = np.arange(length) < samples.valid_lengths[:, None]
+    columns = {**samples._asdict(), _MASK: mask, _LABELS: samples.next_sentence_labels[:, None]}
+    widths = {_LABELS: 1}
+    encoded = []
+    for name in _NAMES:
+        width = widths.get(name, masks if name.startswith('masked') else length)
+        rows = columns[name][:, :width]
+        rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+        if name == WEIGHTS:
+            kind, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
+        else:
+            kind, packed = _INTEGERS, _varints(rows)
+        key = _delimited(1, name.encode())
+        encoded.append(
+            [
+                _delimited(1, key + _delimited(2, _delimited(kind, _delimited(1, row))))
+                for row in packed
+            ]
+        )
+    for features in zip(*encoded):
+        yield _delimited(1, b''.join(features))
+
+
+def _delimited(number, content):
+    """A field of a protocol buffer."""
+    head, length = [number << 3 | _PACKED], len(content)
+    while length > 127:
+        head.append(length & 127 | 128)
+        length >>= 7
+    return bytes([*head, length]) + content
+
+
+def _varints(rows):
+    """Each row of numbers from 0 up, packed."""
+    places = 7 * np.arange(5)
+    parts = rows.astype(np.int64)[..., None] >> places
+    used = np.maximum(np.count_nonzero(parts, axis=-1), 1)[..., None] > np.arange(5)
+    more = np.concatenate([used[..., 1:], np.zeros_like(used[..., :1])], -1)
+    octets = (parts & 127 | more << 7).astype(np.uint8)
+    return [octet[use].tobytes() for octet, use in zip(octets, used)]
+
+
+_COMPRESSION = 1  # three times as fast as zlib's default, and files a tenth larger
+
+
+def vocab_checksum(vocab):
+    """What tells vocabularies apart: a hash of the tokens in the order of their ids."""
+    return hashlib.sha256('\n'.join(vocab.idx_to_token).encode('utf-8')).hexdigest()[:16]
+
+
+def write_shard(path, samples, vocab, **facts):
+    """Write samples, whole or not at all; the same ones always make the same bytes.
+
+    Parameters
+    ----------
+    path : str
+    samples : Samples
+    vocab : gluonnlp.vocab.BERTVocab
+        That they were made with.
+    **facts
+        For the file's comment, such as options they were made with.
+    """
+    facts = {'vocab_checksum': vocab_checksum(vocab), 'vocab_size': len(vocab), **facts}
+    with atomic_write(path, 'wb') as file, zipfile.ZipFile(
+        file, 'w', zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION
+    ) as archive:
+        for name, array in samples._asdict().items():
+            with archive.open(f'{name}.npy', 'w', force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+        archive.comment = json.dumps(facts, sort_keys=True).encode('utf-8')
+
+
+def read_shard(path, vocab=None, max_len=None):
+    """Read a file of samples and check it.
+
+    It is ours, GluonNLP's, Google's TFRecord file, or pytorch-pretrained-bert's ``epoch_N.json``.
+
+    Parameters
+    ----------
+    path : str
+    vocab : gluonnlp.vocab.BERTVocab, optional
+        That the model has, and the samples should; needed for ``epoch_N.json``.
+    max_len : int, optional
+        Most positions that the model has.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, is truncated, lacks an array, or its numbers contradict one
+        another; if it was made with another vocabulary, or for longer sequences. The message says
+        what.
+    """
+    if epoch_of(path) is not None:
+        samples = read_epoch(path, vocab)
+    elif is_tfrecord(path):
+        samples = read_tfrecord(path)
+    else:
+        with _Archive(path) as archive:
+            archive.check_facts(vocab)
+            arrays = {name: archive.read(name) for name in Samples._fields}
+        samples = _padded(path, arrays)
+    check_samples(path, samples, vocab, max_len)
+    return samples
+
+
+def read_lengths(path, vocab=None, next_sentence=False):
+    """The valid lengths of a file's samples; quicker than reading them all.
+
+    Parameters
+    ----------
+    path, vocab
+        As of :func:`read_shard`; the vocabulary is checked where the file says its own.
+    next_sentence : bool
+        Whether its samples are to have next sentences, which is checked where the file says it.
+
+    Returns
+    -------
+    numpy.ndarray, shape (samples,), int32
+    """
+    if epoch_of(path) is not None:
+        return read_epoch_lengths(path)
+    if is_tfrecord(path):
+        return read_tfrecord_lengths(path)
+    with _Archive(path) as archive:
+        archive.check_facts(vocab, next_sentence)
+        lengths = archive.read('valid_lengths')
+    if not lengths.size:
+        raise InputError(f'{path} has no samples: leave it out')
+    if lengths.dtype.kind not in 'iu' or lengths.size != len(lengths):
+        raise InputError(f'{path}: valid_lengths are {lengths.dtype} of shape {lengths.shape}')
+    if lengths.min() < 1:
+        raise InputError(f'{path}: a valid length is {lengths.min()}')
+    return lengths.reshape(-1).astype(np.int32)
+
+
+class _Archive(ArrayArchive):
+    """A file of samples while it is read."""
+
+    def __enter__(self):
+        try:
+            super().__enter__()
+        except CheckpointError as error:
+            if isinstance(error.__cause__, zipfile.BadZipFile) and not self._path.endswith('.npz'):
+                raise InputError(
+                    f'{self._path!r} is no .npz file of samples: make one of a text with '
+                    'create_pretraining_data.py, or sample from it while training, with `raw`'
+                ) from error
+            raise _unusable(error) from error
+        missing = set(Samples._fields).difference(self.names)
+        if missing:
+            self.__exit__()
+            raise InputError(
+                f'{self._path!r} is no file of pre-training samples: it lacks '
+                f'{", ".join(sorted(missing))}; make it with create_pretraining_data.py'
+            )
+        return self
+
+    def check_facts(self, vocab, next_sentence=False):
+        """Raise InputError if the file says that it was made otherwise than it is used."""
+        try:
+            facts = parse_json(self.comment or b'{}')
+            checksum, size = facts.get('vocab_checksum'), facts.get('vocab_size')
+            has_pairs = facts.get('next_sentence', True)
+        except (ValueError, AttributeError):
+            return  # the comment of another program
+        if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
+            raise InputError(
+                f'{self._path!r} was made with another vocabulary (of {size} tokens) than the '
+                f"model's (of {len(vocab)}): give the one's vocabulary to the other"
+            )
+        if next_sentence and not has_pairs:
+            raise InputError(
+                f'{self._path!r} has samples of the masked language model alone: train that alone '
+                '(`masked_lm_only`), or make it anew with next sentences'
+            )
+
+    def read(self, name):
+        """The array of that name."""
+        try:
+            return super().read(name, read_objects=True)
+        except CheckpointError as error:
+            raise _unusable(error) from error
+
+
+def _unusable(error):
+    if isinstance(error.__cause__, OSError) or 'is refused' in str(error):
+        return InputError(str(error))
+    return InputError(f'{error}: make it anew with create_pretraining_data.py, or leave it out')
+
+
+def _padded(path, arrays):
+    """Samples in a file's arrays; rows may differ in length."""
+    padded = {}
+    for name, array in arrays.items():
+        dtype = np.float32 if name == WEIGHTS else np.int32
+        try:
+            if name not in MATRICES:
+                padded[name] = array.reshape(-1).astype(dtype)
+            elif array.dtype != object:
+                padded[name] = array.astype(dtype, copy=False)
+            else:
+                rows = [np.asarray(row, dtype) for row in array]
+                padded[name] = np.zeros((len(rows), max(map(len, rows), default=0)), dtype)
+                for place, row in enumerate(rows):
+                    padded[name][place, : len(row)] = row
+        except (TypeError, ValueError) as error:
+            raise InputError(f'{path}: the rows of {name} are no lists of numbers') from error
+        if len(padded[name]) != len(arrays['valid_lengths']) or padded[name].ndim != (
+            2 if name in MATRICES else 1
+        ):
+            raise InputError(
+                f'{path}: {name} has the shape {padded[name].shape}, and there are '
+                f'{len(arrays["valid_lengths"])} valid_lengths'
+            )
+    return Samples(**padded)

@@ -1,0 +1,1205 @@
+"""SQuAD, question answering by a span of a text: from its JSON to answers and their scores.
+
+``read_squad`` -> ``encode_squad`` (kept on disk) -> ``SquadFeatures`` -> the model ->
+``find_answers`` -> ``score_v1`` or ``score_v2``.
+
+Sources: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert 0.6.2's
+``run_squad.py``, which gives the same answers on the same scores; the web site's
+``evaluate-v1.1.py`` and ``evaluate-v2.0.py``, whose metrics, in percent, are equal to these.
+"""
+
+import collections
+import collections.abc
+import concurrent.futures
+import contextlib
+import hashlib
+import io
+import json
+import logging
+import math
+import multiprocessing
+import os
+import re
+import signal
+import string
+import tempfile
+import textwrap
+import time
+import zipfile
+from concurrent.futures.process import BrokenProcessPool
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import tokenizers
+from tqdm import tqdm
+
+from ..batches import Sample
+from ..batches.windows import best_windows, split_windows
+from ..checkpoint.numpy_files import ArrayArchive
+from ..environment import available_processors
+from ..errors import CheckpointError, InputError
+from ..training.settings import (
+    CheckpointSettings,
+    DeploySettings,
+    FinetuneSettings,
+    setting,
+    settings,
+)
+from ..util.files import atomic_write, make_writable_dir, parse_json, write_json
+from ..util.remote import open_binary
+from .scores import Examination
+from .tables import check_files, given_rows, is_path
+from .task import Task
+
+__all__ = [
+    'Answers',
+    'Question',
+    'SquadEncoding',
+    'SquadFeatures',
+    'SquadSet',
+    'SquadSettings',
+    'SquadTask',
+    'best_thresholds',
+    'encode_squad',
+    'find_answers',
+    'find_squad',
+    'map_to_text',
+    'normalize_answer',
+    'read_squad',
+    'score_v1',
+    'score_v2',
+    'split_words',
+    'write_answers',
+]
+
+logger = logging.getLogger(__name__)
+
+
+class Question(NamedTuple):
+    """A question about a paragraph.
+
+    Parameters
+    ----------
+    id : str
+    text : str
+    paragraph : int
+        Place in `SquadSet.paragraphs`.
+    answers : tuple of str, or None
+        The right answers; empty if the paragraph has none, None in a test set.
+    start : int or None
+        The character of the paragraph at which the first answer begins; only of training sets.
+    """
+
+    id: str
+    text: str
+    paragraph: int
+    answers: Optional[Tuple[str, ...]]
+    start: Optional[int]
+
+
+class SquadSet(NamedTuple):
+    """A file of SQuAD.
+
+    Parameters
+    ----------
+    path : str
+    paragraphs : sequence of str
+    questions : sequence of Question
+        In the order of the file.
+    is_training : bool
+    checksum : str
+        Of the file's content.
+    """
+
+    path: str
+    paragraphs: Sequence[str]
+    questions: Sequence[Question]
+    is_training: bool
+    checksum: str
+
+    def first(self, count):
+        """The set with its first `count` questions only."""
+        questions = self.questions[:count]
+        paragraphs = self.paragraphs[: questions[-1].paragraph + 1] if questions else []
+        return self._replace(questions=questions, paragraphs=paragraphs)
+
+
+def find_squad(segment, version_2=False, root=None):
+    """Path of a file of SQuAD that GluonNLP has downloaded, or downloads now.
+
+    Parameters
+    ----------
+    segment : {'train', 'dev'}
+    version_2 : bool
+    root : str, optional
+        Default: ``$MXNET_HOME/datasets/squad``.
+
+    Returns
+    -------
+    str
+    """
+    from gluonnlp.base import get_home_dir
+    from gluonnlp.data import SQuAD
+
+    version = '2.0' if version_2 else '1.1'
+    root = root or os.path.join(get_home_dir(), 'datasets', 'squad')
+    logger.info("%s: taking GluonNLP's SQuAD %s, downloaded where it is missing", segment, version)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
+            SQuAD(segment, version=version, root=root)
+    except (OSError, RuntimeError, EOFError, UserWarning, zipfile.BadZipFile) as error:
+        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
+        flag = 'train_file' if segment == 'train' else 'predict_file'
+        raise InputError(
+            f'cannot download the {segment} set of SQuAD {version}: {reason}; give a local file '
+            f'with --{flag}'
+        ) from error
+    return os.path.join(root, f'{segment}-v{version}.json')
+
+
+def read_squad(source, version_2=False, training=False):
+    """Read a file of SQuAD and check it.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, dict or iterable
+        A path, the file's content, or rows: (question, context, answer, start), where an answer of
+        None means that there is none, (question, context), or dicts with these names, with
+        ``answers`` as the Hugging Face hub has them, or with SQuAD's articles.
+    version_2 : bool
+        Whether there may be questions without an answer.
+    training : bool
+        A training set needs answers with their positions. The first of several answers is learnt,
+        as in GluonNLP (the originals refuse more than one). Otherwise predictions are compared with
+        the answers, which may be missing.
+
+    Returns
+    -------
+    SquadSet
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, a field is missing, an answer isn't at its place, a question has
+        no answer without `version_2`, or two questions have the same id. The message names the
+        question.
+    """
+    if is_path(source):
+        path = os.fspath(source)
+        articles, checksum = _read_json(path)
+    else:
+        path, articles = 'the questions', _articles(source)
+        checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()
+    paragraphs, questions, places = [], [], {}
+    for number, article in enumerate(_field(articles, 'data', list, path), 1):
+        where = f'{path}, article {number}'
+        for place, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
+            inside = f'{where}, paragraph {place}'
+            paragraphs.append(_field(paragraph, 'context', str, inside))
+            for entry in _field(paragraph, 'qas', list, inside):
+                question = _question(entry, paragraphs, version_2, training, inside)
+                if question.id in places:
+                    raise InputError(
+                        f'{inside}: the id {question.id!r} is that of a question in '
+                        f'{places[question.id]} already'
+                    )
+                places[question.id] = f'article {number}, paragraph {place}'
+                questions.append(question)
+    if not questions:
+        raise InputError(f'{path} has no questions')
+    told = [question.answers is not None for question in questions]
+    if any(told) and not all(told):
+        raise InputError(
+            f"{path}: the question {questions[told.index(False)].id!r} lacks the field 'answers', "
+            'which others have'
+        )
+    return SquadSet(path, paragraphs, questions, training, checksum)
+
+
+def _read_json(path):
+    try:
+        with open_binary(path) as file:
+            content = file.read()
+        fields = parse_json(content.decode('utf-8-sig'), most_bytes=2**30)
+        return fields, hashlib.sha256(content).hexdigest()
+    except OSError as error:
+        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
+    except ValueError as error:
+        problem = f"is not JSON, which SQuAD's files are: {error}"
+        if isinstance(error, UnicodeDecodeError):
+            problem = f'is not UTF-8 at byte {error.start}: save the file as UTF-8'
+        raise InputError(f'{path} {problem}') from None
+
+
+def _articles(source):
+    """Rows in memory in the form of SQuAD's files."""
+    if isinstance(source, dict):
+        return source
+    names = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
+    paragraphs = []
+    for number, (_, row) in enumerate(given_rows(source, names, 'data')):
+        if 'paragraphs' in row:  # an article
+            paragraphs += row['paragraphs']
+            continue
+        entry = {'id': str(row.get('id', number)), 'question': row.get('question')}
+        answers = row.get('answers')
+        if answers is None and 'answer' in row:
+            known = row['answer'] is not None
+            answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
+        if answers is not None:
+            entry['is_impossible'] = not len(answers['text'])
+            entry['answers'] = [
+                {'text': text, 'answer_start': start if start is None else int(start)}
+                for text, start in zip(answers['text'], answers['answer_start'])
+            ]
+        paragraphs.append({'context': row.get('context'), 'qas': [entry]})
+    return {'data': [{'paragraphs': paragraphs}]}
+
+
+def _question(entry, paragraphs, version_2, training, where):
+    """Question of the last one of the paragraphs."""
+    name = _field(entry, 'id', str, f'{where}, a question')
+    where = f'{where}, question {name!r}'
+    text = _field(entry, 'question', str, where)
+    number = len(paragraphs) - 1
+    if 'answers' not in entry and not training:
+        return Question(name, text, number, None, None)
+    entries = _field(entry, 'answers', list, where)
+    answers = tuple(_field(answer, 'text', str, where) for answer in entries)
+    impossible = entry.get('is_impossible', not answers)
+    if not isinstance(impossible, bool) or impossible == bool(answers):
+        raise InputError(
+            f"{where}: 'is_impossible' is {impossible!r}, and there are {len(answers)} answers"
+        )
+    if impossible and not version_2:
+        raise InputError(f'{where} has no answer: use `version_2` for data with such questions')
+    start = None
+    if training and answers:
+        start = _field(entries[0], 'answer_start', int, where)
+        _check_place(answers[0], start, paragraphs[-1], where)
+    return Question(name, text, number, answers, start)
+
+
+def _check_place(answer, start, context, where):
+    if not answer.strip():
+        raise InputError(f"{where}: the answer's text is empty")
+    if start < 0 or context[start : start + len(answer)] != answer:
+        place = context.find(answer)
+        hint = 'the text is not in the paragraph' if place < 0 else f'it is at {place}'
+        raise InputError(
+            f'{where}: the answer {answer!r} is not at its answer_start {start}; {hint}'
+        )
+
+
+def _field(mapping, name, kind, where):
+    """The value of a field that has to be there."""
+    if not isinstance(mapping, dict) or name not in mapping:
+        raise InputError(f'{where}: the field {name!r} is missing; is this a file of SQuAD?')
+    value = mapping[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        names = {list: 'a list', str: 'a text', int: 'a whole number'}
+        raise InputError(f'{where}: {name!r} is {str(value)[:40]!r} and not {names[kind]}')
+    return value
+
+
+FORMAT = 1  # of the files and of what is in them: another number for other pieces or places
+CHUNK = 64  # paragraphs that are encoded at once
+PARALLEL = 4096  # questions from which processes are worth their start of a few seconds
+UNCUT = 2**31  # a length that no text has
+
+# The white space at which the originals part words; more kinds separate words for the tokenizer.
+_WORD = re.compile('[^ \t\r\n\u202f]+')
+
+
+def split_words(text):
+    """The words of a text between white space, and the characters at which they begin.
+
+    Returns
+    -------
+    (list of str, numpy.ndarray of int)
+    """
+    matches = list(_WORD.finditer(text))
+    starts = np.array([match.start() for match in matches], dtype=np.int64)
+    return [match.group() for match in matches], starts
+
+
+class SquadEncoding(NamedTuple):
+    """The pieces of a `SquadSet`.
+
+    Lists of different lengths stand one after the other in one array: number i is
+    ``array[bounds[i] : bounds[i + 1]]``.
+
+    Parameters
+    ----------
+    paragraph_bounds : numpy.ndarray, shape (number of paragraphs + 1,), int64
+    paragraph_ids : numpy.ndarray, int32
+    paragraph_words : numpy.ndarray, int32
+        The word of the paragraph, see `split_words`, that each piece is from.
+    question_bounds : numpy.ndarray, shape (number of questions + 1,), int64
+    question_ids : numpy.ndarray, int32
+    spans : numpy.ndarray, shape (number of questions, 2), int32
+        First and last piece of the answer in the paragraph; -1 where there is none to learn.
+    """
+
+    paragraph_bounds: np.ndarray
+    paragraph_ids: np.ndarray
+    paragraph_words: np.ndarray
+    question_bounds: np.ndarray
+    question_ids: np.ndarray
+    spans: np.ndarray
+
+    def paragraph(self, number):
+        """(ids, words) of a paragraph's pieces."""
+        part = slice(*self.paragraph_bounds[number : number + 2])
+        return self.paragraph_ids[part], self.paragraph_words[part]
+
+    def question(self, number):
+        """Ids of a question's pieces."""
+        return self.question_ids[slice(*self.question_bounds[number : number + 2])]
+
+
+def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
+    """Encode a set, or read what an earlier call has kept.
+
+    Parameters
+    ----------
+    squad : SquadSet
+    tokenizer : object
+        As ``bert.BertTokenizer``: it has ``encode_batch`` and ``save_pretrained`` (which
+        identifies the tokenizer), and can be pickled.
+    cache_dir : str, optional
+        Folder for files ``squad-KEY.npz``, whose key comes from the set's file, the number of its
+        questions and the tokenizer. Created if missing. By default nothing is kept.
+    processes : int, optional
+        By default one per processor, and only one for small sets.
+
+    Returns
+    -------
+    SquadEncoding
+    """
+    name = os.path.basename(squad.path)
+    path = None
+    if cache_dir is not None:
+        key = _key(squad, tokenizer)
+        path = os.path.join(make_writable_dir(cache_dir), f'squad-{key}.npz')
+        found = _load(path, squad)
+        if found is not None:
+            logger.info('%s: taking its pieces from %s', name, path)
+            return found
+    if processes is None:
+        processes = 1
+        if len(squad.questions) >= PARALLEL:
+            # Horovod's processes of one machine share its processors
+            here = int(os.environ.get('HOROVOD_LOCAL_SIZE', 1))
+            processes = max(1, available_processors() // here)
+    started = time.perf_counter()
+    logger.info(
+        '%s: encoding %d questions on %d paragraphs with %d processes',
+        name, len(squad.questions), len(squad.paragraphs), processes,
+    )  # fmt: skip
+    with tqdm(total=len(squad.questions), unit=' questions', desc=name, disable=None) as bar:
+        parts = []
+        for part in _encode_all(list(_chunks(squad)), tokenizer, processes):
+            parts.append(part)
+            bar.update(len(part.spans))
+    encoding = _join(parts)
+    seconds = time.perf_counter() - started
+    logger.info('%s: %d pieces in %.1f s', name, len(encoding.paragraph_ids), seconds)
+    if path is not None:
+        with atomic_write(path, 'wb') as file:
+            np.savez(file, **encoding._asdict())
+    return encoding
+
+
+def _key(squad, tokenizer):
+    """Checksum of all that the pieces depend on, for the file's name."""
+    parts = [FORMAT, tokenizers.__version__, squad.checksum, squad.is_training]
+    parts += [len(squad.questions), type(tokenizer).__name__]
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(tokenizer.save_pretrained(folder)):
+            with open(path, 'rb') as file:
+                parts += [os.path.basename(path), hashlib.sha256(file.read()).hexdigest()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _load(path, squad):
+    """The encoding that a file holds, or None if there is no file or a damaged one."""
+    if not os.path.exists(path):
+        return None
+    try:
+        with ArrayArchive(path) as file:
+            found = SquadEncoding(*(file.read(name) for name in SquadEncoding._fields))
+        if found.spans.shape[:1] == (len(squad.questions),):
+            return found
+    except CheckpointError:
+        pass
+    logger.warning('%s is damaged and will be made anew', path)
+    return None
+
+
+def _chunks(squad):
+    """The set in parts: each a list of paragraphs and a list, for each, of its questions."""
+    asked = [[] for _ in squad.paragraphs]
+    for question in squad.questions:
+        asked[question.paragraph].append(question)
+    for start in range(0, len(asked), CHUNK):
+        yield squad.paragraphs[start : start + CHUNK], asked[start : start + CHUNK]
+
+
+def _encode_all(chunks, tokenizer, processes):
+    """Encodings of the chunks, in order, each as soon as it is there."""
+    done = 0
+    if processes > 1:
+        # Not forked: MXNet's threads are missing in a copy of this process.
+        pool = concurrent.futures.ProcessPoolExecutor(
+            processes,
+            multiprocessing.get_context('spawn'),
+            initializer=_start_process,
+            initargs=(tokenizer,),
+        )
+        try:
+            with pool:
+                for part in pool.map(_encode_in_process, chunks):
+                    done += 1
+                    yield part
+        except BrokenProcessPool:
+            logger.warning('the processes cannot be started or have died; going on without them')
+    for chunk in chunks[done:]:
+        yield _encode_chunk(chunk, tokenizer)
+
+
+def _start_process(tokenizer):
+    global _tokenizer
+    _tokenizer = tokenizer
+    os.environ['TOKENIZERS_PARALLELISM'] = 'false'  # the processes are parallel enough
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for us
+
+
+def _encode_in_process(chunk):
+    return _encode_chunk(chunk, _tokenizer)
+
+
+def _encode_chunk(chunk, tokenizer):
+    """SquadEncoding of some paragraphs and their questions."""
+    paragraphs, asked = chunk
+    questions = [question for group in asked for question in group]
+
+    def encode(texts):
+        # a length is given, or those over the model's are warned of: windows cut them to it
+        return tokenizer.encode_batch(texts, max_length=UNCUT, pad=False, add_special_tokens=False)
+
+    docs = encode(paragraphs)
+    queries = encode([question.text for question in questions])
+    learnt = [question for question in questions if question.start is not None]
+    answers = [question.answers[0] for question in learnt]
+    forms = [encode(answers).input_ids]
+    if tokenizer.word_prefix:
+        forms.append(encode([tokenizer.word_prefix + answer for answer in answers]).input_ids)
+    answers = zip(*forms)
+    words, spans = [], []
+    for text, group, row in zip(paragraphs, asked, docs.rows):
+        _, starts = split_words(text)
+        pieces = np.array([start for start, _ in row.offsets], dtype=np.int64)
+        words.append(np.searchsorted(starts, pieces, side='right') - 1)
+        for question in group:
+            span = -1, -1
+            if question.start is not None:
+                ends = question.start, question.start + len(question.answers[0]) - 1
+                first, last = np.maximum(np.searchsorted(starts, ends, side='right') - 1, 0)
+                span = _answer_span(row.input_ids, words[-1], first, last, next(answers))
+            spans.append(span)
+    return SquadEncoding(
+        _bounds(docs.input_ids),
+        _flat(docs.input_ids),
+        _flat(words),
+        _bounds(queries.input_ids),
+        _flat(queries.input_ids),
+        np.array(spans, dtype=np.int32).reshape(-1, 2),
+    )
+
+
+def _answer_span(ids, words, first_word, last_word, forms):
+    """First and last piece of an answer that is in the words from the first to the last."""
+    first = np.searchsorted(words, first_word, side='left')
+    last = np.searchsorted(words, last_word, side='right') - 1
+    for answer in forms:  # the ids of the answer alone, and behind another word
+        size = len(answer)
+        for start in range(first, last - size + 2 if size else first):
+            if np.array_equal(ids[start : start + size], answer):
+                return start, start + size - 1
+    return first, last
+
+
+def _bounds(lists):
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
+
+
+def _flat(lists):
+    return np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
+
+
+def _join(parts):
+    """One encoding of several, in order."""
+    joined = {}
+    for name in SquadEncoding._fields:
+        arrays = [getattr(part, name) for part in parts]
+        if name.endswith('bounds'):
+            joined[name] = np.cumsum([0, *np.concatenate(list(map(np.diff, arrays)))])
+        else:
+            joined[name] = np.concatenate(arrays)
+    return SquadEncoding(**joined)
+
+
+class SquadFeatures(collections.abc.Sequence):
+    """A sequence of windows as samples, which are made on access.
+
+    A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
+    last position of the answer. Both are 0 (the position of ``[CLS]``) where the window doesn't
+    hold the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
+    0.6.2's ``run_squad.py``.
+
+    Parameters
+    ----------
+    squad : SquadSet
+    encoding : SquadEncoding
+    tokenizer : object
+        As ``bert.BertTokenizer``.
+    max_seq_length : int
+        The largest number of tokens, special tokens included.
+    doc_stride : int
+        Pieces from the start of a window to the start of the next one.
+    max_query_length : int
+        Longer questions are cut.
+    """
+
+    def __init__(
+        self,
+        squad,
+        encoding,
+        tokenizer,
+        max_seq_length=384,
+        doc_stride=128,
+        max_query_length=64,
+    ):
+        if max_seq_length <= max_query_length + 3:
+            raise InputError(
+                f'max_seq_length {max_seq_length}: give more than max_query_length + 3, which is '
+                f'{max_query_length + 3}, so that there is room for the paragraph'
+            )
+        for name, value in (('doc_stride', doc_stride), ('max_query_length', max_query_length)):
+            if value < 1:
+                raise InputError(f'{name} {value}: give 1 or more')
+        self.squad = squad
+        self.encoding = encoding
+        self.tokenizer = tokenizer
+        self._max_query_length = max_query_length
+        rows, bounds = [], [0]
+        for number, question in enumerate(squad.questions):
+            room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
+            size = np.diff(encoding.paragraph_bounds[question.paragraph : question.paragraph + 2])
+            windows = split_windows(int(size[0]), room, doc_stride)
+            if len(windows) > 1 and doc_stride > room:
+                raise InputError(
+                    f'doc_stride {doc_stride}: with max_seq_length {max_seq_length} there is room '
+                    f'for {room} tokens of a paragraph beside the question {question.id!r}, and '
+                    'what lies between two windows would not be read; give a smaller doc_stride'
+                )
+            rows += [(number, *window) for window in windows]
+            bounds.append(len(rows))
+        #: question, first piece and number of pieces of each window
+        self.rows = np.array(rows, dtype=np.int32).reshape(-1, 3)
+        self._bounds = bounds
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, number):
+        question, start, length = self.rows[number]
+        query = self.query(question)
+        ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
+        part = ids[start : start + length]
+        input_ids, token_types, place = self.tokenizer.join_pair(query, part)
+        label = None
+        if self.squad.is_training:
+            first, last = self.encoding.spans[question]
+            label = np.zeros(2, np.float32)
+            if first >= start and last < start + length:  # without an answer first is -1
+                label[:] = np.array([first, last]) - start + place
+        return Sample(input_ids, token_types, label)
+
+    def query(self, question):
+        """Ids of question number `question`, cut to `max_query_length`."""
+        return self.encoding.question(question)[: self._max_query_length]
+
+    def windows_of(self, question):
+        """The numbers of the windows of question number `question`, a range."""
+        return range(self._bounds[question], self._bounds[question + 1])
+
+
+NO_WINDOW = 1000000.0  # score of no answer where there is no window to give one
+NOTHING = ('empty', 0.0, 0.0)  # the originals' answer where no span can be one
+
+
+class Answers(NamedTuple):
+    """What was found for each question.
+
+    Parameters
+    ----------
+    predictions : dict
+        Question's id -> text, '' for no answer.
+    nbest : dict
+        Question's id -> list of dicts with ``text``, ``probability``, ``start_logit`` and
+        ``end_logit``, the best first.
+    null_odds : dict
+        Question's id -> score of no answer minus the best answer's; empty without `version_2`.
+    """
+
+    predictions: Dict[str, str]
+    nbest: Dict[str, List[dict]]
+    null_odds: Dict[str, float]
+
+
+def find_answers(
+    features,
+    scores,
+    n_best_size=20,
+    max_answer_length=30,
+    version_2=False,
+    null_score_diff_threshold=0.0,
+):
+    """The best answers to the questions of a set.
+
+    Parameters
+    ----------
+    features : SquadFeatures
+    scores : sequence of (numpy.ndarray, numpy.ndarray)
+        The scores of starts and of ends of each feature: one per token, and optionally more for
+        padding. Padding is never an answer, but as in the originals its scores count among the
+        `n_best_size` best.
+    n_best_size : int
+        Number of starts and of ends to consider per window, and of answers to keep.
+    max_answer_length : int
+        In pieces.
+    version_2 : bool
+        Whether there may be no answer.
+    null_score_diff_threshold : float
+        There is no answer if the score of no answer exceeds the best answer's by more than this.
+
+    Returns
+    -------
+    Answers
+    """
+    if len(scores) != len(features):
+        raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
+    finder = _Finder(features, n_best_size, max_answer_length, version_2)
+    answers = Answers({}, {}, {})
+    for number, question in enumerate(features.squad.questions):
+        best, null_score = finder.find(number, scores)
+        answers.nbest[question.id] = _with_probabilities(best)
+        answers.predictions[question.id] = best[0][0]
+        if version_2:
+            text, start, end = next((each for each in best if each[0]), NOTHING)
+            difference = null_score - start - end
+            answers.null_odds[question.id] = difference
+            is_null = difference > null_score_diff_threshold
+            answers.predictions[question.id] = '' if is_null else text
+    return answers
+
+
+def write_answers(folder, answers):
+    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
+
+    Parameters
+    ----------
+    folder : str
+    answers : Answers
+
+    Returns
+    -------
+    list of str
+        The files' names.
+    """
+    files = {'predictions.json': answers.predictions, 'nbest_predictions.json': answers.nbest}
+    if answers.null_odds:
+        files['null_odds.json'] = answers.null_odds
+    for name, content in files.items():
+        write_json(os.path.join(folder, name), content)
+    return list(files)
+
+
+def _with_probabilities(best):
+    from scipy.special import softmax
+
+    probabilities = softmax([start + end for _, start, end in best])
+    return [
+        {'text': text, 'probability': float(share), 'start_logit': start, 'end_logit': end}
+        for (text, start, end), share in zip(best, probabilities)
+    ]
+
+
+class _Finder:
+    """Finds the best answers to one question after the other."""
+
+    def __init__(self, features, n_best_size, max_answer_length, version_2):
+        self._features = features
+        self._size, self._longest = n_best_size, max_answer_length
+        self._version_2 = version_2
+        self._texts = _Texts(features.tokenizer)
+        self._paragraph = None, None
+
+    def find(self, question, scores):
+        """The best (text, start score, end score), at least one, and the score of no answer."""
+        windows = self._features.windows_of(question)
+        rows = [[np.asarray(row, np.float64) for row in scores[number]] for number in windows]
+        if not all(np.isfinite(row).all() for pair in rows for row in pair):
+            raise InputError(
+                "the model's scores are not finite: training has diverged; try a lower learning "
+                'rate'
+            )
+        spans = self._spans(question, windows, rows)
+        null = NO_WINDOW, 0.0, 0.0
+        for start, end in rows:
+            if start[0] + end[0] < null[0]:
+                null = float(start[0] + end[0]), float(start[0]), float(end[0])
+        if self._version_2:
+            spans.append((-1, -1, *null[1:]))
+        spans.sort(key=lambda span: span[2] + span[3], reverse=True)
+        return self._best(question, spans, null), null[0]
+
+    def _spans(self, question, windows, rows):
+        """(first piece, last piece, start score, end score) of the spans that may be answers."""
+        found = []
+        parts = self._features.rows[windows.start : windows.stop, 1:]
+        _, _, head = self._features.tokenizer.join_pair(self._features.query(question), [])
+        size = parts[-1].sum() if len(parts) else 0
+        best = best_windows(parts, size) if len(parts) else None
+        for number, ((first, length), (start_scores, end_scores)) in enumerate(zip(parts, rows)):
+            starts, ends = (
+                np.argsort(-row, kind='stable')[: self._size] - head
+                for row in (start_scores, end_scores)
+            )
+            starts, ends = (each[(each >= 0) & (each < length)] for each in (starts, ends))
+            starts = starts[best[first + starts] == number]
+            lengths = ends - starts[:, None] + 1
+            for i, j in zip(*np.nonzero((lengths >= 1) & (lengths <= self._longest))):
+                start, end = starts[i], ends[j]
+                values = float(start_scores[start + head]), float(end_scores[end + head])
+                found.append((int(first + start), int(first + end), *values))
+        return found
+
+    def _best(self, question, spans, null):
+        """The best spans with different texts."""
+        best, seen = [], set()
+        for first, last, *values in spans:
+            if len(best) >= self._size:
+                break
+            text = '' if first < 0 else self._text(question, first, last)
+            if first >= 0 and text in seen:
+                continue
+            seen.add(text)
+            best.append((text, *values))
+        if self._version_2:
+            if '' not in seen:
+                best.append(('', *null[1:]))
+            if len(best) == 1:
+                best.insert(0, NOTHING)
+        return best or [NOTHING]
+
+    def _text(self, question, first, last):
+        """The text of a span of pieces of a question's paragraph."""
+        number = self._features.squad.questions[question].paragraph
+        if self._paragraph[0] != number:
+            words, _ = split_words(self._features.squad.paragraphs[number])
+            self._paragraph = number, words
+        ids, places = self._features.encoding.paragraph(number)
+        words = self._paragraph[1][places[first] : places[last] + 1]
+        return self._texts.find(ids[first : last + 1], words)
+
+
+class _Texts:
+    """Texts of pieces, with a cache of normalized words."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        self._normalized = {}
+
+    def find(self, ids, words):
+        """The part of the words that some of their pieces stand for, see `map_to_text`."""
+        for word in words:
+            if word not in self._normalized:
+                self._normalized[word] = self._tokenizer.normalized(word)
+        normalized = ' '.join(filter(None, (self._normalized[word] for word in words)))
+        return map_to_text(self._tokenizer.spell(ids), ' '.join(words), normalized)
+
+
+def map_to_text(part, text, normalized):
+    """Find the span of a text that corresponds to a part of its normalized form.
+
+    Normalizing lower-cases, strips accents and sets spaces around punctuation. Where it has left
+    the number of characters other than spaces as it was, they are taken to correspond one to one.
+
+    Parameters
+    ----------
+    part : str
+        Normally occurs in `normalized`.
+    text : str
+    normalized : str
+        Words of the text by the basic tokenizer, with single spaces between.
+
+    Returns
+    -------
+    str
+        The whole text where the part can't be found in it.
+    """
+    start = normalized.find(part)
+    places = [place for place, char in enumerate(text) if char != ' ']
+    if not part or start < 0 or len(places) != len(normalized) - normalized.count(' '):
+        return text
+    first, last = (
+        places[place - normalized.count(' ', 0, place)] for place in (start, start + len(part) - 1)
+    )
+    return text[first : last + 1]
+
+
+_ARTICLES = re.compile(r'\b(a|an|the)\b')
+_PUNCTUATION = str.maketrans('', '', string.punctuation)
+
+
+def normalize_answer(text):
+    """The text in lower case, without ASCII punctuation, articles and superfluous white space."""
+    return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
+
+
+def _overlap_f1(words, right):
+    """F1 of two lists of words."""
+    common = sum((collections.Counter(words) & collections.Counter(right)).values())
+    if not common:
+        return 0.0
+    precision, recall = common / len(words), common / len(right)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _check(questions, predictions):
+    """Raise InputError unless there are right answers and predictions for all questions."""
+    if not questions:
+        raise InputError('no questions to evaluate predictions on')
+    for question in questions:
+        if question.answers is None:
+            raise InputError(f'there are no right answers to question {question.id!r}')
+        if question.id not in predictions:
+            raise InputError(f'there is no prediction for question {question.id!r}')
+
+
+def score_v1(questions, predictions):
+    """Metrics of SQuAD 1.1.
+
+    Parameters
+    ----------
+    questions : sequence of Question
+        Each with a right answer at least.
+    predictions : dict
+        Question's id -> text.
+
+    Returns
+    -------
+    OrderedDict
+        ``exact_match`` and ``f1``: means over the questions, with the best of the right answers
+        for each.
+    """
+    _check(questions, predictions)
+    exact = f1 = 0.0
+    for question in questions:
+        if not question.answers:
+            raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
+        found = normalize_answer(predictions[question.id])
+        right = [normalize_answer(answer) for answer in question.answers]
+        exact += found in right
+        f1 += max(_overlap_f1(found.split(), answer.split()) for answer in right)
+    count = len(questions)
+    return collections.OrderedDict(exact_match=100 * exact / count, f1=100 * f1 / count)
+
+
+def _scores_v2(questions, predictions):
+    """Id -> 0 or 1 for an exact match, and id -> F1."""
+    _check(questions, predictions)
+    exact, f1 = {}, {}
+    for question in questions:
+        found = normalize_answer(predictions[question.id])
+        right = [normalize_answer(answer) for answer in question.answers]
+        right = [answer for answer in right if answer] or ['']
+        exact[question.id] = int(found in right)
+        # if one text is empty, the F1 is 1 if the other one is, too
+        f1[question.id] = max(
+            _overlap_f1(found.split(), answer.split()) if found and answer else found == answer
+            for answer in right
+        )
+    return exact, f1
+
+
+def score_v2(questions, predictions):
+    """Metrics of SQuAD 2.0.
+
+    Parameters
+    ----------
+    questions : sequence of Question
+    predictions : dict
+        Question's id -> text, '' for no answer.
+
+    Returns
+    -------
+    OrderedDict
+        ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
+        ``NoAns_`` before for the questions with and without an answer, where there are any.
+
+    Raises
+    ------
+    InputError
+        If right answers or a prediction are missing.
+    """
+    exact, f1 = _scores_v2(questions, predictions)
+    groups = {
+        '': questions,
+        'HasAns_': [question for question in questions if question.answers],
+        'NoAns_': [question for question in questions if not question.answers],
+    }
+    metrics = collections.OrderedDict()
+    for prefix, group in groups.items():
+        if group:
+            metrics[f'{prefix}exact'] = 100 * sum(exact[each.id] for each in group) / len(group)
+            metrics[f'{prefix}f1'] = 100 * sum(f1[each.id] for each in group) / len(group)
+            metrics[f'{prefix}total'] = len(group)
+    return metrics
+
+
+def best_thresholds(questions, predictions, null_odds):
+    """The best metrics that another threshold for no answer would give to the same predictions.
+
+    Parameters
+    ----------
+    questions, predictions
+        See `score_v2`.
+    null_odds : dict
+        Question's id -> score of no answer minus the best answer's. Questions over the threshold
+        have no answer.
+
+    Returns
+    -------
+    OrderedDict
+        ``best_exact``, ``best_exact_thresh``, ``best_f1``, ``best_f1_thresh``.
+    """
+    metrics = collections.OrderedDict()
+    answers = {question.id: question.answers for question in questions}
+    for name, scores in zip(('exact', 'f1'), _scores_v2(questions, predictions)):
+        # From a threshold below all, with which only the questions without an answer are right,
+        # upwards: each question in turn gets its prediction.
+        total = best = sum(not right for right in answers.values())
+        threshold = 0.0
+        for key in sorted(null_odds, key=null_odds.get):
+            if answers[key]:
+                total += scores[key]
+            elif predictions[key]:
+                total -= 1
+            if total > best:
+                best, threshold = total, null_odds[key]
+        metrics[f'best_{name}'] = 100 * best / len(questions)
+        metrics[f'best_{name}_thresh'] = threshold
+    return metrics
+
+
+DEBUG_SIZES = {'train': 10000, 'dev': 100}  # GluonNLP's
+# MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
+EPSILONS = {'adam': 1e-8}
+
+
+@settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
+class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
+    """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
+
+    train_file: Optional[str] = setting(None, 'JSON of SQuAD; default: GluonNLP downloads it')
+    predict_file: Optional[str] = setting(
+        None, 'JSON of SQuAD to evaluate on; default: GluonNLP downloads it, but none with '
+        '`train_file`',
+    )  # fmt: skip
+    version_2: bool = setting(False, 'SQuAD 2.0: there may be no answer')
+    null_score_diff_threshold: float = setting(
+        0.0, "no answer if its score minus the best one's is greater; usually -1 to -5"
+    )
+    max_seq_length: int = setting(384, 'in tokens, special ones included')
+    doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
+    max_query_length: int = setting(64, 'longer questions are cut', at_least=1)
+    n_best_size: int = setting(20, 'number of answers to keep for a question', at_least=1)
+    max_answer_length: int = setting(30, 'in tokens', at_least=1)
+    cache_dir: Optional[str] = setting(None, 'of encoded data; default: cache in `output_dir`')
+    debug: bool = setting(False, 'take 10000 questions to train, 100 to evaluate')
+    sentencepiece: Optional[str] = setting(None, 'SentencePiece model, for `vocab_file`')
+    uncased: bool = setting(False, 'check that the vocabulary is for lower case')
+    do_lower_case: Optional[bool] = setting(
+        None, 'whether to lower-case the texts; default: what the vocabulary is for',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+    )  # fmt: skip
+
+    def check(self):
+        super().check()
+        if self.epsilon is None:
+            self.epsilon = EPSILONS.get(self.optimizer.lower(), 1e-6)
+        if self.sentencepiece:
+            self._check_sentencepiece()
+
+    def _check_sentencepiece(self):
+        if self.vocab_file:
+            raise InputError('`sentencepiece` and `vocab_file` both name the vocabulary: give one')
+        if not self.sentencepiece.endswith(('.model', '.spiece')):
+            raise InputError(
+                f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "
+                '.model or .spiece'
+            )
+        weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
+        weights = (*weights, self.init_checkpoint, self.bert_config_file)
+        if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
+            raise InputError(
+                '`sentencepiece`: pretrained weights have a vocabulary of their own; it goes with '
+                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`'
+            )
+
+
+class SquadTask(Task):
+    """Questions about paragraphs; epochs are compared by F1 with the threshold given.
+
+    Rows in memory are SQuAD's dicts, or (question, context, answer, start), where an answer of None
+    means that there is none; they may be dicts with these names, or with `answers` as the hub has
+    them.
+    """
+
+    settings_class, name, trained_for = SquadSettings, 'squad', None
+    head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
+    title, most_lost = 'SQuAD', 0.5
+    predicted = ('dev',)
+    free = ('train_file', 'predict_file', 'cache_dir', 'vocab_file', 'sentencepiece')
+
+    def begin(self):
+        settings = self.settings
+        check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
+        settings.vocab_file = settings.sentencepiece or settings.vocab_file
+
+    def sources(self):
+        settings, found = self.settings, {}
+        # with a training file of one's own nothing is downloaded that wasn't asked for
+        if settings.predict_file or settings.only_inference or not settings.train_file:
+            found['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
+        if not settings.only_inference:
+            found['train'] = settings.train_file or find_squad('train', settings.version_2)
+        return found
+
+    def read(self, source, segment):
+        rows = read_squad(source, self.settings.version_2, training=segment == 'train')
+        return rows.first(DEBUG_SIZES.get(segment, 100)) if self.settings.debug else rows
+
+    def split(self, rows, share):
+        parts = super().split(rows.questions, share)
+        return [rows._replace(questions=part) for part in parts]
+
+    def size(self, rows):
+        return len(rows.questions)
+
+    def is_labelled(self, rows):
+        return rows.questions[0].answers is not None
+
+    def encode(self, rows, tokenizer):
+        settings = self.settings
+        if settings.uncased and not tokenizer.do_lower_case:
+            raise InputError("`uncased`: the model's vocabulary is cased; leave it out")
+        cache_dir = settings.cache_dir
+        if cache_dir is None and settings.output_dir is not None:
+            cache_dir = os.path.join(settings.output_dir, 'cache')
+        with self.workers.first_alone():  # it fills the cache
+            encoding = encode_squad(rows, tokenizer, cache_dir)
+        samples = SquadFeatures(
+            rows, encoding, tokenizer, settings.max_seq_length, settings.doc_stride,
+            settings.max_query_length,
+        )  # fmt: skip
+        if not len(samples):
+            raise InputError(f'{rows.path}: there is no paragraph with a word in it')
+        return samples
+
+    def describe(self, data):
+        squad = data.rows
+        return f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
+
+    def loss(self, model, batch):
+        return model(*batch.inputs, batch.labels[:, 0], batch.labels[:, 1])
+
+    def predict(self, forward, data, guard=None):
+        """The `Answers`, of all windows of a question together."""
+        scores, settings = [None] * data.loader.num_samples, self.settings
+        for batch in data.loader:
+            if guard is not None:
+                guard.check()
+            starts, ends = (scores_.astype('float32').asnumpy() for scores_ in forward(batch))
+            sizes = batch.valid_length.asnumpy().astype(int)
+            for index, start, end, size in zip(batch.indices, starts, ends, sizes):
+                scores[index] = start[:size], end[:size]
+        return find_answers(
+            data.samples, scores, version_2=settings.version_2,
+            n_best_size=settings.n_best_size, max_answer_length=settings.max_answer_length,
+            null_score_diff_threshold=settings.null_score_diff_threshold,
+        )  # fmt: skip
+
+    def decode(self, data, outputs):
+        return [outputs.predictions[question.id] for question in data.rows.questions]
+
+    def score(self, data, outputs):
+        """The official metrics."""
+        questions = data.rows.questions
+        scores = self._score(questions, outputs.predictions)
+        if self.settings.version_2:
+            scores.update(best_thresholds(questions, outputs.predictions, outputs.null_odds))
+        return scores
+
+    def _score(self, questions, predictions):
+        return (score_v2 if self.settings.version_2 else score_v1)(questions, predictions)
+
+    def write(self, folder, segment, data, outputs):
+        return write_answers(folder, outputs)
+
+    def examine(self, segment, data, outputs):
+        """A question's loss is -log of the probability of its right answers."""
+        questions, paragraphs = data.rows.questions, data.rows.paragraphs
+        right = [{normalize_answer(text) for text in q.answers} or {''} for q in questions]
+        labels = [next(iter(question.answers), '') for question in questions]
+        return Examination(
+            segment,
+            [f'{question.text} — {paragraphs[question.paragraph]}' for question in questions],
+            labels,
+            # another right answer is none of the mistakes
+            [
+                label if normalize_answer(answer) in answers else answer
+                for label, answer, answers in zip(labels, self.decode(data, outputs), right)
+            ],
+            [_loss(outputs.nbest[q.id], answers) for q, answers in zip(questions, right)],
+            self._score(questions, {question.id: '' for question in questions}),
+            'no answer',
+        )
+
+    def adapt_outputs(self, words, outputs):
+        if not isinstance(outputs, list) and outputs.shape == (*words.shape, 2):  # GluonNLP's form
+            return outputs.split(2, axis=2, squeeze_axis=True)
+        return outputs
+
+    def check_outputs(self, words, outputs):
+        shapes = [array.shape for array in (outputs if isinstance(outputs, list) else [outputs])]
+        if shapes != [words.shape] * 2:
+            return (
+                f'outputs of shapes {shapes} for words of shape {words.shape}; scores of starts '
+                'and of ends are needed'
+            )
+        return None
+
+    def results(self):
+        return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}
+
+
+def _loss(nbest, answers):
+    total = sum(
+        answer['probability'] for answer in nbest if normalize_answer(answer['text']) in answers
+    )
+    return -math.log(min(max(total, 1e-6), 1))

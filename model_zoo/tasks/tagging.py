@@ -1,0 +1,614 @@
+"""Tags of words: entities, parts of speech, chunks.
+
+Files are as in the CoNLL shared tasks: a word a line, an empty line between sentences. Lines have
+columns; the first is usually the word and the last its tag. Lines that begin with ``-DOCSTART-``
+divide documents and are no sentences.
+"""
+
+import collections.abc
+import itertools
+import logging
+import os
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ..batches import Sample
+from ..batches.windows import even_windows
+from ..errors import InputError, MissingExtraError
+from ..tokenization.chunks import SentenceEncoder
+from ..training.objective import Objective
+from ..training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..util.files import atomic_write
+from ..util.lines import read_lines
+from .labels import labels_of_folder
+from .scores import Examination, check_finite, cross_entropies, mean_cross_entropy
+from .tables import given_rows, is_path
+from .task import Task
+
+__all__ = [
+    'Sentence',
+    'TaggingFeatures',
+    'TaggingSettings',
+    'TaggingTask',
+    'entity_scorer',
+    'has_entities',
+    'labels_of_sentences',
+    'predict_words',
+    'read_conll',
+    'score_tags',
+    'write_conll',
+    'write_sentences',
+]
+
+logger = logging.getLogger(__name__)
+
+DOCUMENT = '-DOCSTART-'
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence.
+
+    Parameters
+    ----------
+    words : tuple of str
+    labels : tuple of str, or None
+        One per word.
+    line : int
+        Number of the first word's line in the file, from 1.
+    """
+
+    words: Tuple[str, ...]
+    labels: Optional[Tuple[str, ...]]
+    line: int
+
+
+def read_conll(path, word_column=0, label_column=-1):
+    """Read a file of tagged words.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        In UTF-8. Columns are separated by a tab each; in lines without tabs by spaces.
+    word_column : int
+        From 0; negative ones are counted from the end.
+    label_column : int or None
+        Likewise. None: labels aren't read.
+
+    Returns
+    -------
+    list of Sentence
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or has no sentences, or a line lacks a column, has another number
+        of columns than the first, or only one for word and label, or almost all labels differ (a
+        plain text); the message names the line.
+    """
+    sentences, words, labels, width = [], [], [], None
+
+    def end(line):
+        if words:
+            own = None if label_column is None else tuple(labels)
+            sentences.append(Sentence(tuple(words), own, line - len(words)))
+            words.clear()
+            labels.clear()
+
+    line = 0
+    for line, text in read_lines(path):
+        fields = _fields(text)
+        if not fields or fields[0] == DOCUMENT:
+            end(line)
+            continue
+        is_first, width = width is None, width or len(fields)
+        if len(fields) != width:
+            raise InputError(
+                f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
+                f'{text.strip()!r:.80}; a word a line is expected: is it a plain text?'
+            )
+        words.append(_field(fields, word_column, 'word', path, line))
+        if label_column is not None:
+            labels.append(_field(fields, label_column, 'label', path, line))
+            if is_first and range(width)[word_column] == range(width)[label_column]:
+                raise InputError(
+                    f'{path}, line {line}: column {range(width)[word_column]} would be both the '
+                    'word and the label; for a test file without labels there is `no_test_labels`'
+                )
+    end(line + 1)
+    if not sentences:
+        raise InputError(f'{str(path)!r} has no sentences: a word a line is expected')
+    found = [label for sentence in sentences for label in sentence.labels or ()]
+    if len(set(found)) > 50 and 2 * len(set(found)) > len(found):
+        raise InputError(
+            f'{path}: column {label_column} has {len(set(found))} different labels for '
+            f'{len(found)} words, such as {found[0]!r:.40}: is it a plain text?'
+        )
+    return sentences
+
+
+def _fields(text):
+    """The columns of a line; none of an empty one."""
+    text = text.rstrip('\r\n')
+    if not text.strip():
+        return []
+    if '\t' in text:
+        return [field.strip(' ') for field in text.split('\t')]
+    # not split(), which parts words at no-break spaces, too
+    return [field for field in text.split(' ') if field]
+
+
+def _field(fields, column, what, path, line):
+    if not -len(fields) <= column < len(fields):
+        raise InputError(
+            f'{path}, line {line}: there is no column {column} for the {what}: the line has '
+            f'{len(fields)} columns, which are counted from 0'
+        )
+    if not fields[column]:
+        raise InputError(f'{path}, line {line}: the {what} in column {column} is empty')
+    return fields[column]
+
+
+def write_conll(path, source, predictions, label_column=-1):
+    """Copy a file with one more column: the label that was predicted for each word.
+
+    The other columns are those of the source. With the right labels in the column before, CoNLL's
+    own script ``conlleval`` can score the result.
+
+    Parameters
+    ----------
+    path : str
+    source : str or os.PathLike
+        File that `read_conll` has read.
+    predictions : iterable of sequence of str
+        The labels of each sentence.
+    label_column : int or None
+        Column that lines which begin a document repeat.
+    """
+    labels = (label for sentence in predictions for label in sentence)
+    with atomic_write(path) as file:
+        for _, text in read_lines(source):
+            fields = _fields(text)
+            if not fields:
+                file.write('\n')
+                continue
+            if fields[0] == DOCUMENT:
+                has_label = label_column is not None and -len(fields) <= label_column < len(fields)
+                label = fields[label_column] if has_label else 'O'
+            else:
+                label = next(labels, None)
+                _check_count(label is not None, source)
+            text = text.rstrip(' \r\n')
+            separator = '\t' if '\t' in text else ' '
+            file.write(f'{text}{separator}{label}\n')
+        _check_count(next(labels, None) is None, source)
+
+
+def write_sentences(path, sentences, predictions):
+    """Write sentences that come from no file: a word a line, its label if there is one, and the
+    label that was predicted."""
+    with atomic_write(path) as file:
+        for sentence, labels in zip(sentences, predictions):
+            columns = [sentence.words, labels]
+            if sentence.labels is not None:
+                columns.insert(1, sentence.labels)
+            file.writelines('\t'.join(cells) + '\n' for cells in zip(*columns))
+            file.write('\n')
+
+
+def _check_count(is_right, source):
+    if not is_right:
+        raise InputError(
+            f'{str(source)!r} has another number of words than labels were predicted for: was it '
+            'changed meanwhile?'
+        )
+
+
+class TaggingFeatures:
+    """Turns sentences into samples: each a sentence, or one of the windows over a long one.
+
+    A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_len`
+    pieces, the special ones counted, is seen in overlapping windows, each word being learnt and
+    predicted once, where it has most context. The `positions` of a sample are the first pieces of
+    the words that it decides on (its part of what Google's README calls ``orig_to_tok_map``); the
+    samples have all words in order.
+
+    Parameters
+    ----------
+    tokenizer : object
+        With ``encode_batch``, as ``bert.BertTokenizer`` has it.
+    labels : sequence of str
+        In the order of their numbers.
+    max_len : int
+    """
+
+    def __init__(self, tokenizer, labels, max_len=128):
+        if max_len < 3:
+            raise InputError(
+                f'a length of {max_len} is too small: two special tokens and one of a word make 3'
+            )
+        self._tokenizer, self._room = tokenizer, max_len - 2
+        self._encoder = SentenceEncoder(tokenizer)  # knows the words of earlier files
+        self._numbers = {label: number for number, label in enumerate(labels)}
+
+    def __call__(self, sentences, source='the data'):
+        """Encode sentences, and log how many need windows.
+
+        Parameters
+        ----------
+        sentences : sequence of Sentence
+            All with labels, or all without.
+        source : str
+            The file they are from, for messages.
+
+        Returns
+        -------
+        list of Sample
+
+        Raises
+        ------
+        InputError
+            If a label isn't one of those known.
+        """
+        pieces = self._pieces({word for sentence in sentences for word in sentence.words})
+        features, long = [], 0
+        for sentence in sentences:
+            label = self._label(sentence, source)
+            windows = self._windows([pieces[word] for word in sentence.words], label)
+            long += len(windows) > 1
+            features += windows
+        if long:
+            logger.info(
+                '%s: %d of %d sentences have more than %d pieces: they are seen in windows',
+                source, long, len(sentences), self._room,
+            )  # fmt: skip
+        return features
+
+    def _pieces(self, words):
+        """Word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
+        words, prefix = sorted(words), self._tokenizer.word_prefix
+        unknown = np.array([self._tokenizer.unk_token_id], np.int32)
+        ids, counts = self._encoder.encode([prefix + word for word in words])
+        found = np.split(ids, np.cumsum(counts)[:-1])
+        return {word: own if len(own) else unknown for word, own in zip(words, found)}
+
+    def _label(self, sentence, source):
+        """Numbers of the labels, or None."""
+        if sentence.labels is None:
+            return None
+        try:
+            return np.array([self._numbers[label] for label in sentence.labels], np.int32)
+        except KeyError as error:
+            line = sentence.line + sentence.labels.index(error.args[0])
+            raise InputError(
+                f'{source}, line {line}: the label {error.args[0]!r} is none of those known: '
+                f'{", ".join(self._numbers)} (of the training set, or the model); for a training, '
+                'name all of them with `labels`'
+            ) from None
+
+    def _windows(self, pieces, label):
+        """The samples of a sentence."""
+        ids = np.concatenate(pieces)
+        *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
+        firsts = np.array(firsts, np.int32)  # of the words' pieces
+        if length <= self._room:
+            return [self._sample(ids, firsts + 1, label)]
+        features = []
+        for window in even_windows(length, self._room):
+            start, stop = np.searchsorted(firsts, (window.first, window.last))
+            if start == stop:
+                continue  # the middle of a word that is longer than the window
+            own = None if label is None else label[start:stop]
+            seen = ids[window.start : window.stop]
+            features.append(self._sample(seen, firsts[start:stop] - window.start + 1, own))
+        return features
+
+    def _sample(self, ids, positions, label):
+        seen = np.empty(len(ids) + 2, np.int32)
+        seen[0], seen[-1] = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        seen[1:-1] = ids
+        return Sample(seen, np.zeros_like(seen), label, positions.astype(np.int32, copy=False))
+
+
+OUTSIDE = 'O'
+# Schemes of entities: B(egin), I(nside), O; and for a last and a single word E, S or L, U.
+_ENTITY = re.compile('[BIESLU]-.')
+_AS_IOBES = {'L': 'E', 'U': 'S'}
+
+
+def labels_of_sentences(sentences):
+    """The labels that sentences have, sorted, O the first.
+
+    Parameters
+    ----------
+    sentences : iterable of Sentence
+
+    Returns
+    -------
+    list of str
+    """
+    labels = {label for sentence in sentences for label in sentence.labels}
+    return sorted(labels, key=lambda label: (label != OUTSIDE, label))
+
+
+def has_entities(labels):
+    """Whether labels mark entities (as ``B-PER`` does), rather than single words.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    """
+    marks = [label for label in labels if label != OUTSIDE]
+    return bool(marks) and all(_ENTITY.match(label) for label in marks)
+
+
+def score_tags(right, predicted, entities=None):
+    """How well labels were predicted.
+
+    Parameters
+    ----------
+    right, predicted : sequence of sequence of str
+        The labels of each sentence.
+    entities : bool, optional
+        Whether the labels mark entities, in any of the schemes IOB1, IOB2, IOBES and BILOU; by
+        default `has_entities` of those that there are.
+
+    Returns
+    -------
+    dict of str to float
+        ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
+        these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
+
+    Raises
+    ------
+    MissingExtraError
+        If seqeval is needed and not installed.
+    """
+    pairs = [pair for sentences in zip(right, predicted) for pair in zip(*sentences)]
+    metrics = {'accuracy': sum(one == other for one, other in pairs) / len(pairs)}
+    if entities is None:
+        entities = has_entities({label for pair in pairs for label in pair})
+    if entities:
+        scores = entity_scorer()(
+            _as_iobes(right), _as_iobes(predicted), average='micro', zero_division=0
+        )
+        metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
+    return metrics
+
+
+def entity_scorer():
+    """seqeval's function for precision, recall, F1 and support.
+
+    Raises
+    ------
+    MissingExtraError
+        If seqeval isn't installed.
+    """
+    try:
+        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+    except ImportError as error:
+        raise MissingExtraError.of('seqeval', 'tagging') from error
+    return precision_recall_fscore_support
+
+
+def _as_iobes(sentences):
+    """The labels with the letters that seqeval knows."""
+    return [
+        [_AS_IOBES.get(label[0], label[0]) + label[1:] for label in labels] for labels in sentences
+    ]
+
+
+def predict_words(forward, loader, guard=None):
+    """Scores of the labels of all words, each from the window that decides on it.
+
+    Parameters
+    ----------
+    forward : callable
+        ``forward(batch) -> NDArray`` of shape (batch, length, labels).
+    loader : SampleLoader
+        Of the samples of `TaggingFeatures`.
+    guard : InterruptGuard, optional
+        Asked before each batch.
+
+    Returns
+    -------
+    numpy.ndarray, shape (words of all sentences, labels), float32
+    """
+    positions = [sample.positions for sample in loader.samples]
+    bounds = np.cumsum([0, *map(len, positions)])
+    result, previous = None, None
+
+    def store(indices, scores):
+        for index, rows in zip(indices, scores.astype('float32').asnumpy()):
+            result[bounds[index] : bounds[index + 1]] = rows[positions[index]]
+
+    for batch in loader.epoch(0):
+        if guard is not None:
+            guard.check()
+        # the device works on this batch while the last one's scores are copied
+        current = batch.indices, forward(batch)
+        if result is None:
+            result = np.zeros((bounds[-1], current[1].shape[-1]), np.float32)
+        else:
+            store(*previous)
+        previous = current
+    store(*previous)
+    return result
+
+
+class _Words(collections.abc.Sequence):
+    """Each word marked in its sentence; made when it is asked for."""
+
+    def __init__(self, sentences, around=12):
+        self._sentences, self._around = sentences, around
+        self._places = [(s, w) for s, each in enumerate(sentences) for w in range(len(each.words))]
+
+    def __len__(self):
+        return len(self._places)
+
+    def __getitem__(self, number):
+        sentence, place = self._places[number]
+        words = list(self._sentences[sentence].words)
+        words[place] = f'[{words[place]}]'
+        return ' '.join(words[max(place - self._around, 0) : place + self._around + 1])
+
+
+@settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
+class TaggingSettings(FileSettings, FinetuneSettings):
+    """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
+
+    word_column: int = setting(0, 'from 0; negative: counted from the end')
+    label_column: int = setting(-1, 'likewise')
+    no_test_labels: bool = setting(False, 'the test file has no column of labels')
+    labels: Optional[List[str]] = setting(None, "default: the model's, or the training file's")
+    max_seq_length: int = setting(
+        180, 'in tokens, special ones included; longer sentences are seen in windows'
+    )
+    dropout_prob: Optional[float] = setting(
+        None, "of the last layer; default: BERT's", at_least=0, below=1
+    )
+    cased: Optional[bool] = setting(
+        None, 'whether to use the weights for cased English or those for uncased',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+    )  # fmt: skip
+
+    def check(self):
+        super().check()
+        if self.cased is not None:
+            if self.bert_dataset:
+                raise InputError('`cased` and `bert_dataset` both name the weights: give one')
+            self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+
+
+class TaggingTask(Task):
+    """Labels of words; epochs are compared by the F1 of entities, or by accuracy.
+
+    Rows in memory are (words, labels) or (words,), or dicts with 'words' (or 'tokens') and 'labels'
+    (or 'tags').
+    """
+
+    settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
+    head, use, unit = 'tagging', 'token-classification', 'sentences'
+    samples_unit = 'samples'
+    predicted = ('dev', 'test')
+    files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
+
+    def read(self, source, segment):
+        settings = self.settings
+        if not is_path(source):
+            return _given(source, segment)
+        unlabelled = segment == 'test' and settings.no_test_labels
+        column = None if unlabelled else settings.label_column
+        rows = read_conll(source, settings.word_column, column)
+        self._paths[id(rows)] = source
+        return rows
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
+
+    def prepare(self, rows, choice=None):
+        """Choose the labels in the order of their numbers."""
+        model, given = self.settings.bert_model, self.settings.labels
+        labels = choice and labels_of_folder(choice.model)
+        if given and labels and given != labels:
+            raise InputError(
+                f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
+            )
+        labels = given or labels
+        if labels is None:
+            if 'train' not in rows:
+                raise InputError(
+                    f'the model {model!r} does not say its labels: give `labels`, in the order of '
+                    'their numbers'
+                )
+            labels = labels_of_sentences(rows['train'])
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
+        self.labels, self._entities = list(labels), has_entities(labels)
+        if self._entities:
+            entity_scorer()  # fail before the training if it is missing
+        self.metric = 'f1' if self._entities else 'accuracy'
+
+    def is_labelled(self, rows):
+        return bool(rows[0].labels)
+
+    def model_options(self):
+        dropout = self.settings.dropout_prob
+        return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
+
+    def encode(self, rows, tokenizer):
+        if self._features is None:
+            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
+        return self._features(rows, self._paths.get(id(rows), 'the data'))
+
+    _features = None
+
+    def objective(self, model, data):
+        return Objective(
+            lambda batch: [self.loss(model, batch)], lambda batch: (batch.count,), unit='words'
+        )
+
+    def predict(self, forward, data, guard=None):
+        return predict_words(forward, data.loader, guard)
+
+    def decode(self, data, outputs):
+        labels = [self.labels[number] for number in outputs.argmax(axis=-1)]
+        bounds = np.cumsum([0, *(len(row.words) for row in data.rows)])
+        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
+
+    def numbers(self, rows):
+        known = {label: number for number, label in enumerate(self.labels)}
+        return np.array([known[label] for row in rows for label in row.labels])
+
+    def score(self, data, outputs):
+        right = [row.labels for row in data.rows]
+        scores = score_tags(right, self.decode(data, outputs), self._entities)
+        return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
+
+    def examine(self, segment, data, outputs):
+        right = [label for row in data.rows for label in row.labels]
+        guess = max(self.labels, key=right.count)
+        guesses = [[guess] * len(row.words) for row in data.rows]
+        return Examination(
+            segment,
+            _Words(data.rows),
+            right,
+            [self.labels[number] for number in outputs.argmax(axis=-1)],
+            cross_entropies(self.numbers(data.rows), outputs),
+            score_tags([row.labels for row in data.rows], guesses, self._entities),
+            guess,
+            self.labels,
+        )
+
+    def write(self, folder, segment, data, outputs):
+        check_finite(outputs, segment)
+        name, source = f'{segment}_predictions.txt', self._paths.get(id(data.rows))
+        path, predicted = os.path.join(folder, name), self.decode(data, outputs)
+        if source is None:
+            write_sentences(path, data.rows, predicted)
+        else:
+            column = self.settings.label_column if self.is_labelled(data.rows) else None
+            write_conll(path, source, predicted, column)
+        return [name]
+
+    def results(self):
+        return {'labels': self.labels}
+
+
+def _given(rows, segment):
+    names = {2: ('words', 'labels'), 1: ('words',)}
+    sentences = []
+    for place, row in given_rows(rows, names, segment):
+        words = row.get('words', row.get('tokens'))
+        labels = row.get('labels', row.get('tags'))
+        if not words or isinstance(words, str):
+            raise InputError(f'{place}: the words are {words!r}, and must be a list of texts')
+        if labels is not None and len(labels) != len(words):
+            raise InputError(f'{place} has {len(words)} words and {len(labels)} labels')
+        labels = None if labels is None else tuple(map(str, labels))
+        if sentences and (labels is None) != (sentences[0].labels is None):
+            raise InputError(f'{place}: give all sentences labels, or none')
+        sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
+    return sentences
