@@ -447,7 +447,8 @@ def open_model(
     dtype : str, type or numpy.dtype
         See `ZooBlock.cast`; whatever the weights are.
     **options
-        Fields of the configuration to set (``num_labels=3``); others go to the block's class.
+        Fields of the configuration to set (``num_labels=3``, ``id2label={0: 'bad', 1: 'good'}``);
+        others go to the block's class.
 
     Returns
     -------

@@ -105,10 +105,24 @@ class Batch:
         """The name of `words` in version 0.1."""
         return self.words
 
+    def keys(self):
+        """Names of a block's inputs that there are, so that ``block(**batch)`` takes them."""
+        names = ('words', 'token_types', 'valid_length', 'labels')
+        return [name for name in names if getattr(self, name) is not None]
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __getitem__(self, name):
+        if not isinstance(name, str) or not hasattr(self, name):
+            raise KeyError(name)
+        return getattr(self, name)
+
     def __repr__(self):
         shapes = {
             name: value.shape if hasattr(value, 'shape') else value
             for name, value in vars(self).items()
+            if value is not None
         }
         return f'Batch({", ".join(f"{name}={each}" for name, each in shapes.items())})'
 

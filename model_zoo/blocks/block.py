@@ -1,6 +1,7 @@
 """The base of the families' blocks, and its precision."""
 
 import inspect
+import math
 import types
 
 import mxnet as mx
@@ -21,6 +22,13 @@ INPUT_NAMES = {
     'token_type_ids': 'token_types',
     'attention_mask': 'valid_length',
 }
+
+
+#: what a block's repr tells -> the configuration's field
+_SIZES = {
+    'layers': 'num_layers', 'units': 'units', 'heads': 'num_heads', 'tokens': 'embedding_rows',
+    'labels': 'num_labels',
+}  # fmt: skip
 
 
 class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
@@ -80,6 +88,18 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self.config = config.copy()  # other blocks may be made with `config`
+
+    def __repr__(self):
+        facts = [
+            f'{count} {name}'
+            for name, field in _SIZES.items()
+            for count in (getattr(self.config, field, None),)
+            if count is not None and (field != 'num_labels' or hasattr(self, field))
+        ]
+        shapes = [each.shape for each in self.collect_params().values()]
+        if all(shape and 0 not in shape for shape in shapes):
+            facts.append(f'{sum(map(math.prod, shapes)) / 1e6:.1f} million parameters')
+        return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
 
     def __call__(self, *args, **kwargs):
         for other in INPUT_NAMES.keys() & kwargs.keys():

@@ -4,9 +4,11 @@ import abc
 import math
 import os
 
+import mxnet as mx
 import numpy as np
 from tokenizers import processors
 
+from ..batches import Batch
 from ..checkpoint.sums import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
@@ -245,9 +247,82 @@ eos_token_id : int or None
     def __len__(self):
         return len(self.vocab)
 
-    def __call__(self, text):
-        """Tokens of `text`, as GluonNLP's tokenizers are called."""
-        return self.tokenize(text)
+    def __call__(
+        self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None,
+        **options,
+    ):  # fmt: skip
+        """Tokens of a text, as GluonNLP's tokenizers are called; else a batch of texts for a model.
+
+        Parameters
+        ----------
+        text : str or list of str
+            One str alone, without any other argument, gives its tokens.
+        pair : str or list of str, optional
+        padding : bool or str, optional
+            Rows have the length of the longest one; with 'max_length', that of `max_length`. False
+            refuses texts of different lengths.
+        truncation : bool, optional
+            Whether to cut to `max_length`, or without one to what the model takes. By default it
+            cuts where `max_length` is given.
+        max_length : int, optional
+        ctx : mx.Context, optional
+            Default: the CPU.
+        **options
+            Of `encode_batch`, such as ``add_special_tokens=False``.
+
+        Returns
+        -------
+        list of str, or model_zoo.batches.Batch
+            ``block(**batch)`` computes what a block gives for it.
+
+        Examples
+        --------
+        >>> block, tokenizer, _ = open_model('all-MiniLM-L6-v2')
+        >>> batch = tokenizer(['A cat.', 'Two dogs bark.'], padding=True, truncation=True)
+        >>> states, pooled = block(**batch)
+        >>> batch.words.shape, states.shape
+        ((2, 6), (2, 6, 384))
+        """
+        asked = (pair, padding, truncation, max_length, ctx)
+        if isinstance(text, str) and not options and all(each is None for each in asked):
+            return self.tokenize(text)
+        if padding not in (None, True, False, 'longest', 'max_length'):
+            raise InputError(f"padding is {padding!r:.80}: give True, False or 'max_length'")
+        if truncation not in (None, True, False, 'longest_first'):
+            raise InputError(f'truncation is {truncation!r:.80}: give True or False')
+        own = self.max_len if self.max_len < UNLIMITED else None
+        limit = own if max_length is None else max_length
+        if padding == 'max_length':
+            if limit is None:
+                raise InputError("padding='max_length' needs `max_length`")
+            options['round_to'] = limit
+        cuts = max_length is not None if truncation is None else truncation
+        found = self.encode_batch(
+            [text] if isinstance(text, str) else text,
+            [pair] if isinstance(pair, str) else pair,
+            limit if cuts else None, **options,
+        )  # fmt: skip
+        if not len(found):
+            raise InputError('there is no text in the batch')
+        if padding is False and len(set(found.valid_length.tolist())) > 1:
+            raise InputError('texts of different lengths make no array: give padding=True')
+        has_types = self.pair_type or found.token_types.any()
+        ids, types, length = (
+            mx.nd.array(array, ctx=ctx or mx.cpu(), dtype=dtype)
+            for array, dtype in (
+                (found.input_ids, 'int32'), (found.token_types, 'int32'),
+                (found.valid_length, 'float32'),
+            )
+        )  # fmt: skip
+        return Batch(ids, types if has_types else None, length)
+
+    def __repr__(self):
+        facts = [f'{len(self)} tokens']
+        if getattr(self, 'do_lower_case', None) is not None:
+            facts.append(f'do_lower_case={self.do_lower_case}')
+        if self.max_len < UNLIMITED:
+            facts.append(f'max_len={self.max_len}')
+        return f'{type(self).__name__}({", ".join(facts)})'
 
     def _vocab_changed(self):
         self._found_roles = self._found_frames = None

@@ -318,3 +318,27 @@ def test_a_name(minilm_dir):
     assert type(block) is BertModel and block.has_pooler and not block.has_decoder
     assert len(tokenizer.vocab) == 30522
     assert (files.source, os.path.dirname(files.weights)) == ('Python package', str(minilm_dir))
+
+
+def test_labels_that_the_caller_names(folder, tmp_path):
+    names = {0: 'bad', '1': 'so so', 2: 'good'}
+    block = BertForSequenceClassification.from_pretrained(folder, id2label=names)
+    assert block.num_labels == 3
+    block.save_pretrained(str(tmp_path / 'named'))
+    fields = json.loads((tmp_path / 'named' / 'config.json').read_text())
+    assert fields['id2label'] == {'0': 'bad', '1': 'so so', '2': 'good'}
+    assert fields['label2id'] == {'bad': 0, 'so so': 1, 'good': 2}
+    again, _, _ = open_model(folder, 'classification', id2label={0: 'a', 1: 'b', 2: 'c'})
+    assert again.config.extras['id2label'] == {'0': 'a', '1': 'b', '2': 'c'}
+    for wrong in ({1: 'a'}, {}, ['a'], {'a': 0}):
+        with pytest.raises(InputError, match='id2label is .*name each output by its number'):
+            open_model(folder, 'classification', id2label=wrong)
+    with pytest.raises(InputError, match='num_labels is 3'):
+        open_model(folder, 'classification', id2label={0: 'a', 1: 'b'}, num_labels=3)
+
+
+def test_a_block_tells_its_size_in_a_line(saved):
+    assert repr(saved).startswith(
+        'BertForSequenceClassification(1 layers, 8 units, 2 heads, 7 tokens, 3 labels, '
+    )
+    assert repr(saved).endswith(', float32)')

@@ -169,3 +169,43 @@ def test_a_folder_that_is_called_as_a_model_is(made, tmp_path, monkeypatch):
         GPT2Tokenizer.from_pretrained('gpt2', root=str(tmp_path / 'cache'))
     made['gpt2'].save_pretrained('gpt2')
     assert GPT2Tokenizer.from_pretrained('gpt2').tokenize(TEXT) == made['gpt2'].tokenize(TEXT)
+
+
+def test_called_as_in_transformers_it_gives_a_batch_for_a_block(tokenizer):
+    texts = ['the cafe', 'the 3 cafe and 3']
+    batch = tokenizer(texts, padding=True, truncation=True, max_length=4)
+    same = tokenizer.encode_batch(texts, max_length=4)
+    np.testing.assert_array_equal(batch.words.asnumpy(), same.input_ids)
+    np.testing.assert_array_equal(batch['valid_length'].asnumpy(), same.valid_length)
+    takes_types = tokenizer.pair_type > 0
+    names = {'words', 'valid_length', *(['token_types'] if takes_types else [])}
+    assert {*dict(batch)} == names and batch.words.dtype == np.int32
+    assert tokenizer('the cafe', padding='max_length', max_length=9).words.shape == (1, 9)
+    uncut = tokenizer(texts, truncation=False, max_length=2).words.shape
+    assert uncut == tokenizer.encode_batch(texts).input_ids.shape
+    assert tokenizer('the cafe') == tokenizer.tokenize('the cafe')
+    paired = tokenizer('the cafe', 'and 3')
+    assert paired.words.asnumpy().tolist() == [tokenizer.encode('the cafe', 'and 3')]
+
+
+@pytest.mark.parametrize(
+    ('options', 'problem'),
+    [
+        ({'padding': 'left'}, "padding is 'left'"),
+        ({'padding': 'max_length'}, 'needs `max_length`'),
+        ({'padding': False}, 'different lengths'),
+        ({'truncation': 'only_first'}, "truncation is 'only_first'"),
+    ],
+)
+def test_what_a_call_refuses(tokenizer, options, problem):
+    with pytest.raises(InputError, match=problem):
+        tokenizer(['the cafe', 'the 3 cafe and 3'], **options)
+    with pytest.raises(InputError, match='no text'):
+        tokenizer([])
+
+
+def test_a_short_repr(made):
+    bert = made['bert']
+    assert repr(bert) == f'BertTokenizer({len(bert)} tokens, do_lower_case=True)'
+    assert repr(BertTokenizer(bert.vocab, max_len=12)).endswith('max_len=12)')
+    assert repr(made['gpt2']) == f'GPT2Tokenizer({len(made["gpt2"])} tokens)'
