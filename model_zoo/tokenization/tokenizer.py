@@ -8,7 +8,6 @@ import mxnet as mx
 import numpy as np
 from tokenizers import processors
 
-from ..batches import Batch
 from ..checkpoint.sums import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
@@ -283,6 +282,8 @@ eos_token_id : int or None
         >>> batch.words.shape, states.shape
         ((2, 6), (2, 6, 384))
         """
+        from ..batches import Batch  # tokenizers alone don't need it
+
         asked = (pair, padding, truncation, max_length, ctx)
         if isinstance(text, str) and not options and all(each is None for each in asked):
             return self.tokenize(text)
