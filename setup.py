@@ -93,6 +93,8 @@ setup(
             "transformers>=4.40,<5; python_version >= '3.9'",
         ],
         'tensorboard': ['tensorboard>=2.10'],
+        'wandb': ['wandb>=0.16'],
+        'mlflow': ['mlflow-skinny>=2.9'],
         'search': ['faiss-cpu>=1.7.2,<1.9'],
         'serve': ['fastapi>=0.100', 'uvicorn>=0.23', 'prometheus-client>=0.17'],
         'ray': ["ray[serve]>=2.60; python_version >= '3.10'", 'prometheus-client>=0.17'],

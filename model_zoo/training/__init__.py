@@ -1,6 +1,13 @@
 """The training loop: objectives, checkpoints, callbacks, interruption, workers."""
 
-from .callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
+from .callbacks import (
+    Callback,
+    MLflowLogger,
+    Profiler,
+    ProgressLogger,
+    TensorBoardWriter,
+    WandbLogger,
+)
 from .checkpoint import Checkpoint, CheckpointStore, TrainingState, check_same_config, seed_all
 from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
 from .objective import Objective, mean_over_examples, predict
@@ -27,6 +34,8 @@ __all__ = [
     'ProgressLogger',
     'StopRequested',
     'TensorBoardWriter',
+    'WandbLogger',
+    'MLflowLogger',
     'TrainingLoop',
     'TrainingState',
     'Updater',

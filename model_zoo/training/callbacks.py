@@ -1,4 +1,4 @@
-"""Callbacks of the training loop: the base, a progress bar or log lines, TensorBoard's files."""
+"""Callbacks of the training loop: progress, TensorBoard, Weights & Biases, MLflow, the profiler."""
 
 import contextlib
 import logging
@@ -11,7 +11,9 @@ import mxnet as mx
 from ..errors import MissingExtraError
 from ..util.files import make_writable_dir
 
-__all__ = ['Callback', 'Profiler', 'ProgressLogger', 'TensorBoardWriter']
+__all__ = [
+    'Callback', 'MLflowLogger', 'Profiler', 'ProgressLogger', 'TensorBoardWriter', 'WandbLogger',
+]  # fmt: skip
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +103,22 @@ def _duration(seconds):
     return f'{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}'
 
 
-class TensorBoardWriter(Callback):
+class _FigureWriter(Callback):
+    """Gives loss, learning rate, gradient norm, throughput and scores to a subclass's `_write`."""
+
+    def on_log(self, loop, record):
+        places = ('step', 'epoch', 'seconds')
+        values = {f'train/{name}': value for name, value in record.items() if name not in places}
+        self._write(record['step'], values)
+
+    def on_epoch(self, loop, record):
+        values = {'dev/score': record['score']}
+        for segment, report in record['report'].items():
+            values.update({f'{segment}/{name}': value for name, value in report.items()})
+        self._write(record['step'], values)
+
+
+class TensorBoardWriter(_FigureWriter):
     """Writes loss, learning rate, gradient norm and throughput, and the scores, for TensorBoard.
 
     It uses the `tensorboard` package itself, because the usual `SummaryWriter` needs PyTorch.
@@ -133,20 +150,78 @@ class TensorBoardWriter(Callback):
             self._event(wall_time=time.time(), step=step, summary=self._summary(value=values))
         )
 
-    def on_log(self, loop, record):
-        places = ('step', 'epoch', 'seconds')
-        values = {f'train/{name}': value for name, value in record.items() if name not in places}
-        self._write(record['step'], values)
-
     def on_epoch(self, loop, record):
-        values = {'dev/score': record['score']}
-        for segment, report in record['report'].items():
-            values.update({f'{segment}/{name}': value for name, value in report.items()})
-        self._write(record['step'], values)
+        super().on_epoch(loop, record)
         self._writer.flush()
 
     def on_end(self, loop):
         self._writer.close()
+
+
+class WandbLogger(_FigureWriter):
+    """Logs loss, learning rate, gradient norm, throughput and scores as a run of Weights & Biases.
+
+    Parameters
+    ----------
+    **options
+        Of ``wandb.init``, such as ``project='sentiment'``.
+
+    Raises
+    ------
+    MissingExtraError
+        If wandb isn't installed.
+    """
+
+    def __init__(self, **options):
+        try:
+            import wandb
+        except ImportError as error:
+            raise MissingExtraError.of('wandb', 'wandb') from error
+        self._wandb, self._options, self._run = wandb, options, None
+
+    def on_start(self, loop):
+        self._run = self._wandb.init(**self._options)
+
+    def _write(self, step, values):
+        self._run.log(values, step=step)
+
+    def on_end(self, loop):
+        if self._run is not None:
+            self._run.finish()
+
+
+class MLflowLogger(_FigureWriter):
+    """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
+
+    Parameters
+    ----------
+    **options
+        Of ``mlflow.start_run``, such as ``run_name='sentiment'``. An active run is the parent.
+
+    Raises
+    ------
+    MissingExtraError
+        If mlflow isn't installed.
+    """
+
+    def __init__(self, **options):
+        try:
+            import mlflow
+        except ImportError as error:
+            raise MissingExtraError.of('mlflow', 'mlflow') from error
+        self._mlflow, self._options, self._has_begun = mlflow, options, False
+
+    def on_start(self, loop):
+        nested = self._mlflow.active_run() is not None
+        self._mlflow.start_run(**{'nested': nested, **self._options})
+        self._has_begun = True
+
+    def _write(self, step, values):
+        self._mlflow.log_metrics(values, step=step)
+
+    def on_end(self, loop):
+        if self._has_begun:
+            self._mlflow.end_run()
 
 
 class Profiler(Callback):

@@ -7,7 +7,9 @@ import pathlib
 import pickle
 import random
 import signal
+import sys
 import threading
+import types
 from typing import NamedTuple
 
 import mxnet as mx
@@ -18,10 +20,16 @@ from training_loops import training_loop
 
 from model_zoo.app import cli, plot_curves, write_results
 from model_zoo.checkpoint.sums import write_sums
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training import updater as updater_module
-from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from model_zoo.training.callbacks import (
+    Callback,
+    MLflowLogger,
+    ProgressLogger,
+    TensorBoardWriter,
+    WandbLogger,
+)
 from model_zoo.training.checkpoint import CheckpointStore, check_same_config, seed_all
 from model_zoo.training.loop import DivergedError, Interrupted
 from model_zoo.training.objective import Objective, predict
@@ -588,6 +596,48 @@ def test_tensorboard_events(tmp_path):
         [value for _, value in written], [record['loss'] for record in loop.state.log], rtol=1e-6
     )
     assert [event.step for event in events.Scalars('dev/accuracy')] == [6, 12]
+
+
+class StandIn(types.SimpleNamespace):
+    """In the place of wandb and of mlflow: notes its calls."""
+
+    def __init__(self):
+        super().__init__(calls=[])
+
+    def __getattr__(self, name):
+        def call(*args, **options):
+            self.calls.append((name, args, options))
+            return None if name == 'active_run' else self
+
+        return call
+
+
+@pytest.mark.parametrize('library, logger, begin, log, end', [
+    ('wandb', WandbLogger, ('init', (), {'name': 'x'}), 'log', 'finish'),
+    ('mlflow', MLflowLogger, ('start_run', (), {'nested': False, 'name': 'x'}), 'log_metrics',
+     'end_run'),
+])  # fmt: skip
+def test_loggers_of_runs(library, logger, begin, log, end, monkeypatch):
+    module = StandIn()
+    monkeypatch.setitem(sys.modules, library, module)
+    loop = make_loop(
+        num_steps=12,
+        log_interval=4,
+        callbacks=[logger(name='x')],
+        evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
+    )
+    loop.run()
+    calls = [call for call in module.calls if call[0] != 'active_run']
+    assert calls[0] == begin and calls[-1][0] == end
+    logged = [(options['step'], values) for name, (values,), options in calls[1:-1] if name == log]
+    assert len(logged) == len(calls) - 2
+    losses = [(step, values['train/loss']) for step, values in logged if 'train/loss' in values]
+    assert losses == [(record['step'], record['loss']) for record in loop.state.log]
+    scores = [(step, values) for step, values in logged if 'dev/score' in values]
+    assert scores == [(step, {'dev/score': 0.25, 'dev/accuracy': 0.25}) for step in (6, 12)]
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=library):
+        logger()
 
 
 def test_results_and_curves(tmp_path):
