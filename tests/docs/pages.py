@@ -7,12 +7,14 @@ The conventions, for README.rst and docs/**/*.rst:
   the lines below it.
 - ``.. code-block:: console``: ``$ command``, continued by a backslash; the lines that follow are
   its output, whose numbers may differ a little. `commands` runs them.
-- other literal blocks hold formats and outputs of files.
+- other literal blocks hold formats and outputs of files; one with the option ``:caption: NAME`` is
+  that file, which the blocks after it find.
 """
 
 import ast
 import contextlib
 import io
+import pathlib
 import re
 import sys
 import textwrap
@@ -41,6 +43,7 @@ class Block(NamedTuple):
     kind: str  # the language; '::' where none is named
     line: int  # number of its text's first line
     text: str
+    file: str = ''  # the name that its caption gives it
 
 
 class Command(NamedTuple):
@@ -57,10 +60,11 @@ def find_blocks(text):
     while number < len(lines):
         line = lines[number]
         number += 1
-        directive = _DIRECTIVE.fullmatch(line)
+        directive, caption = _DIRECTIVE.fullmatch(line), None
         if directive:
             kind = directive.group(3).strip() or directive.group(2)
             while number < len(lines) and re.match(r' +:[\w-]+:', lines[number]):
+                caption = re.match(' +:caption: (.+)', lines[number]) or caption
                 number += 1
         elif line.rstrip().endswith('::') and not line.lstrip().startswith('.. '):
             kind = '::'
@@ -73,7 +77,8 @@ def find_blocks(text):
             number += 1
         body = textwrap.dedent('\n'.join(lines[first:number])).rstrip()
         if body:
-            blocks.append(Block(kind, first + 1, body + '\n'))
+            file = caption.group(1) if caption else ''
+            blocks.append(Block(kind, first + 1, body + '\n', file))
     return blocks
 
 
@@ -136,7 +141,9 @@ def run_page(name, text, run_command):
     sys.modules[module.__name__] = module  # where pickle and dataclasses look for it
     try:
         for block in find_blocks(text):
-            if block.kind == 'python':
+            if block.file:
+                pathlib.Path(block.file).write_text(block.text, encoding='utf-8')
+            elif block.kind == 'python':
                 _run_python(name, block, module.__dict__)
             elif block.kind == 'console':
                 for command in commands_of(block, name):

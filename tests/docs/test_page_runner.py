@@ -45,6 +45,16 @@ Text::
 .. code-block:: python
 
     print(sum(numbers))  # 3
+
+.. code-block:: text
+   :caption: own.txt
+
+    a line
+
+.. code-block:: console
+
+    $ head own.txt
+    a line
 '''
 
 
