@@ -26,7 +26,8 @@ _BLOCK = re.compile(r'(\.\. figures: ([\w ]+)\n\n).*?\.\. end of figures\n', re.
 
 def recipes(*names):
     """The scores of recipes, by default of all."""
-    return recipe_table({name: SCORES[name] for name in names or SCORES}).rstrip('\n')
+    text = recipe_table({name: SCORES[name] for name in names or SCORES}).rstrip('\n')
+    return re.sub(r' (?=[±(])|(?<=±) ', '\N{NO-BREAK SPACE}', text)
 
 
 def times(name):
