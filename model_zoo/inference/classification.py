@@ -24,7 +24,9 @@ class TextPairs(Pipeline):
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
-        return super()._is_item(inputs) or (is_pair and all(isinstance(i, str) for i in inputs))
+        return isinstance(inputs, (str, bytes, dict)) or (
+            is_pair and all(isinstance(i, str) for i in inputs)
+        )
 
     def _pairs(self, item, options):
         return [self._pair(item)]
@@ -69,25 +71,19 @@ class TextClassification(TextPairs):
     ):
         if return_all_scores:  # the older name
             top_k = None
-        return {'top_k': top_k, 'function': function_to_apply or self._default_function()}
+        if function_to_apply is None:
+            problem = self.block.config.extras.get('problem_type')
+            function_to_apply = 'softmax'
+            if problem == 'regression':
+                function_to_apply = 'none'
+            elif problem == 'multi_label_classification' or len(self.labels) == 1:
+                function_to_apply = 'sigmoid'
+        return {'top_k': top_k, 'function': function_to_apply}
 
-    def __call__(self, inputs, **options):
-        result = super().__call__(inputs, **options)
-        if {*options} & {'top_k', 'return_all_scores'}:
+    def _shown(self, result, item, options):
+        if {*options} & {'top_k', 'return_all_scores'} or isinstance(item, str):
             return result
-        if self._is_item(inputs):  # transformers has a list for one str only
-            return result if isinstance(inputs, str) else result[0]
-        if isinstance(result, list):
-            return [each[0] for each in result]
-        return (each[0] for each in result)
-
-    def _default_function(self):
-        config = self.block.config
-        kind = config.extras.get('problem_type')
-        if kind == 'regression':
-            return 'none'
-        is_single = len(self.labels) == 1
-        return 'sigmoid' if is_single or kind == 'multi_label_classification' else 'softmax'
+        return result[0]  # transformers has a list for one str only
 
     def _answer_size(self, item, rows, options):
         sizes = sorted((len(label) for label in self.labels), reverse=True)[: options['top_k']]

@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from ..layers.precision import BFLOAT16
+from ..util.arrays import pad_rows
 
 __all__ = ['CastBlock', 'Engine', 'MXNetEngine']
 
@@ -45,6 +46,25 @@ class Engine(abc.ABC):
         list of numpy.ndarray, float32
             Of the same batch size.
         """
+
+    def run_rows(self, rows, types=None, pad=None):
+        """`run`, for rows of any lengths.
+
+        Parameters
+        ----------
+        rows, types : list of numpy.ndarray, shape (length,), int32
+            Token ids and types of each; without `types` they are 0.
+        pad : int, optional
+            Padding is masked, so any id will do.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            As of `run`.
+        """
+        words = pad_rows(rows, pad or 0)
+        types = np.zeros_like(words) if types is None else pad_rows(types)
+        return self.run(words, types, np.array(list(map(len, rows)), np.int32))
 
     def settle(self):  # noqa: B027  most have nothing to do
         """Do now what an engine may put off until there is more to do."""
@@ -84,15 +104,14 @@ class MXNetEngine(Engine):
             words, token_types, valid_length = (
                 mx.nd.array(each, self._ctx, each.dtype) for each in arrays
             )
-            outputs = self._outputs(words, token_types, valid_length)
+            if self.block.precision == 'bfloat16':
+                self._cast = self._cast or CastBlock(self.block)
+                outputs = self._cast(words, token_types, valid_length)
+            else:
+                outputs = self.block(words, token_types=token_types, valid_length=valid_length)
+            if not isinstance(outputs, (list, tuple)):
+                outputs = [outputs]
             return [each.astype('float32', copy=False).asnumpy() for each in outputs]
-
-    def _outputs(self, words, token_types, valid_length):
-        if self.block.precision == 'bfloat16':
-            self._cast = self._cast or CastBlock(self.block)
-            return self._cast(words, token_types, valid_length)
-        outputs = self.block(words, token_types=token_types, valid_length=valid_length)
-        return outputs if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 class CastBlock:

@@ -11,7 +11,6 @@ import numpy as np
 from ..batches.sampling import longest_first
 from ..errors import InputError, UnknownNameError
 from ..tasks.labels import label_names
-from ..util.arrays import pad_rows
 from .engine import MXNetEngine
 
 __all__ = [
@@ -277,18 +276,22 @@ class Pipeline:
         Returns
         -------
         result, list of results, or iterator of results
+            A list for lists, tuples, arrays and columns of pandas.
 
         Raises
         ------
         InputError
             If an item or an option can't be right.
         """
-        options = self._checked(options)
+        checked = self._checked(options)
         if self._is_item(inputs):
-            (result,) = self._results(iter([inputs]), options)
-            return result
+            (result,) = self._results(iter([inputs]), checked)
+            return self._shown(result, inputs, options)
+        if hasattr(inputs, 'tolist'):  # such as a column of pandas
+            inputs = inputs.tolist()
         if isinstance(inputs, (list, tuple)):
-            return list(self._results(iter(inputs), options))
+            results = self._results(iter(inputs), checked)
+            return [self._shown(result, None, options) for result in results]
         try:
             items = iter(inputs)
         except TypeError:
@@ -296,7 +299,16 @@ class Pipeline:
                 f'{self.task} takes a text, a list or an iterable of them, not '
                 f'{type(inputs).__name__}'
             ) from None
-        return self._results(items, options)
+        return (
+            self._shown(result, None, options) for result in self._results(items, checked)
+        )
+
+    def __repr__(self):
+        labels = f', labels={self.labels!r:.200}' if getattr(self.block, 'num_labels', 0) else ''
+        return (
+            f'<pipeline {self.task}: {type(self.block).__name__}{labels}, '
+            f'max_length={self.max_length}, engine={self.engine.name!r}>'
+        )
 
     def prepare(self, items, options=None, meter=None):
         """The first of three steps, for programs that make the batches: check items, make rows.
@@ -384,16 +396,15 @@ class Pipeline:
         list of list of numpy.ndarray
             For each row what `finish` needs of its outputs.
         """
-        # padding is masked, so any id will do
-        words = pad_rows([row.input_ids for row in rows], self.tokenizer.pad_token_id or 0)
-        types = pad_rows([row.token_types for row in rows])
-        sizes = np.array([len(row.input_ids) for row in rows], np.int32)
-        outputs = self.engine.run(words, types, sizes)
+        outputs = self.engine.run_rows(
+            [row.input_ids for row in rows], [row.token_types for row in rows],
+            self.tokenizer.pad_token_id,
+        )  # fmt: skip
         kept = []
-        for number, (row, size) in enumerate(zip(rows, sizes)):
+        for number, row in enumerate(rows):
             own = [each[number] for each in outputs]
             if self.token_outputs:
-                own = [each[:size] for each in own[: self.token_outputs]]
+                own = [each[: len(row.input_ids)] for each in own[: self.token_outputs]]
             if row.reduce is not None:  # of the row's pipeline, which may be another one
                 own = row.reduce(row, own)
             kept.append([each.copy() for each in own])  # so that the batch's are freed
@@ -427,6 +438,10 @@ class Pipeline:
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes, dict))
 
+    def _shown(self, result, item, options):
+        """The result of a call with these options; `item` is the call's only one, or None."""
+        return result
+
     def _pairs(self, item, options):
         """The texts of an item's rows, each with the second text of a pair or None."""
         return [(self._text(item), None)]
@@ -441,7 +456,21 @@ class Pipeline:
                 meter.add('characters', len(text) + len(pair or ''))
                 pairs.append((text, pair))
             counts.append(len(pairs) - before)
-        rows = iter(self._encode(pairs, options, meter))
+        encoded, reduce = [None] * len(pairs), None
+        if type(self)._reduced is not Pipeline._reduced:
+            reduce = functools.partial(self._reduced, options=options)
+        sizes = [len(text) + len(pair or '') for text, pair in pairs]
+        for has_pair in (False, True):
+            places = [n for n, (_, pair) in enumerate(pairs) if (pair is not None) is has_pair]
+            for part in parts_of(places, sizes.__getitem__):
+                texts, others = zip(*(pairs[place] for place in part))
+                batch = self.tokenizer.encode_batch(
+                    list(texts), list(others) if has_pair else None, self.max_length, pad=False
+                )
+                for place, row in zip(part, batch.rows):
+                    meter.add('tokens', len(row))
+                    encoded[place] = Row(row.input_ids, row.token_types, None, reduce)
+        rows = iter(encoded)
         return [list(itertools.islice(rows, count)) for count in counts]
 
     def _reduced(self, row, outputs, options):
@@ -462,15 +491,16 @@ class Pipeline:
     # -- what all have in common ------------------------------------------------------------------
 
     @classmethod
+    @functools.lru_cache(maxsize=None)
     def options(cls):
         """The names of a call's options, each with the JSON Schema of its values."""
         _, *parameters = inspect.signature(cls._options).parameters.values()
         return {each.name: {**each.annotation, 'default': each.default} for each in parameters}
 
     def _checked(self, options):
-        known = self.options()
-        refuse_arguments_of_transformers(options)
+        known = self.options() if options else {}
         for name, value in options.items():
+            refuse_arguments_of_transformers([name])
             if name not in known:
                 raise UnknownNameError.of(f'option of {self.task}', name, known)
             if value is not None or known[name]['default'] is not None:
@@ -483,35 +513,20 @@ class Pipeline:
         hint = '; decode it first' if isinstance(item, bytes) else ''
         raise InputError(f'{self.task} takes a str, not {type(item).__name__}: {item!r:.80}{hint}')
 
-    def _encode(self, pairs, options, meter):
-        """Rows of texts and pairs."""
-        rows, reduce = [None] * len(pairs), functools.partial(self._reduced, options=options)
-        for has_pair in (False, True):
-            places = [n for n, (_, pair) in enumerate(pairs) if (pair is not None) is has_pair]
-            for part in parts_of(places, lambda place: sum(map(len, filter(None, pairs[place])))):
-                texts, others = zip(*(pairs[place] for place in part))
-                encoded = self.tokenizer.encode_batch(
-                    list(texts), list(others) if has_pair else None, self.max_length, pad=False
-                )
-                for place, row in zip(part, encoded.rows):
-                    meter.add('tokens', len(row))
-                    rows[place] = Row(row.input_ids, row.token_types, None, reduce)
-        return rows
-
     def _results(self, items, options):
-        for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
-            work = Work(pool, self._rows(pool, options, Meter()), options)
-            yield from self.finish(work, self._run(work.all_rows))
-
-    def _run(self, rows):
-        """Outputs of the rows, in their order; batches have rows of similar length."""
-        results = [None] * len(rows)
-        lengths = [len(row.input_ids) for row in rows]
-        for places in longest_first(lengths, BATCH_ROWS, self.batch_tokens):
-            outputs = self.run_batch([rows[place] for place in places])
-            for place, own in zip(places, outputs):
-                results[place] = own
-        return results
+        """Results one by one; batches have rows of similar length, of many items."""
+        while True:
+            pool = list(itertools.islice(items, POOL_ITEMS))
+            if not pool:
+                return
+            of_items = self._rows(pool, options, Meter())
+            rows = list(itertools.chain.from_iterable(of_items))
+            outputs = [None] * len(rows)
+            lengths = [len(row.input_ids) for row in rows]
+            for places in longest_first(lengths, BATCH_ROWS, self.batch_tokens):
+                for place, own in zip(places, self.run_batch([rows[n] for n in places])):
+                    outputs[place] = own
+            yield from self.finish(Work(pool, of_items, options), outputs)
 
 
 def parts_of(things, size_of):

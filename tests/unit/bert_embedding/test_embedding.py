@@ -398,3 +398,12 @@ def test_unknown_names(tmp_path, tiny_dir):
         BertEmbedding(model='bert_6_384_12', params_path=str(tmp_path / 'no.params'))
     with pytest.raises(InputError, match='has no weights'):
         BertEmbedding(model=tmp_path)
+
+
+def test_the_model_comes_first(tiny_dir):
+    for arguments in ((tiny_dir,), (tiny_dir, mx.cpu()), (mx.cpu(), 'float32', tiny_dir)):
+        embedding = BertEmbedding(*arguments)
+        assert (embedding.ctx, embedding.dtype) == (mx.cpu(), 'float32')
+        assert embedding.units == 16
+    with pytest.raises(UnknownNameError, match='dtype'):
+        BertEmbedding(mx.cpu(), 'float3', tiny_dir)

@@ -45,6 +45,15 @@ def test_forms_of_input(classifier):
     )
 
 
+def test_columns_and_repr(classifier):
+    pandas = pytest.importorskip('pandas')
+    texts = ['the cat', 'a']
+    for column in (pandas.Series(texts, index=[5, 3]), np.array(texts)):
+        assert classifier(column) == classifier(texts)
+    assert repr(classifier).startswith('<pipeline text-classification: Bert')
+    assert str(classifier.labels[0]) in repr(classifier) and "engine='mxnet'" in repr(classifier)
+
+
 def test_a_pair_has_three_forms(classifier):
     wanted = classifier({'text': 'the cat', 'text_pair': 'the dog'}, top_k=None)
     assert classifier(('the cat', 'the dog'), top_k=None) == wanted
