@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
-from model_zoo.checkpoint.params import write_params
+from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import InputError, ZooError
 from model_zoo.layers.precision import PRECISIONS
 

@@ -48,7 +48,7 @@ from export.onnx_file import export_onnx_folder, require_extra  # noqa: E402
 from export.steps import export_steps  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.sums import sums_path, write_sums  # noqa: E402
+from model_zoo.checkpoint.readers import sums_path, write_sums  # noqa: E402
 from model_zoo.errors import InputError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402

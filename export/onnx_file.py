@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from model_zoo.checkpoint.sums import sums_path, write_sums
+from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.decoder_heads import DecoderLM
-from model_zoo.checkpoint.sums import sums_path, write_sums
+from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import without_nan

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Optional
 
 import mxnet as mx
 
-from .checkpoint.readers import read_tensors
-from .checkpoint.safetensors_file import plain_arrays
-from .checkpoint.sums import warn_of_changes
+from .checkpoint.readers import read_tensors, warn_of_changes
+from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, local_path, names_files, resolve
 from .pretrained.files import LABEL_ORDER, ORIGINALS

@@ -7,8 +7,8 @@ import os
 import mxnet as mx
 
 from ..checkpoint import read_tensors
-from ..checkpoint.params import check_graph
-from ..checkpoint.sums import check_sums, sums_path
+from ..checkpoint.readers import check_sums, sums_path
+from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.engines import ENGINES, make_engine
 from ..inference.quantization import Quantizer, leave_out

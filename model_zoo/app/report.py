@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Dict, Optional, Sequence
 
-from ..checkpoint.sums import kept_sums
+from ..checkpoint.readers import kept_sums
 from ..util.display import new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 

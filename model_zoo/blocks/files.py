@@ -7,9 +7,8 @@ import re
 import mxnet as mx
 import numpy as np
 
-from ..checkpoint.params import write_params
-from ..checkpoint.readers import LAYOUTS, read_tensors
-from ..checkpoint.sums import kept_sums, weights_of
+from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
+from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
 from ..registry import family_of_class

@@ -15,8 +15,7 @@ import types
 import numpy as np
 
 from ..errors import CheckpointError
-from .torch_file import MAX_DIMENSIONS, Tensor, TorchFile
-from .unpickler import check_keys
+from .torch_file import MAX_DIMENSIONS, Tensor, TorchFile, check_keys
 
 __all__ = ['read_object_array', 'read_pickle']
 

@@ -1,23 +1,46 @@
-"""Other programs' files of weights: their names in a folder, their formats, and what reads them."""
+"""Files of weights: their names in a folder, their formats, what reads them, and their sums."""
 
+import concurrent.futures
 import contextlib
 import dataclasses
+import logging
 import os
+import re
 from typing import Callable
 
 from ..errors import CheckpointError, InputError
-from ..util.files import read_json
+from ..util.files import atomic_write, keep_permissions, read_json, sha256_of, writable_target
 from .numpy_files import is_shapes, read_numpy, write_numpy
-from .params import is_params, read_params
-from .safetensors_file import is_safetensors, read_parts, read_safetensors, write_safetensors
-from .sums import check_weights
+from .tensor_files import (
+    is_params,
+    is_safetensors,
+    read_params,
+    read_parts,
+    read_safetensors,
+    write_safetensors,
+)
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
 from .torch_file import is_torch, read_torch, write_archive
 
 __all__ = [
-    'CONFIG_NAMES', 'FORMATS', 'LAYOUTS', 'Layout', 'WEIGHTS_NAMES', 'read_tensors',
+    'CONFIG_NAMES',
+    'FORMATS',
+    'LAYOUTS',
+    'Layout',
+    'SUMS',
+    'WEIGHTS_NAMES',
+    'check_sums',
+    'check_weights',
+    'kept_sums',
+    'read_sums',
+    'read_tensors',
+    'sums_path',
+    'warn_of_changes',
     'weights_in_folder',
-]  # fmt: skip
+    'weights_of',
+    'write_sums',
+]
+
 
 #: format -> names of files that have weights by themselves; the first that is there is taken
 _FILES = {
@@ -145,9 +168,7 @@ def _read_json(path):
         return read_numpy(path, content)
     if isinstance(content, dict) and 'weight_map' in content:
         return read_parts(path, content, _read_part)
-    raise CheckpointError(
-        f'{path!r} is neither an index of files of weights nor a list of shapes'
-    )
+    raise CheckpointError(f'{path!r} is neither an index of files of weights nor a list of shapes')
 
 
 def _read_part(path):
@@ -163,3 +184,180 @@ def _head_and_tail(path):
         head = file.read(16)
         file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
         return head, file.read(8)
+
+
+#: name of the checksums in a folder of a model, or of a checkpoint
+SUMS = 'SHA256SUMS'
+_LINE = re.compile(r'([0-9a-f]{64}) [ *](.+)')
+_MOST_BYTES = 1 << 22  # of a file of checksums: a folder of a model has a few dozen files
+_SMALL = 1 << 24  # bytes of a file that isn't weights
+_LOG = logging.getLogger(__name__)
+
+
+def write_sums(path, files):
+    """Write checksums of `files` beside `path`, as ``sha256sum --check`` reads them."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # a processor for each large file
+        sums = [*pool.map(_sum_of, files)]
+    _write(path, dict(zip(map(os.path.basename, files), sums)))
+
+
+def read_sums(path):
+    """Path of a file, relative to the folder of `path` -> sha256; empty if there is no file."""
+    if not os.path.exists(path):
+        return {}
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
+            raise ValueError('it is no list of checksums')
+        with open(path, encoding='utf-8') as file:
+            lines = [line for line in file.read().split('\n') if line]
+        found = [_LINE.fullmatch(line) for line in lines]
+        if not all(found):
+            raise ValueError('a line is no checksum with a name')
+        sums = {match.group(2): match.group(1) for match in found}
+        for name in sums:
+            if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():
+                raise ValueError(f'{name!r:.80} is not in its folder')
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f'cannot read the checksums {path!r}: {error}; delete that file to do without'
+        ) from error
+    return sums
+
+
+def check_sums(path):
+    """Raise CheckpointError if a file that checksums at `path` name is missing or has changed."""
+    for name, wanted in read_sums(path).items():
+        _check(os.path.join(os.path.dirname(path), name), wanted, path)
+
+
+def check_weights(path):
+    """As `check_sums`, of a file of weights and those that go with it, by `SUMS` beside it."""
+    folder, name = os.path.split(path)
+    sums = os.path.join(folder, SUMS)
+    parts = _parts(name)
+    for each, wanted in read_sums(sums).items():
+        if parts.fullmatch(each):
+            _check(os.path.join(folder, each), wanted, sums)
+
+
+def warn_of_changes(folder):
+    """Warn, in one line, of small files of a model's folder that differ from its checksums.
+
+    These are its configuration, vocabulary and card: who edits them knows what for.
+    """
+    changed = []
+    for name, wanted in read_sums(os.path.join(folder, SUMS)).items():
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):  # whoever reads the file will say so
+            if os.path.getsize(path) <= _SMALL and sha256_of(path) != wanted:
+                changed.append(name)
+    if changed:
+        _LOG.warning(
+            '%s: edited since the model was saved, by %s: %s', folder, SUMS, ', '.join(changed)
+        )
+
+
+@contextlib.contextmanager
+def kept_sums(folder, begin=False):
+    """Bring a folder's `SUMS` up to date with files that are written in the block.
+
+    The checksums are removed first and written last, so they are never those of other files, even
+    if the process is killed.
+
+    Parameters
+    ----------
+    folder : str
+    begin : bool
+        Whether files that had no checksums get them. Else only those that had are brought up to
+        date.
+
+    Yields
+    ------
+    list
+        Add the paths of the files to it.
+    """
+    path, files = os.path.join(folder, SUMS), []
+    try:
+        sums = read_sums(path)
+    except CheckpointError:  # a damaged one, or of another program
+        sums = {}
+        if not begin:
+            yield files
+            return
+    if not sums and not begin:
+        yield files
+        return
+    target, status = writable_target(path)
+    try:
+        if None not in (target, status):
+            os.remove(target)
+    except OSError as error:
+        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
+    yield files
+    sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
+    for each in map(os.fspath, files):
+        name = os.path.relpath(each, folder).replace(os.sep, '/')
+        if (begin or name in sums) and os.path.isfile(each) and not name.startswith('../'):
+            sums[name] = _sum_of(each)
+    _write(path, sums)
+    if None not in (target, status):
+        with contextlib.suppress(OSError):  # another's file may not become one's own
+            keep_permissions(target, status)
+
+
+def sums_path(path):
+    """Where the checksums of an export are.
+
+    ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
+    """
+    end = '-symbol.json'
+    return f'{path[: -len(end)] if path.endswith(end) else path}-{SUMS}'
+
+
+def weights_of(path):
+    """The files at a path of weights: itself, and what goes with it."""
+    folder, name = os.path.split(path)
+    try:
+        found = sorted(os.listdir(folder or '.'))
+    except OSError as error:
+        raise InputError(f'cannot read {folder!r}: {error.strerror}') from error
+    return [os.path.join(folder, each) for each in found if _parts(name).fullmatch(each)]
+
+
+def _parts(name):
+    """A pattern of the names of files that belong to a file of weights."""
+    if name == 'params_shapes.json':
+        return re.compile(r'params_shapes\.json|parameters_names\.json|params_\d+\.npy')
+    if name.endswith('.index'):
+        return re.compile(re.escape(name[: -len('.index')]) + r'\.(index|data-\d+-of-\d+)')
+    return re.compile(re.escape(name))
+
+
+def _sum_of(path):
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise InputError(
+            f'cannot read {path!r} for its checksum: {error.strerror or error}'
+        ) from error
+
+
+def _write(path, sums):
+    with atomic_write(path) as file:
+        file.writelines(f'{sum_}  {name}\n' for name, sum_ in sums.items())
+
+
+def _check(path, wanted, sums):
+    try:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(0, 'there is no such file')
+        if sha256_of(path) == wanted:
+            return
+    except OSError as error:
+        raise CheckpointError(
+            f'cannot check {path!r}, which {sums!r} names: {error.strerror or error}'
+        ) from error
+    raise CheckpointError(
+        f'{path!r} is damaged or was changed: its checksum is not that in {sums!r}; copy or save '
+        f'the file again, or delete {os.path.basename(sums)} if you changed it yourself'
+    )

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
-from .safetensors_file import as_weights, from_bfloat16
+from .tensor_files import as_weights, from_bfloat16
 
 __all__ = [
     'TABLE_MAGIC', 'crc32c', 'is_tensorflow', 'newest_checkpoint', 'read_message', 'read_table',

@@ -13,7 +13,7 @@ import mxnet as mx
 import numpy as np
 
 from ..batches import Batch
-from ..checkpoint.sums import check_sums, sums_path
+from ..checkpoint.readers import check_sums, sums_path
 from ..environment import used_processors
 from ..errors import CheckpointError, InputError
 from ..families import load_exporter

@@ -10,8 +10,7 @@ import dataclasses
 import os
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
-from ..checkpoint.sums import SUMS
+from ..checkpoint.readers import CONFIG_NAMES, SUMS, WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, ZooError
 from ..util.files import read_json
 

@@ -6,8 +6,7 @@ import os
 import numpy as np
 
 from ..checkpoint import read_tensors
-from ..checkpoint.readers import weights_in_folder
-from ..checkpoint.sums import kept_sums
+from ..checkpoint.readers import kept_sums, weights_in_folder
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..pretrained import local_path
 from ..pretrained.files import (

@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 from tokenizers import processors
 
-from ..checkpoint.sums import kept_sums
+from ..checkpoint.readers import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config

@@ -13,8 +13,8 @@ from typing import List, Optional
 import mxnet as mx
 import numpy as np
 
-from ..checkpoint.params import read_params, write_params
-from ..checkpoint.sums import SUMS, read_sums, write_sums
+from ..checkpoint.readers import SUMS, read_sums, write_sums
+from ..checkpoint.tensor_files import read_params, write_params
 from ..environment import blas
 from ..errors import CheckpointError, InputError
 from ..util.files import check_json, make_writable_dir, read_json, sha256_of, write_json

@@ -19,7 +19,7 @@ import gpt2
 import transfo_xl
 from export import export_block
 from model_zoo.app import PartialOutput
-from model_zoo.checkpoint.params import write_params
+from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
 from model_zoo.tasks.pretraining.files import write_tfrecords
 from model_zoo.tasks.pretraining.text import Corpus

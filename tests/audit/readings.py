@@ -17,9 +17,8 @@ import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.app import PartialOutput, load_exported
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.params import check_graph
-from model_zoo.checkpoint.readers import weights_in_folder
-from model_zoo.checkpoint.sums import check_sums, sums_path, write_sums
+from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
+from model_zoo.checkpoint.tensor_files import check_graph
 from model_zoo.opening import open_model
 from model_zoo.pretrained.places import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag

@@ -10,7 +10,7 @@ import gpt2
 import transfo_xl
 from export import ExportError, export_onnx
 from export.onnx_graphs import empty_past
-from model_zoo.checkpoint.sums import read_sums
+from model_zoo.checkpoint.readers import read_sums
 from model_zoo.onnx import graph
 
 onnx = pytest.importorskip('onnx')

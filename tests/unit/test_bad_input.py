@@ -16,8 +16,7 @@ import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.checkpoint.numpy_files import ArrayArchive
-from model_zoo.checkpoint.readers import read_tensors
-from model_zoo.checkpoint.sums import write_sums
+from model_zoo.checkpoint.readers import read_tensors, write_sums
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.tasks.choice import read_swag
 from model_zoo.tasks.pretraining.files import read_lengths

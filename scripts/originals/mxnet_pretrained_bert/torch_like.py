@@ -13,7 +13,7 @@ from typing import List, NamedTuple
 import mxnet as mx
 
 from model_zoo.blocks.block import INPUT_NAMES
-from model_zoo.checkpoint.safetensors_file import plain_arrays
+from model_zoo.checkpoint.tensor_files import plain_arrays
 from model_zoo.errors import InputError
 from model_zoo.util.checks import check_gpu
 

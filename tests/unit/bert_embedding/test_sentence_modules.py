@@ -12,7 +12,7 @@ from loopback import LoopbackServer
 
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
-from model_zoo.checkpoint.safetensors_file import write_safetensors
+from model_zoo.checkpoint.tensor_files import write_safetensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 from model_zoo.util.arrays import pool
 

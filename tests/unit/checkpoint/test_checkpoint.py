@@ -10,8 +10,8 @@ import pytest
 import safetensors.numpy
 
 import bert
-from model_zoo.checkpoint import params, read_tensors
-from model_zoo.checkpoint.params import METADATA, read_params, write_params
+from model_zoo.checkpoint import read_tensors, tensor_files
+from model_zoo.checkpoint.tensor_files import METADATA, read_params, write_params
 from model_zoo.errors import CheckpointError, InputError, ZooError
 
 TENSORS = {
@@ -293,7 +293,7 @@ def test_old_format_of_mxnet(plain):
 
 
 def test_later_version_of_ours(native, monkeypatch):
-    monkeypatch.setattr(params, 'VERSION', 2)
+    monkeypatch.setattr(tensor_files, 'VERSION', 2)
     write_params(str(native), TENSORS, {'format': 'native'})
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match='version 2 of this format.*upgrade gluon-tr'):

@@ -6,8 +6,8 @@ import json
 import mxnet as mx
 import pytest
 
-from model_zoo.checkpoint.params import check_graph
-from model_zoo.checkpoint.sums import check_sums, sums_path, write_sums
+from model_zoo.checkpoint.readers import check_sums, sums_path, write_sums
+from model_zoo.checkpoint.tensor_files import check_graph
 from model_zoo.errors import CheckpointError
 
 

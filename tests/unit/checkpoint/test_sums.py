@@ -11,7 +11,7 @@ from bert import BertConfig, BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 from model_zoo import open_model
 from model_zoo.app.report import About, write_card
-from model_zoo.checkpoint.sums import SUMS, check_sums, read_sums, warn_of_changes
+from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, warn_of_changes
 from model_zoo.errors import CheckpointError, InputError
 
 WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b']
@@ -52,11 +52,11 @@ def test_a_disk_that_fails(tmp_path, block, monkeypatch):
             if name == 'remove':
                 patch.setattr(os, 'remove', failing)
             else:
-                patch.setattr('model_zoo.checkpoint.sums.sha256_of', failing)
+                patch.setattr('model_zoo.checkpoint.readers.sha256_of', failing)
             with pytest.raises(InputError, match=f'{message}.*: Stale file handle$'):
                 block.save_pretrained(tmp_path)
     block.save_pretrained(tmp_path)
-    monkeypatch.setattr('model_zoo.checkpoint.sums.sha256_of', failing)
+    monkeypatch.setattr('model_zoo.checkpoint.readers.sha256_of', failing)
     warn_of_changes(str(tmp_path))  # what can be read is read by others
 
 

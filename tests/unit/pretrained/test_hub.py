@@ -15,7 +15,7 @@ from loopback import LoopbackServer
 
 import bert
 from model_zoo import pretrained
-from model_zoo.checkpoint import params
+from model_zoo.checkpoint import tensor_files
 from model_zoo.errors import PretrainedNotFoundError
 from model_zoo.pretrained import catalogue, find_files, hub, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
@@ -244,7 +244,7 @@ def test_environment(server, weights, block, tmp_path):
     result = run()
     assert result.stdout == 'Hugging Face hub\n', result.stderr
     assert (tmp_path / 'home' / 'hub').is_dir()
-    tensors, _ = params.read_params(str(tmp_path / 'out.params'))
+    tensors, _ = tensor_files.read_params(str(tmp_path / 'out.params'))
     assert (tensors['pooler.weight'] == block.pooler.weight.data().asnumpy()).all()
 
     count = len(server.requests)

@@ -19,7 +19,7 @@ from mxnet.gluon import nn
 from training_loops import training_loop
 
 from model_zoo.app import cli, plot_curves, write_results
-from model_zoo.checkpoint.sums import write_sums
+from model_zoo.checkpoint.readers import write_sums
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training import updater as updater_module
@@ -343,7 +343,7 @@ def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):
     for name in os.listdir(path):
         with open(os.path.join(path, name), 'rb') as file, pytest.raises(Exception):  # noqa: B017
             pickle.load(file)
-    from model_zoo.checkpoint.params import read_params
+    from model_zoo.checkpoint.tensor_files import read_params
 
     tensors, _ = read_params(os.path.join(path, 'optimizer.params'))
     assert sorted(tensors) == sorted(
