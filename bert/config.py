@@ -44,11 +44,6 @@ class BertConfig(AttentionConfig):
     pruned_heads : dict of int to list of int, optional
         Heads that were removed, by layer.
 
-    Raises
-    ------
-    InputError
-        If a value can't be right; the message names the field.
-
     References
     ----------
     Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule, Transposed
 
-__all__ = ['bert_mappings', 'gluonnlp_mapping', 'huggingface_mapping', 'pairs']
-
 
 def pairs(ours, theirs, ours_names=('weight', 'bias'), theirs_names=('weight', 'bias'), **kwargs):
     """Rules for the parameters of one layer: weight and bias, or gamma and beta."""
@@ -89,9 +87,7 @@ def _huggingface_rules():
             for kind in weights
         ],
         *pairs(f'{layer}.attention.proj', f'{theirs}.attention.output.dense'),
-        *pairs(
-            f'{layer}.attention_norm', f'{theirs}.attention.output.LayerNorm', _NORM, weights
-        ),
+        *pairs(f'{layer}.attention_norm', f'{theirs}.attention.output.LayerNorm', _NORM, weights),
         *pairs(f'{layer}.ffn.ffn_1', f'{theirs}.intermediate.dense', convert=Padded(0)),
         Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.output.dense.weight', Padded(1)),
         Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.output.dense.bias'),
@@ -209,34 +205,12 @@ _TENSORFLOW = Mapping(
 
 
 def gluonnlp_mapping(backbone, has_dropout, *own_rules):
-    """A `Mapping` of GluonNLP's files of a model like BERT.
-
-    Parameters
-    ----------
-    backbone : str
-        Attribute of the backbone in a task's block.
-    has_dropout : bool
-        Whether there is a dropout before the task's dense layer.
-    *own_rules : Rule
-        Come before BERT's.
-    """
+    """A `Mapping` of GluonNLP's files of a model like BERT."""
     return Mapping([*own_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
 
 
 def huggingface_mapping(backbone, names, outside, before=(), after=()):
-    """A `Mapping` of transformers' files of a model like BERT.
-
-    Parameters
-    ----------
-    backbone : str
-        Attribute of the backbone in a task's block.
-    names : dict of str to str
-        Parts of BERT's names -> theirs, replaced one after the other.
-    outside : tuple of str
-        Beginnings of the names that don't belong to the backbone.
-    before, after : sequence of Rule
-        Around BERT's. Of several for one of our parameters the first is written, all are read.
-    """
+    """A `Mapping` of transformers' files of a model like BERT."""
 
     def renamed(name):
         for old, new in names.items():
@@ -275,14 +249,7 @@ _PYTORCHIC = {
 
 
 def bert_mappings(dropout=0):
-    """Name of a format -> `Mapping`.
-
-    Parameters
-    ----------
-    dropout : float
-        Rate before the task's dense layer. GluonNLP numbers that layer 1 behind a dropout and 0
-        without.
-    """
+    """Name of a format -> `Mapping`."""
     return {
         'gluonnlp': _GLUONNLP[bool(dropout)],
         'huggingface': _HUGGINGFACE,

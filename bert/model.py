@@ -88,23 +88,7 @@ class BertBlock(AttentionBlock):
 
 
 class BertEncoder(HybridBlock):
-    """Position embedding, normalization and the encoder layers.
-
-    Inputs
-    ------
-    x : (batch, length, embedding_units)
-        Sum of word and token type embeddings.
-    valid_length : (batch,), list of an attention mask (batch, length), or None
-    head_mask : (layers, heads) or None
-    places : (batch, length) or None
-        Rows of the position table; by default 0, 1, 2, ...
-
-    Outputs
-    -------
-    states : list of (batch, length, units)
-        Of all layers; zero behind the valid length.
-    attentions : list of (batch, heads, length, length)
-    """
+    """Position embedding, normalization and the encoder layers."""
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -153,18 +137,7 @@ class BertEncoder(HybridBlock):
 
 
 class BertDecoder(MixedPrecision, HybridBlock):
-    """The masked language model's head: transform, and product with the word embedding.
-
-    Inputs
-    ------
-    x : (batch, positions, units)
-    weight : (vocab_size, embedding_units)
-        The word embedding's.
-
-    Outputs
-    -------
-    (batch, positions, vocab_size)
-    """
+    """The masked language model's head: transform, and product with the word embedding."""
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -233,11 +206,6 @@ class BertModel(BertBlock):
         Unnormalized scores: 0 is "the second follows the first".
     masked_lm : (batch, positions, vocab_size)
         Unnormalized scores.
-
-    Raises
-    ------
-    InputError
-        On inputs of the wrong shape or length, and ids out of range (on CPU).
 
     References
     ----------

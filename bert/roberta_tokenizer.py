@@ -36,7 +36,7 @@ class _Framed(MarkTokenizer):
         for role in ('cls', 'sep', 'unk', 'pad'):
             if roles.get(role) is None:
                 raise InputError(
-                    f'the vocabulary ({len(self)} tokens) names no {role} token: is it RoBERTa\'s?'
+                    f"the vocabulary ({len(self)} tokens) names no {role} token: is it RoBERTa's?"
                 )
         return roles
 
@@ -110,11 +110,6 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
         SentencePiece model, such as ``sentencepiece.bpe.model``.
     max_len : int, optional
         Length from which a warning is logged; usually the number of the model's positions.
-
-    Raises
-    ------
-    InputError
-        If the model can't be read.
     """
 
     _pattern = re.compile(r'(?s).+')  # SentencePiece itself looks for white space

@@ -36,14 +36,7 @@ from model_zoo.tokenization.sentence_pieces import (
 from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
-__all__ = [
-    'BasicTokenizer',
-    'BertSPTokenizer',
-    'BertTokenizer',
-    'BertTokenizerBase',
-    'WordpieceTokenizer',
-    'open_tokenizer',
-]
+__all__ = ['BasicTokenizer', 'BertSPTokenizer', 'BertTokenizer', 'WordpieceTokenizer']
 
 
 class BertTokenizerBase(ChunkTokenizer):
@@ -74,18 +67,8 @@ class BertTokenizerBase(ChunkTokenizer):
         return ' '.join(self.basic_tokenizer.tokenize(word))
 
     def ids_of_chunks(self, chunks):
-        """Ids of texts without white space in them; the quickest way to them, for large corpora.
-
-        Those of a text are those of its chunks, one after the other. Nothing is kept of them.
-
-        Parameters
-        ----------
-        chunks : list of str
-
-        Returns
-        -------
-        list of sequence of int
-        """
+        """Ids of texts without white space in them; the quickest way to them, for large corpora."""
+        # Those of a text are those of its chunks, one after the other. Nothing is kept of them.
         return [made.ids for made in self._learn(chunks)]
 
 
@@ -112,11 +95,6 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         There for GluonNLP's signature; SentencePiece takes words of any length, there and here.
     max_len : int, optional
         Length from which a warning is logged.
-
-    Raises
-    ------
-    InputError
-        If the model can't be read.
     """
 
     def __init__(
@@ -242,11 +220,6 @@ class BertTokenizer(BertTokenizerBase):
         ``vocab[token]`` is an id.
     ids_to_tokens : OrderedDict
 
-    Raises
-    ------
-    InputError
-        If the file isn't a vocabulary of BERT.
-
     Examples
     --------
     >>> tokenizer = BertTokenizer.from_pretrained('all-MiniLM-L6-v2')
@@ -310,11 +283,6 @@ class BertTokenizer(BertTokenizerBase):
         Returns
         -------
         BertTokenizer
-
-        Raises
-        ------
-        InputError
-            If the vocabulary has no unknown, first or separating token.
         """
         tokenizer = cls.__new__(cls)
         tokenizer._set_up(vocab, do_lower_case, **kwargs)
@@ -453,19 +421,7 @@ def _chunk_of(encoding, offsets, words):
 
 
 def open_tokenizer(file, vocab=None):
-    """The tokenizer for a vocabulary's file, of the class that the file asks for.
-
-    Parameters
-    ----------
-    file : model_zoo.tokenization.vocab_file.VocabFile
-    vocab : gluonnlp.vocab.BERTVocab, optional
-        What the file holds, where it has been loaded already.
-
-    Returns
-    -------
-    BertTokenizer, BertSPTokenizer, or FileTokenizer for a ``tokenizer.json`` that does more than
-    BERT's
-    """
+    """The tokenizer for a vocabulary's file, of the class that the file asks for."""
     if file.kind == 'tokenizers' and not word_pieces_of(file.path)[0]:
         return FileTokenizer.from_vocab_file(file)
     vocab = vocab or file.load()

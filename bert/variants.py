@@ -9,10 +9,6 @@ from model_zoo.registry import Family, register_family
 from .catalogue import HPARAMS
 from .model import BertModel
 
-__all__ = [
-    'OwnPooler', 'Typeless', 'TypelessModel', 'VariantBlock', 'variant_family', 'variant_model',
-]  # fmt: skip
-
 
 class VariantBlock:
     """A block whose parameters have other names in other programs' files than BERT's."""
@@ -89,18 +85,7 @@ def variant_family(name, base, open_tokenizer, vocab_kinds, hparams=HPARAMS, **t
 
 
 def variant_model(family, name, title, decoder=None):
-    """Register a function that builds a model of a family like BERT; returns it.
-
-    Parameters
-    ----------
-    family : Family
-    name : str
-        A key of the family's architectures.
-    title : str
-        First line of the function's documentation.
-    decoder : bool, optional
-        The default of `use_decoder`; None is what the weights have.
-    """
+    """Register a function that builds a model of a family like BERT; returns it."""
 
     options = {
         'use_decoder': decoder,

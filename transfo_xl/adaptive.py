@@ -8,33 +8,9 @@ from mxnet.gluon import HybridBlock
 
 from model_zoo.layers.precision import MixedPrecision
 
-__all__ = ['AdaptiveEmbedding', 'AdaptiveSoftmax']
-
 
 class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     """Word embedding with fewer units for rarer words (Baevski and Auli 2019, section 3).
-
-    Each cluster of words has a table and a projection to the common number of units. Every word is
-    looked up in every table, and the results of the wrong tables are multiplied by zero. The
-    projections cost little, and the shapes don't depend on the words.
-
-    Parameters
-    ----------
-    sizes : list of int
-        Number of words in each cluster.
-    table_units : list of int
-        Units of each cluster's table.
-    units : int
-        Units of the output.
-    projections : int
-        Number of projections: one for each cluster; 1 in common; or 0 if the tables have `units`
-        units.
-    initializer, projection_initializer : mx.init.Initializer
-
-    Attributes
-    ----------
-    tables, projections : list of Parameter
-        (size, table_units), and (units, table_units).
 
     Inputs
     ------
@@ -46,6 +22,10 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     (..., units)
         Multiplied by the square root of `units`.
     """
+
+    # Each cluster of words has a table and a projection to the common number of units. Every word
+    # is looked up in every table, and the results of the wrong tables are multiplied by zero. The
+    # projections cost little, and the shapes don't depend on the words.
 
     def __init__(
         self, sizes, table_units, units, projections, initializer, projection_initializer,
@@ -95,26 +75,6 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
 class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     """Softmax over clusters of words (Grave et al. 2017, "Efficient softmax approximation").
 
-    The head scores the words of the first cluster, and each further cluster as a whole. A further
-    cluster has its own softmax over its words. With targets (see `loss`), a further cluster is
-    computed only for the positions with a target in it, and no array is as large as the
-    vocabulary.
-
-    Parameters
-    ----------
-    sizes : list of int
-        Number of words in each cluster.
-    table_units : list of int
-        Units of each cluster's table.
-    units : int
-        Units of the input.
-    initializer, projection_initializer : mx.init.Initializer
-    tables : list of Parameter, optional
-        An embedding's tables, to share; default: new ones.
-    projections : list of (Parameter or None), optional
-        For each cluster the embedding's, to be shared, or None for a new one. By default there
-        are no projections.
-
     Inputs
     ------
     x : (positions, units)
@@ -125,6 +85,11 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     -------
     Without targets log-probabilities (positions, words); with them the loss (positions,).
     """
+
+    # The head scores the words of the first cluster, and each further cluster as a whole. A
+    # further cluster has its own softmax over its words. With targets (see `loss`), a further
+    # cluster is computed only for the positions with a target in it, and no array is as large as
+    # the vocabulary.
 
     #: numbers of rows are rounded up to multiples of this part of all rows
     steps = 16
@@ -215,30 +180,16 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return F.concat(*parts, dim=1) if len(parts) > 1 else parts[0]
 
     def loss(self, x, labels):
-        """Negative log-likelihood of each label.
-
-        Positions are assigned to clusters here, before the graph, so that it can be static. Their
-        numbers are rounded up, so that it is rarely planned again.
-
-        Parameters
-        ----------
-        x : (positions, units), NDArray
-        labels : (positions,), NDArray
-            Ids; -1 has the loss 0.
-
-        Returns
-        -------
-        (positions,)
-        """
+        """Negative log-likelihood of each label."""
+        # Positions are assigned to clusters here, before the graph, so that it can be static.
+        # Their numbers are rounded up, so that it is rarely planned again.
         return self(x, self._targets(labels))
 
     def _targets(self, labels):
-        """The inputs `targets` for labels.
-
-        They are: the label's column in the head; whether it counts; and if there are further
-        clusters, its place in the list of all their log-probabilities, before which there is one
-        0; and for each the numbers of the rows to compute, and their labels' columns in it.
-        """
+        """The inputs `targets` for labels."""
+        # They are: the label's column in the head; whether it counts; and if there are further
+        # clusters, its place in the list of all their log-probabilities, before which there is one
+        # 0; and for each the numbers of the rows to compute, and their labels' columns in it.
         ids = labels.asnumpy().astype('int64')
         target, place = np.maximum(ids, 0), np.zeros_like(ids)
         step = max(1, len(ids) // self.steps)

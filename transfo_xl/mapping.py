@@ -10,22 +10,9 @@ import numpy as np
 from model_zoo.checkpoint.mapping import Mapping, Padded, Rule, Transposed
 from model_zoo.errors import CheckpointError
 
-__all__ = ['transfo_xl_mappings']
-
 
 class _SplitMapping(Mapping):
-    """A `Mapping` where one of their tensors is several of ours, one after the other.
-
-    Parameters
-    ----------
-    splits : dict of str to dict of str to int
-        Name in the rules -> our names and their numbers of rows. None stands for a single row,
-        which is an array with one axis fewer.
-    constants : dict of str to numpy.ndarray
-        Further arrays to write, by their names in the backbone.
-    *args, **kwargs
-        See `Mapping`; its rules use the names of `splits` instead of ours.
-    """
+    """A `Mapping` where one of their tensors is several of ours, one after the other."""
 
     def __init__(self, splits, constants, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -202,10 +189,5 @@ def _tensorflow(config):
 
 
 def transfo_xl_mappings(config):
-    """Name of a format -> `Mapping`.
-
-    Parameters
-    ----------
-    config : TransfoXLConfig
-    """
+    """Name of a format -> `Mapping`."""
     return {'huggingface': _huggingface(config), 'tensorflow': _tensorflow(config)}

@@ -21,17 +21,7 @@ class SegmentReader:
         self._state = None
 
     def __call__(self, batch):
-        """Read the next batch.
-
-        Parameters
-        ----------
-        batch : model_zoo.batches.Batch
-            Of a `StreamLoader`.
-
-        Returns
-        -------
-        (batch, length)
-        """
+        """Read the next batch."""
         state = None if batch.is_first else self._state
         losses, self._state = self._model.read(batch.words, batch.labels, state)
         return losses

@@ -237,21 +237,7 @@ class TransfoXLModel(TransfoXLBlock):
         return batch_major(F, x, valid_length), mems
 
     def encode(self, F, words, mems, valid_length):
-        """Run the layers.
-
-        Parameters
-        ----------
-        F : module
-        words, mems, valid_length
-            See the class.
-
-        Returns
-        -------
-        x : (length, batch, d_model)
-        mems : list
-        keys, values : list of (heads * batch, mem_len + length, head_size)
-            One per layer.
-        """
+        """Run the layers."""
         x = self.dropout(self.word_embed(F.transpose(words)))  # (L, B, C)
         *memories, counts = mems or [None]
         if counts is not None:
@@ -270,19 +256,7 @@ class TransfoXLModel(TransfoXLBlock):
         return self.dropout(x), mems, keys, values
 
     def distance_keys(self, F, distances, like):
-        """The layers' keys of distances.
-
-        Parameters
-        ----------
-        F : module
-        distances : (length,)
-        like : (..., d_model)
-            Any array with this last axis.
-
-        Returns
-        -------
-        list of (heads, length, head_size)
-        """
+        """The layers' keys of distances."""
         positions = self._positions(F, distances, like)
         return [cell.attention.distance_keys(F, positions) for cell in self.layers]
 
@@ -293,24 +267,7 @@ class TransfoXLModel(TransfoXLBlock):
         return self._like_parameters(F, sinusoids(F, distances, self.config.d_model, like))
 
     def read(self, F, words, counts, keys, values, distance_keys):
-        """Run the layers with a memory of keys and values.
-
-        Parameters
-        ----------
-        F : module
-        words : (batch, length)
-        counts : (batch,)
-            The memory's places in use.
-        keys, values : list of (heads * batch, mem_len, head_size)
-        distance_keys : list of (heads, mem_len + length + 1, head_size)
-            For the distances mem_len + length, ..., 1, 0.
-
-        Returns
-        -------
-        x : (length, batch, d_model)
-        counts, keys, values
-            The memory for the next segment.
-        """
+        """Run the layers with a memory of keys and values."""
         x = self.word_embed(F.transpose(words))
         places = self.places_of(F, keys[0], axis=1)
         mask, _, frame = self._relations(F, x, places, counts)
@@ -324,24 +281,7 @@ class TransfoXLModel(TransfoXLBlock):
         return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
 
     def step(self, F, tokens, mask, index, layers):
-        """One more token a row, with keys and values in arrays of a fixed size.
-
-        Parameters
-        ----------
-        F : module
-        tokens : (batch,)
-        mask : (batch, mem_len + capacity)
-        index : (mem_len + capacity,)
-        layers : list of list
-            Distance keys, key cache, value cache, and with a memory first key and first value of
-            each layer; see `RelativeAttention.step`. The memory's places come first.
-
-        Returns
-        -------
-        hidden : (batch, d_model)
-        keys : list of (batch, heads, 1, head_size)
-        values : list of (batch, heads, head_size, 1)
-        """
+        """One more token a row, with keys and values in arrays of a fixed size."""
         x = F.expand_dims(self.dropout(self.word_embed(tokens)), 0)  # (1, B, C)
         mask = F.repeat(self._like_parameters(F, mask), repeats=self.config.n_head, axis=0)
         mask = F.expand_dims(mask, 1)
@@ -353,10 +293,8 @@ class TransfoXLModel(TransfoXLBlock):
         return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values
 
     def _relations(self, F, x, places, counts):
-        """The attention's mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and its frame.
-
-        `places` are the memory's, (mem_len,), or None.
-        """
+        """The attention's mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and its frame."""
+        # `places` are the memory's, (mem_len,), or None.
         queries = self.places_of(F, x)  # (L,)
         keys = queries
         frame = F.expand_dims(queries, 0)
@@ -388,12 +326,10 @@ class TransfoXLModel(TransfoXLBlock):
         return F.cast(x, 'float16') if self.precision == 'float16' else x
 
     def _remember(self, F, contexts, counts, words, valid_length):
-        """The memory after a segment: the last places of the memory before and the segment.
-
-        With `ext_len` it ends so many places before the segment does, but at most as many as the
-        old memory has. (The original hands two lengths over in the wrong order, which shows only
-        where one of them is less than `ext_len`; its results are kept.)
-        """
+        """The memory after a segment: the last places of the memory before and the segment."""
+        # With `ext_len` it ends so many places before the segment does, but at most as many as the
+        # old memory has. (The original hands two lengths over in the wrong order, which shows only
+        # where one of them is less than `ext_len`; its results are kept.)
         is_last = valid_length is None and not self.ext_len
         if valid_length is None:
             valid_length = F.sum(F.ones_like(words), axis=1)

@@ -9,27 +9,9 @@ from model_zoo.layers.cells import MirroredCell
 from model_zoo.layers.feed_forward import FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
-__all__ = ['RelativeAttention', 'RelativeCell', 'sinusoids']
-
 
 def sinusoids(F, distances, units, like):
-    """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5).
-
-    Parameters
-    ----------
-    F : module
-        ``mx.nd`` or ``mx.sym``.
-    distances : (length,)
-    units : int
-        Even.
-    like : (..., units)
-        Any array with this last axis.
-
-    Returns
-    -------
-    (length, units)
-        First all sines, then all cosines.
-    """
+    """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5)."""
     # the distance multiplies an error in a frequency: so they are computed in double precision
     places = F.contrib.arange_like(F.cast(like, 'float32'), axis=-1)
     places = F.slice_axis(places, axis=0, begin=0, end=units // 2)
@@ -41,22 +23,6 @@ def sinusoids(F, distances, units, like):
 
 class RelativeAttention(MixedPrecision, HybridBlock):
     """Multi-head attention to a memory and to the segment itself, by content and by distance.
-
-    Parameters
-    ----------
-    units : int
-        Size of the input and output vectors.
-    num_heads, head_size : int
-    dropout : float
-        Rate on the attention probabilities.
-    initializer : mx.init.Initializer
-    biases : (Parameter, Parameter), optional
-        The content and the position bias of another layer, to be shared.
-
-    Attributes
-    ----------
-    content_bias, position_bias : Parameter, (num_heads, head_size)
-        u and v of the paper's section 3.3.
 
     Inputs
     ------
@@ -75,11 +41,6 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     output : (length, batch, units)
         After the output projection.
     key, value : (heads * batch, keys, head_size)
-
-    References
-    ----------
-    Dai et al., section 3.3 and appendix B; ``RelPartialLearnableMultiHeadAttn`` of
-    pytorch-pretrained-bert's modeling_transfo_xl.py.
     """
 
     def __init__(
@@ -159,23 +120,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return [self._by_head(F, part) for part in parts]
 
     def read(self, F, x, key, value, distance_keys, mask, frame):
-        """Attention of a segment to a memory whose keys and values are known.
-
-        Parameters
-        ----------
-        F : module
-        x, mask, frame
-            See the class.
-        key, value : (heads * batch, memory, head_size)
-            Of the memory, from `remember` or the last segment.
-        distance_keys : (heads, keys + 1, head_size)
-            See `distance_keys`.
-
-        Returns
-        -------
-        output, key, value
-            See the class.
-        """
+        """Attention of a segment to a memory whose keys and values are known."""
         *biases, weight = self._values(x)
         query, *own = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         key, value = (
@@ -224,35 +169,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
         first_value=None, first=0,
     ):  # fmt: skip
-        """Attention of one more position a row, with keys and values in arrays of a fixed size.
-
-        The first places all have the same key and value, which so needn't be kept for each.
-
-        Parameters
-        ----------
-        F : module
-        x : (1, batch, units)
-        mask : (batch * num_heads, 1, first + capacity)
-            0 at the places that are in use, -10000 at the others.
-        index : (first + capacity,)
-            Distance of each place.
-        distance_keys : (num_heads, distances, head_size)
-            What `distance_keys` gives for the distances 0, 1, ...
-        key_cache : (batch * num_heads, capacity, head_size)
-        value_cache : (batch * num_heads, head_size, capacity)
-            Transposed, because the products with one query are faster that way.
-        first_key, first_value : (num_heads, head_size)
-            Of the first places.
-        first : int
-            Number of the first places; 0: there are none.
-
-        Returns
-        -------
-        output : (1, batch, units)
-        key : (batch, num_heads, 1, head_size)
-        value : (batch, num_heads, head_size, 1)
-            To be written to the caches by the caller: nothing here grows or is copied.
-        """
+        """Attention of one more position a row, with keys and values in arrays of a fixed size."""
+        # The first places all have the same key and value, which so needn't be kept for each.
         content_bias, position_bias, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         query, key, value = (
@@ -297,12 +215,10 @@ class RelativeAttention(MixedPrecision, HybridBlock):
 
     @staticmethod
     def _shift(F, by_distance, mask, frame):
-        """Scores by distance (N, L, K + 1) -> by key (N, L, K).
-
-        Query i has the key of the distance 0 one place further than query i - 1. That is what
-        reading the numbers in rows that are one shorter does (appendix B). What comes to stand at
-        keys ahead of a query belongs to the next one, and is masked.
-        """
+        """Scores by distance (N, L, K + 1) -> by key (N, L, K)."""
+        # Query i has the key of the distance 0 one place further than query i - 1. That is what
+        # reading the numbers in rows that are one shorter does (appendix B). What comes to stand
+        # at keys ahead of a query belongs to the next one, and is masked.
         numbers = F.reshape_like(
             by_distance, frame, lhs_begin=1, lhs_end=3, rhs_begin=0, rhs_end=2
         )  # (N, K + 1, L)
@@ -312,20 +228,6 @@ class RelativeAttention(MixedPrecision, HybridBlock):
 
 class RelativeCell(MirroredCell):
     """One layer: relative attention and feed-forward, with residuals and normalization.
-
-    Parameters
-    ----------
-    units, hidden_size, num_heads, head_size : int
-    attention_dropout, dropout : float
-        Rates on the attention probabilities; and on each sub-layer's output and within the
-        feed-forward layer.
-    layer_norm_eps : float
-    pre_norm : bool
-        Whether normalization precedes each sub-layer, or follows each residual.
-    initializer, norm_initializer : mx.init.Initializer
-        Of weights, and of the normalizations' factors.
-    biases : (Parameter, Parameter), optional
-        See `RelativeAttention`.
 
     Inputs
     ------
@@ -379,9 +281,7 @@ class RelativeCell(MirroredCell):
 
     def remember(self, F, memory):
         """Keys and values of a memory; see `RelativeAttention.remember`."""
-        return self.attention.remember(
-            F, self.attention_norm(memory) if self._pre_norm else memory
-        )
+        return self.attention.remember(F, self.attention_norm(memory) if self._pre_norm else memory)
 
     def read(self, F, x, *arrays):
         """A segment after a memory of keys and values; see `RelativeAttention.read`."""

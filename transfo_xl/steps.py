@@ -7,8 +7,6 @@ from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
 
-__all__ = ['SegmentState', 'TransfoXLSegments', 'TransfoXLState', 'TransfoXLSteps']
-
 
 class _Prompt(LockedGraph):
     """Runs the prompts, and aligns their keys and values on the right.
@@ -92,21 +90,7 @@ class _Step(LockedGraph):
 
 
 class TransfoXLState:
-    """Where a batch of generations stands.
-
-    Parameters
-    ----------
-    keys : (layers, batch, heads, capacity, head_size)
-    values : (layers, batch, heads, head_size, capacity)
-    mask : (batch, memory + capacity)
-        0 at the positions that the next token attends to, -10000 elsewhere. The positions of the
-        memory come first, then those of the text.
-    layers : list of [distance keys, first key, first value]
-        See `RelativeAttention.step`; the same for all rows.
-    place : int
-        Position of the next token's keys and values, the same in all rows: the prompts are
-        aligned at their ends.
-    """
+    """Where a batch of generations stands."""
 
     def __init__(self, keys, values, mask, layers, place):
         self.keys = keys
@@ -116,18 +100,7 @@ class TransfoXLState:
         self.place = place
 
     def select(self, rows):
-        """A state with rows of this one.
-
-        Parameters
-        ----------
-        rows : sequence of int
-            Numbers of rows; they may be repeated or left out.
-
-        Returns
-        -------
-        TransfoXLState
-            It shares no array that changes with this one.
-        """
+        """A state with rows of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return TransfoXLState(
             self.keys.take(index, axis=1),
@@ -139,12 +112,7 @@ class TransfoXLState:
 
 
 class TransfoXLSteps:
-    """The graphs of a `TransfoXLLMHeadModel`'s generation.
-
-    Parameters
-    ----------
-    task : TransfoXLLMHeadModel
-    """
+    """The graphs of a `TransfoXLLMHeadModel`'s generation."""
 
     def __init__(self, task):
         self._config = task.config
@@ -248,17 +216,7 @@ class _Segment(_Part):
 
 
 class SegmentState:
-    """Where the reading of a text stands.
-
-    Parameters
-    ----------
-    counts : (batch,)
-        Places of the memory in use.
-    keys, values : list of (heads * batch, mem_len, head_size)
-        One a layer.
-    distance_keys : list of (heads, mem_len + length + 1, head_size)
-        One a layer, for the longest segment until now.
-    """
+    """Where the reading of a text stands."""
 
     def __init__(self, counts, keys, values, distance_keys):
         self.counts = counts
@@ -268,12 +226,7 @@ class SegmentState:
 
 
 class TransfoXLSegments:
-    """The graphs of `TransfoXLLMHeadModel.read`.
-
-    Parameters
-    ----------
-    transformer : TransfoXLModel
-    """
+    """The graphs of `TransfoXLLMHeadModel.read`."""
 
     def __init__(self, transformer):
         self._mem_len, self._units = transformer.mem_len, transformer.config.d_model

@@ -182,11 +182,6 @@ class StreamLoader(Loader):
     ----------
     labels : numpy.ndarray, shape (number of streams, number of labels of a stream), int32
         The labels of all batches of all workers.
-
-    Raises
-    ------
-    InputError
-        If the text is too short for the number of streams, or a number is too small.
     """
 
     def __init__(self, tokens, batch_size, length, extension=0, ctx=None, workers=None):

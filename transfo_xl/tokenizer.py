@@ -26,7 +26,7 @@ from model_zoo.tokenization.words import OPTIONS, WORDS_NAME, read_words, write_
 from model_zoo.util.files import file_in
 from model_zoo.util.lines import read_lines
 
-__all__ = ['CountedWords', 'TransfoXLTokenizer']
+__all__ = ['TransfoXLTokenizer']
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +48,9 @@ class CountedWords:
             self.counter.update(symbols)
 
     def build_vocab(self):
-        """Make the vocabulary: the special words, then those counted, the most frequent first.
-
-        Of words that were counted equally often, the one that was seen first comes first. With
-        `vocab_file`, its words are taken in their order instead.
-        """
+        """Make the vocabulary: the special words, then those counted, the most frequent first."""
+        # Of words that were counted equally often, the one that was seen first comes first. With
+        # `vocab_file`, its words are taken in their order instead.
         self._set_words([])
         if self.vocab_file:
             self._build_from_file()
@@ -76,25 +74,7 @@ class CountedWords:
         self.unk_idx = self.sym2idx[unknown]
 
     def cutoffs(self, shares=(0.9, 0.97)):
-        """Where to cut the vocabulary for adaptive embeddings and softmax.
-
-        Parameters
-        ----------
-        shares : sequence of float
-            Share of the counted text that the words before each cutoff make up, ascending. (The
-            model released for WikiText-103 cuts its 267735 words at 20000, 40000 and 200000.)
-
-        Returns
-        -------
-        list of int
-            For the field `cutoffs` of the model's configuration: ascending and less than the number
-            of words. A share adds no cutoff if it would be another share's, or the number of words.
-
-        Raises
-        ------
-        InputError
-            If nothing was counted, or the shares aren't ascending between 0 and 1.
-        """
+        """Where to cut the vocabulary for adaptive embeddings and softmax."""
         counts = np.array([self.counter[word] for word in self.idx2sym], dtype=np.float64)
         if not counts.sum():
             raise InputError('no counts to cut the vocabulary by; count a text first')
@@ -129,13 +109,7 @@ class CountedWords:
         return self.idx2sym[place]
 
     def get_idx(self, sym):
-        """The id of `sym`, or of the unknown word.
-
-        Raises
-        ------
-        InputError
-            If the vocabulary has neither.
-        """
+        """The id of `sym`, or of the unknown word."""
         found = self.sym2idx.get(sym, self.unk_idx)
         if found is None:
             found = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))

@@ -6,43 +6,17 @@ import warnings
 import gluonnlp as nlp
 import numpy as np
 
-__all__ = ['Buckets', 'bucket_batches', 'longest_first', 'random_state']
-
 #: what a batch costs besides its tokens, in tokens: calls, and products of few rows
 BATCH_COST = 64
 
 
 def random_state(seed, epoch):
-    """NumPy's generator of an epoch.
-
-    Parameters
-    ----------
-    seed, epoch : int
-
-    Returns
-    -------
-    numpy.random.RandomState
-    """
-    return np.random.RandomState(
-        np.random.SeedSequence([seed % 2**32, epoch]).generate_state(1)[0]
-    )
+    """NumPy's generator of an epoch."""
+    return np.random.RandomState(np.random.SeedSequence([seed % 2**32, epoch]).generate_state(1)[0])
 
 
 def longest_first(lengths, batch_size, max_tokens=None):
-    """Batches of all samples by their lengths.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-    batch_size : int
-    max_tokens : int, optional
-        No batch of several samples has more tokens, padding included. The batches are then cut
-        where it saves most padding, so that many are smaller.
-
-    Returns
-    -------
-    list of numpy.ndarray, int64
-    """
+    """Batches of all samples by their lengths."""
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind='stable')
     if max_tokens is None:
@@ -55,10 +29,8 @@ def longest_first(lengths, batch_size, max_tokens=None):
 
 
 def _cheapest_sizes(lengths, batch_size, max_tokens):
-    """Sizes of the batches whose tokens are fewest, with `BATCH_COST` of each counted in.
-
-    `lengths` fall. The best way to cut what is behind each sample is found from the end.
-    """
+    """Sizes of the batches whose tokens are fewest, with `BATCH_COST` of each counted in."""
+    # `lengths` fall. The best way to cut what is behind each sample is found from the end.
     count = len(lengths)
     costs, sizes = np.zeros(count + 1), np.zeros(count, dtype=np.int64)
     for start in range(count - 1, -1, -1):
@@ -76,25 +48,7 @@ def _cheapest_sizes(lengths, batch_size, max_tokens):
 
 
 def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
-    """A sampler of random batches from buckets of like length: GluonNLP's `FixedBucketSampler`.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-    batch_size : int
-        Of all batches but the last one of each bucket.
-    num_buckets : int
-        At most; small data sets get fewer, so that not every other batch is an unfilled last one.
-    max_tokens : int, optional
-        Instead of `batch_size`: a bucket's batches are as large as its longest length allows, so
-        that none of several samples has more tokens, padding included.
-
-    Returns
-    -------
-    callable
-        ``sampler(random) -> list of numpy.ndarray``: the batches that a RandomState draws, as many
-        each time.
-    """
+    """A sampler of random batches from buckets of like length: GluonNLP's `FixedBucketSampler`."""
     # four batches a bucket, or more
     most, ratio, scheme = len(lengths) // (4 * batch_size), 0.0, nlp.data.ConstWidthBucket()
     if max_tokens is not None:
@@ -130,14 +84,7 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
 
 
 class Buckets:
-    """Ranges of lengths of one width, and the batch size of each.
-
-    Parameters
-    ----------
-    shortest, longest : int
-    batch_size : int
-    num_buckets : int
-    """
+    """Ranges of lengths of one width, and the batch size of each."""
 
     def __init__(self, shortest, longest, batch_size, num_buckets):
         keys = [longest]
@@ -151,13 +98,7 @@ class Buckets:
         return np.searchsorted(self.keys, lengths)
 
     def count_tokens(self, histogram=None):
-        """Count the batch size in tokens, as GluonNLP's ``use_average_length`` does.
-
-        Parameters
-        ----------
-        histogram : numpy.ndarray, optional
-            Number of samples of each length. Default: all have the bucket's longest length.
-        """
+        """Count the batch size in tokens, as GluonNLP's ``use_average_length`` does."""
         usual = self.keys.astype(float)
         if histogram is not None:
             lengths = np.arange(len(histogram))
@@ -171,25 +112,7 @@ class Buckets:
         self.sizes = np.maximum(1, (self.sizes / usual).astype(int))
 
     def deal(self, lengths, order, parts, is_last):
-        """Cut samples into batches.
-
-        Parameters
-        ----------
-        lengths : numpy.ndarray
-        order : numpy.ndarray
-            In which the samples are dealt out.
-        parts : int
-            How many workers share a batch.
-        is_last : bool
-            Also make batches that aren't full.
-
-        Returns
-        -------
-        list of numpy.ndarray
-            Samples of each batch.
-        numpy.ndarray
-            The samples left over, in order.
-        """
+        """Cut samples into batches."""
         bucket_of, batches, left = self.of(lengths[order]), [], []
         for bucket, size in enumerate(self.sizes * parts):
             members = np.flatnonzero(bucket_of == bucket)

@@ -249,17 +249,7 @@ class AttentionConfig(Config):
         return [head for head in range(self.num_heads) if head not in pruned]
 
     def add_pruned(self, heads_to_prune):
-        """`pruned_heads` with more heads.
-
-        Parameters
-        ----------
-        heads_to_prune : dict of int to list of int
-            Layer -> heads, by their original numbers.
-
-        Returns
-        -------
-        dict of int to list of int
-        """
+        """`pruned_heads` with more heads."""
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
         for layer, heads in _as_numbers(heads_to_prune).items():
             if not 0 <= layer < self.num_layers:

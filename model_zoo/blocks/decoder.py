@@ -320,25 +320,7 @@ class DecoderModel(DecoderBlock):
         return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
-        """One more token a row, with keys and values in arrays of a fixed size.
-
-        Parameters
-        ----------
-        F : module
-        tokens, positions : (batch,)
-        mask : (batch, capacity)
-            0 at the places of the caches that are in use, -10000 at the others.
-        key_caches : list of (batch * heads, capacity, head_size)
-            One a layer.
-        value_caches : list of (batch * heads, head_size, capacity)
-
-        Returns
-        -------
-        hidden : (batch, units)
-        keys : list of (batch, heads, 1, head_size)
-            To be written to the caches.
-        values : list of (batch, heads, head_size, 1)
-        """
+        """One more token a row, with keys and values in arrays of a fixed size."""
         x = self._embed(
             F, F.expand_dims(tokens, 1), None, F.expand_dims(positions, 1), None, position_weight
         )  # (1, B, C)
@@ -398,27 +380,7 @@ class DecoderModel(DecoderBlock):
 
 
 def _encode_standard(F, model, words, mask, position_ids, past, position_weight):
-    """`DecoderModel.encode` with an attention mask, and with keys and values apart.
-
-    Parameters
-    ----------
-    F : module
-    model : DecoderModel
-    words : (..., length)
-    mask : list of one (..., past_length + length)
-        1 where a token is to be looked at, 0 elsewhere.
-    position_ids : (..., length), optional
-        By default 0, 1, ...
-    past : list of [key, value], each (batch, heads, past_length, head_size), optional
-        One pair a layer.
-    position_weight : (positions, units)
-
-    Returns
-    -------
-    states : list of (..., length, units)
-    presents : list of [key, value], each (batch, heads, past_length + length, head_size)
-    attentions : list of (batch, heads, length, past_length + length)
-    """
+    """`DecoderModel.encode` with an attention mask, and with keys and values apart."""
     flat, mask = (F.reshape(each, shape=(-1, 0), reverse=True) for each in (words, mask[0]))
     if position_ids is None:
         places = F.expand_dims(F.contrib.arange_like(flat, axis=1), 0)  # (1, L)

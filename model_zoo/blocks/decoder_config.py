@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..layers.feed_forward import check_activation
 from .config import PYTORCH_FORMATS, AttentionConfig
 
-__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS', 'OPENAI_LAYER', 'conv1d_rules', 'openai_rules']
+__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS', 'OPENAI_LAYER']
 
 
 @dataclasses.dataclass
@@ -145,19 +145,7 @@ OPENAI_LAYER = tuple(
 
 
 def conv1d_rules(theirs='h.{i}', attention='attn'):
-    """Rules for the layers of a decoder in PyTorch's files, whose dense layers are "Conv1D".
-
-    Parameters
-    ----------
-    theirs : str
-        Their layer's prefix.
-    attention : str
-        Their name of the attention.
-
-    Returns
-    -------
-    list of Rule
-    """
+    """Rules for the layers of a decoder in PyTorch's files, whose dense layers are "Conv1D"."""
     layer = 'layers.{i}'
     rules = []
     for kind in ('weight', 'bias'):
@@ -181,12 +169,7 @@ def conv1d_rules(theirs='h.{i}', attention='attn'):
 
 
 def openai_rules():
-    """Rules for the layers of a decoder in OpenAI's own files.
-
-    Returns
-    -------
-    list of Rule
-    """
+    """Rules for the layers of a decoder in OpenAI's own files."""
     ours = (
         ('attention.qkv.weight', OneWide(FusedConv1D())),
         ('attention.qkv.bias', FusedConv1D()),

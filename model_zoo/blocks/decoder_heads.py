@@ -13,14 +13,7 @@ from ..util.checks import check_ids, check_range, check_shape
 from .decoder import DecoderBlock
 from .heads import TaskMixin
 
-__all__ = [
-    'DecoderDoubleHeads',
-    'DecoderLM',
-    'DecoderState',
-    'DecoderSteps',
-    'widen',
-    'write_place',
-]
+__all__ = ['DecoderDoubleHeads', 'DecoderLM']
 
 
 class _Graph(LockedGraph):
@@ -65,21 +58,7 @@ class _Step(_Graph):
 
 
 class DecoderState:
-    """The state of a batch of generations.
-
-    Parameters
-    ----------
-    keys : list of (layers, batch, heads, capacity, head_size)
-        One for each number of heads, which differs between layers after pruning.
-    values : list of (layers, batch, heads, head_size, capacity)
-    mask : (batch, capacity)
-        0 at the places in use, -10000 at the others.
-    positions : (batch,)
-        The next tokens' positions.
-    place : int
-        Where the next token's keys and values go, the same in all rows: between a short prompt
-        and its continuation there is a gap, which the mask hides.
-    """
+    """The state of a batch of generations."""
 
     def __init__(self, keys, values, mask, positions, place):
         self.keys = keys
@@ -117,12 +96,7 @@ class DecoderState:
 
 
 class DecoderSteps:
-    """The graphs of a `DecoderLM`'s generation.
-
-    Parameters
-    ----------
-    task : DecoderLM
-    """
+    """The graphs of a `DecoderLM`'s generation."""
 
     def __init__(self, task):
         base = task.transformer
@@ -291,11 +265,6 @@ class DecoderLM(DecoderTask):
         scores : (batch, tokens)
             For the token after each prompt.
         state : DecoderState
-
-        Raises
-        ------
-        InputError
-            If the inputs are of the wrong shape, or the capacity is more than the model takes.
         """
         check_shape('words', words, (-1, -1))
         self.check({'words': words, 'valid_length': valid_length})

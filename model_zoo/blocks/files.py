@@ -14,7 +14,7 @@ from ..opening import open_block
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
-__all__ = ['BlockFiles', 'BlockTensors']
+__all__ = ['BlockFiles']
 
 _log = logging.getLogger(__name__)
 
@@ -44,11 +44,9 @@ class BlockTensors:
         return self.name_maps(self.config)
 
     def _own_parameters(self):
-        """Canonical name -> Parameter, each parameter once.
-
-        The names are those of the mappings' rules: without the backbone's prefix, and with ``^``
-        before the names of a task's head.
-        """
+        """Canonical name -> Parameter, each parameter once."""
+        # The names are those of the mappings' rules: without the backbone's prefix, and with `^`
+        # before the names of a task's head.
         names = {}  # a shared parameter is known by its name in the innermost block
         for name, parameter in self._collect_params_with_prefix().items():
             other = names.get(parameter)
@@ -66,19 +64,7 @@ class BlockTensors:
 
     @classmethod
     def translate(cls, tensors, metadata, config):
-        """A file's tensors -> (tensors by our canonical names, names that mean nothing here).
-
-        Parameters
-        ----------
-        tensors, metadata : dict
-            Of `model_zoo.checkpoint.read_tensors`.
-        config : Config
-
-        Raises
-        ------
-        CheckpointError
-            If the file is of another family.
-        """
+        """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
         if metadata.get('format') == 'native':
             return cls._translate_native(tensors, metadata, config)
         maps = cls.name_maps(config).values()
@@ -170,16 +156,7 @@ class BlockTensors:
         return missing, [*unknown, *(name for name in found if name not in own)]
 
     def compare(self, weights):
-        """The names of parameters that `weights` lack, and of tensors that the block lacks.
-
-        Parameters
-        ----------
-        weights : model_zoo.opening.Weights
-
-        Returns
-        -------
-        (list of str, list of str)
-        """
+        """The names of parameters that `weights` lack, and of tensors that the block lacks."""
         return self._differences(weights.tensors, weights.unknown)
 
     @staticmethod
@@ -221,23 +198,8 @@ class BlockTensors:
         return mapping.save(self._own_tensors(), self.config, with_prefix=with_prefix)
 
     def load_weights(self, weights, ctx=None, may_lack=()):
-        """Set the parameters to weights that `model_zoo.opening.read_weights` has read.
-
-        They may hold more than this block, and are converted to its precision.
-
-        Parameters
-        ----------
-        weights : model_zoo.opening.Weights
-        ctx : mx.Context or list of mx.Context, optional
-        may_lack : tuple of str
-            Prefixes of parameters that may be missing; they are initialized at random, with a
-            warning. ``^`` stands for a task's head.
-
-        Raises
-        ------
-        CheckpointError
-            If they lack other parameters, or don't fit.
-        """
+        """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
+        # They may hold more than this block, and are converted to its precision.
         missing, unused = self._assign(
             weights.tensors, weights.unknown, weights.path, ctx,
             allow_missing=True, ignore_extra=True, cast_dtype=True,

@@ -13,7 +13,7 @@ from ..layers.cells import MirroredCell
 from ..layers.graphs import LOCK
 from ..layers.precision import trains
 
-__all__ = ['BlockGraphs', 'MirroredGraph', 'finish_backward', 'without_subgraphs']
+__all__ = ['BlockGraphs', 'finish_backward', 'without_subgraphs']
 
 #: what Gluon keeps of a graph
 _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
@@ -101,11 +101,6 @@ class BlockGraphs(HybridBlock):
         Parameters
         ----------
         active : bool
-
-        Raises
-        ------
-        InputError
-            If the family's layers don't support it.
         """
         cells = []
         self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
@@ -128,12 +123,6 @@ class BlockGraphs(HybridBlock):
         epoch : int
         remove_amp_cast : bool
             Whether to leave out the casts to bfloat16.
-
-        Raises
-        ------
-        InputError
-            If the block hasn't run hybridized, or the last call had other inputs than the text,
-            such as labels, which would be inputs of the exported graph.
         """
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
@@ -158,21 +147,7 @@ _pending = []  # passes whose outputs have no gradients yet
 
 
 class MirroredGraph:
-    """A block's graph, run for training with little memory.
-
-    Parameters
-    ----------
-    symbol : mxnet.symbol.Symbol
-        Of all outputs.
-    data_names : list of str
-        Names of the inputs, in their order.
-    parameters : dict of str to mxnet.gluon.Parameter
-        By the names of the graph's other inputs. Their gradients are written, or added to where
-        their ``grad_req`` is ``'add'``.
-    tied : collection of str
-        Names of parameters whose gradients are added to what autograd writes in the same backward
-        pass, because they are also part of what is computed from the outputs.
-    """
+    """A block's graph, run for training with little memory."""
 
     def __init__(self, symbol, data_names, parameters, tied=()):
         self._symbol = symbol
@@ -186,23 +161,7 @@ class MirroredGraph:
         self._arrays = {}  # by context: the parameters' arrays that its executors were made with
 
     def forward(self, arrays):
-        """Run the graph.
-
-        Parameters
-        ----------
-        arrays : list of NDArray
-            The inputs.
-
-        Returns
-        -------
-        list of NDArray
-            Variables of autograd.
-
-        Raises
-        ------
-        InputError
-            If the previous pass isn't finished.
-        """
+        """Run the graph."""
         ctx = arrays[0].context
         if any(executor._ctx == ctx for executor, *_ in _pending):
             _pending.clear()

@@ -124,19 +124,8 @@ class AttentionBlock(ZooBlock):
         return before
 
     def make_probes(self, words):
-        """Zeros to add to the heads' outputs; they get the outputs' gradients.
-
-        Autograd itself doesn't keep gradients of values within a graph.
-
-        Parameters
-        ----------
-        words : (..., length)
-
-        Returns
-        -------
-        list of (length, batch, heads * head_size)
-            One a layer.
-        """
+        """Zeros to add to the heads' outputs; they get the outputs' gradients."""
+        # Autograd itself doesn't keep gradients of values within a graph.
         length = words.shape[-1]
         batch = words.size // length
         probes = []
@@ -149,22 +138,7 @@ class AttentionBlock(ZooBlock):
         return probes
 
     def call_with_probes(self, probes, *inputs):
-        """Call the block, and add an array to the heads' outputs of each layer.
-
-        Parameters
-        ----------
-        probes : list of (length, batch, heads * head_size)
-            See `make_probes`.
-        *inputs
-            Of ``hybrid_forward``.
-
-        Returns
-        -------
-        output
-            What the block returns.
-        heads : list of (length, batch, heads * head_size)
-            The heads' outputs with what was added.
-        """
+        """Call the block, and add an array to the heads' outputs of each layer."""
         parts = []
         self.apply(parts.append)
         active = [part for part in parts if getattr(part, '_active', False)]
@@ -270,10 +244,9 @@ class AttentionBlock(ZooBlock):
 
 
 class _Watched(BlockGraphs):
-    """A block with probes as the first input, and the heads' outputs as the last output.
+    """A block with probes as the first input, and the heads' outputs as the last output."""
 
-    It is hybridized with `flags`, or not if they are None.
-    """
+    # It is hybridized with `flags`, or not if they are None.
 
     def __init__(self, block, flags):
         super().__init__()

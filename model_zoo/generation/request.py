@@ -11,30 +11,14 @@ from ..util.arrays import pad_rows
 from ..util.checks import check_shape
 from .search import Sampler
 
-__all__ = ['GrowingText', 'Request']
-
 
 class GrowingText:
-    """A batch of texts, and the model's scores of each text's next token.
+    """A batch of texts, and the model's scores of each text's next token."""
 
-    The model's memory is allocated for the whole length at once. Whenever a text is longer than the
-    model's context, the model starts again from the last half of it. That costs as much as a few
-    tokens, so it happens only once every half context. What the model sees of a text depends only
-    on the text's length, whether prompt or generated.
-
-    Parameters
-    ----------
-    block : HybridBlock
-        With `start`, `step` and `context_length`; see `model_zoo.generation.generate`.
-    prompts : list of list of int
-    new_tokens : int
-        The largest number of tokens that will be added to each row.
-
-    Attributes
-    ----------
-    scores : (rows, tokens of the vocabulary) mx.nd.NDArray
-        Of the next token, before the softmax.
-    """
+    # The model's memory is allocated for the whole length at once. Whenever a text is longer than
+    # the model's context, the model starts again from the last half of it. That costs as much as a
+    # few tokens, so it happens only once every half context. What the model sees of a text depends
+    # only on the text's length, whether prompt or generated.
 
     def __init__(self, block, prompts, new_tokens):
         self._block = block
@@ -70,10 +54,8 @@ class GrowingText:
         return mx.nd.array(values, ctx=self._ctx, dtype='int32')
 
     def select(self, rows):
-        """Keep these rows, in this order; rows may be repeated.
-
-        `scores` still belong to the previous rows until the next `append`.
-        """
+        """Keep these rows, in this order; rows may be repeated."""
+        # `scores` still belong to the previous rows until the next `append`.
         self._tokens, self._lengths, self._starts = (
             each[rows] for each in (self._tokens, self._lengths, self._starts)
         )

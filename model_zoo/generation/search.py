@@ -5,17 +5,9 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ['BeamSearch', 'Sampler', 'log_normalizer', 'row_generators']
-
 
 def log_normalizer(scores):
-    """Logarithm of the sum of the scores' exponentials, (rows, tokens) -> (rows, 1).
-
-    Raises
-    ------
-    InputError
-        If scores are NaN or infinite, as those of damaged weights are.
-    """
+    """Logarithm of the sum of the scores' exponentials, (rows, tokens) -> (rows, 1)."""
     top = scores.max(axis=1, keepdims=True)
     result = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
     if not np.isfinite(result).all():
@@ -24,22 +16,9 @@ def log_normalizer(scores):
 
 
 def row_generators(prompts, num_return_sequences, seed):
-    """A random generator for each sequence, prompt by prompt.
-
-    They are seeded with the prompt itself, so a continuation depends neither on the other prompts
-    nor on the place among them. Equal prompts have different generators.
-
-    Parameters
-    ----------
-    prompts : list of list of int
-    num_return_sequences : int
-    seed : int or None
-        None: different ones each time.
-
-    Returns
-    -------
-    list of np.random.Generator
-    """
+    """A random generator for each sequence, prompt by prompt."""
+    # They are seeded with the prompt itself, so a continuation depends neither on the other
+    # prompts nor on the place among them. Equal prompts have different generators.
     if seed is None:
         seed = np.random.SeedSequence().entropy
     seen = {}
@@ -52,21 +31,10 @@ def row_generators(prompts, num_return_sequences, seed):
 
 
 class Sampler:
-    """Draws tokens at random, from the likely ones.
+    """Draws tokens at random, from the likely ones."""
 
-    The filters are applied in the order of the parameters. Tokens that are as likely as the last
-    one kept are kept too. A row needs about 0.3 ms for 50000 tokens (0.1 with `top_k` alone).
-
-    Parameters
-    ----------
-    temperature : float
-        The scores are divided by this.
-    top_k : int or None
-        Draw from this many most likely tokens.
-    top_p : float or None
-        Draw from the smallest set of most likely tokens whose probabilities sum to this (Holtzman
-        et al., "The Curious Case of Neural Text Degeneration", section 3.1).
-    """
+    # The filters are applied in the order of the parameters. Tokens that are as likely as the last
+    # one kept are kept too. A row needs about 0.3 ms for 50000 tokens (0.1 with `top_k` alone).
 
     def __init__(self, temperature=1.0, top_k=None, top_p=None):
         self._temperature = temperature
@@ -110,16 +78,7 @@ class _Beams:
         self.done = False
 
     def add(self, candidates, stop_tokens, is_last):
-        """Continue with `candidates`, and return the rows that they extend.
-
-        Parameters
-        ----------
-        candidates : list of (float, int, int)
-            Log-probability, row in the beam and token; the most likely first.
-        stop_tokens : set of int
-        is_last : bool
-            Whether the texts have reached their length.
-        """
+        """Continue with `candidates`, and return the rows that they extend."""
         going, rows = [], []
         for rank, (log_prob, row, token) in enumerate(candidates):
             tokens = (*self.going[row][1], token)
@@ -146,43 +105,19 @@ class _Beams:
 
 
 class BeamSearch:
-    """Searches for the most likely texts, as transformers does.
+    """Searches for the most likely texts, as transformers does."""
 
-    At each token the `num_beams` most likely texts continue. Those that end with a stop token are
-    put aside, and compared by their log-probability divided by ``length ** length_penalty``. The
-    search for a prompt ends when `num_beams` texts are finished, and the most likely text that
-    continues scores no better than the last of them.
-
-    Parameters
-    ----------
-    num_beams : int
-    length_penalty : float
-        Above 0 it favours longer texts.
-    """
+    # At each token the `num_beams` most likely texts continue. Those that end with a stop token
+    # are put aside, and compared by their log-probability divided by `length ** length_penalty`.
+    # The search for a prompt ends when `num_beams` texts are finished, and the most likely text
+    # that continues scores no better than the last of them.
 
     def __init__(self, num_beams, length_penalty=1.0):
         self._num_beams = num_beams
         self._length_penalty = length_penalty
 
     def __call__(self, text, prompts, new_tokens, stop_tokens):
-        """Search from `text`.
-
-        Parameters
-        ----------
-        text : GrowingText
-            The prompts, one per row.
-        prompts : int
-            Number of prompts.
-        new_tokens : int
-            Most tokens to add.
-        stop_tokens : set of int
-
-        Returns
-        -------
-        list of list of (float, float, tuple of int, str)
-            For each prompt at most `num_beams` texts, the best one first: score, log-probability,
-            tokens, and ``'stop'`` or ``'length'``.
-        """
+        """Search from `text`."""
         size = self._num_beams
         beams = [_Beams(size, self._length_penalty) for _ in range(prompts)]
         for step in range(new_tokens):

@@ -9,44 +9,16 @@ from .graphs import uses_standard_operators
 from .precision import Dense, MixedPrecision
 from .sequences import padding_of, positions_of
 
-__all__ = [
-    'BLOCKED',
-    'CausalSelfAttention',
-    'SelfAttention',
-    'attention_mask',
-    'causal_mask',
-    'layer_head_mask',
-]
+__all__ = ['BLOCKED', 'CausalSelfAttention', 'SelfAttention']
 
 #: added to an attention score, it makes the probability exactly 0
 BLOCKED = -10000
 
 
 def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
-    """Mask that is added to the attention scores and hides padding.
-
-    An addition and a plain softmax take a fifth of the time of ``softmax(use_length=True)``, for
-    which MXNet has no vectorized kernel on the CPU (1.4 against 7.1 ms for 8 x 12 x 128 x 128).
-
-    Parameters
-    ----------
-    F : module
-        ``mx.nd`` or ``mx.sym``.
-    valid_length : (batch,), or list of one (batch, length)
-        Or an attention mask.
-    steps : (length, batch, units)
-        Any array of 3 axes with the sequence's length as its first one.
-    num_heads : int
-    dtype : str
-        The scores' type.
-
-    Returns
-    -------
-    (batch * num_heads, length, length)
-        0 at valid positions and -10000 at padding, to which softmax then gives exactly 0. It has
-        the scores' own shape: the gradient of a broadcast addition would be summed over the
-        queries, which takes 60 ms per layer for 32 x 12 x 128 x 128. One array serves all layers.
-    """
+    """Mask that is added to the attention scores and hides padding."""
+    # An addition and a plain softmax take a fifth of the time of `softmax(use_length=True)`, for
+    # which MXNet has no vectorized kernel on the CPU (1.4 against 7.1 ms for 8 x 12 x 128 x 128).
     if uses_standard_operators():
         mask = F.clip(valid_length[0], 0, 1)  # whatever a caller of the graph gives
         mask = F.expand_dims(F.expand_dims(mask, 1), 1)  # (B, 1, 1, L)
@@ -61,21 +33,7 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
 
 
 def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
-    """The row of a head mask for one layer, without the heads that were pruned.
-
-    Parameters
-    ----------
-    F : module
-    head_mask : (layers, heads) or None
-    layer : int
-    config : AttentionConfig
-    dtype : str
-        The probabilities' type.
-
-    Returns
-    -------
-    (heads,) or None
-    """
+    """The row of a head mask for one layer, without the heads that were pruned."""
     if head_mask is None:
         return None
     row = F.slice_axis(head_mask, axis=0, begin=layer, end=layer + 1)
@@ -240,25 +198,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
 
 def causal_mask(F, steps, past=None, dtype='float32'):
-    """Mask that is added to the attention scores and hides later positions.
-
-    Parameters
-    ----------
-    F : module
-        ``mx.nd`` or ``mx.sym``.
-    steps : (length, batch, units)
-        Any array of 3 axes with the sequence's length as its first one.
-    past : (2, batch, heads, past_length, head_size), optional
-        Keys and values of earlier positions, which are never masked.
-    dtype : str
-        The scores' type.
-
-    Returns
-    -------
-    (1, length, past_length + length)
-        0 where a query (second axis) may attend to a key, and -10000 elsewhere, which softmax
-        maps to exactly 0.
-    """
+    """Mask that is added to the attention scores and hides later positions."""
     positions = positions_of(F, steps)
     ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
     mask = BLOCKED * ahead
@@ -344,28 +284,9 @@ class CausalSelfAttention(SelfAttention):
         return F.reshape(x, shape=(-3, 0, 0))
 
     def step(self, F, x, mask, key_cache, value_cache):
-        """Attention of one new position per row, with caches of a fixed size.
-
-        With a single position, reshaping is free, except for an input of the graph. So the caches
-        come in the layout of the products.
-
-        Parameters
-        ----------
-        F : module
-        x : (1, batch, units)
-        mask : (batch * num_heads, capacity)
-            0 at the positions of the caches that are in use, -10000 elsewhere.
-        key_cache : (batch * num_heads, capacity, head_size)
-        value_cache : (batch * num_heads, head_size, capacity)
-            Transposed, because the products with one query are a quarter faster that way.
-
-        Returns
-        -------
-        output : (1, batch, units)
-        key : (batch, num_heads, 1, head_size)
-        value : (batch, num_heads, head_size, 1)
-            The caller writes key and value to the caches.
-        """
+        """Attention of one new position per row, with caches of a fixed size."""
+        # With a single position, reshaping is free, except for an input of the graph. So the
+        # caches come in the layout of the products.
         qkv = F.reshape(self.qkv(x), shape=(-1, 3, self._head_size))  # (B * heads, 3, size)
         query, key, value = (F.slice_axis(qkv, axis=1, begin=i, end=i + 1) for i in range(3))
         column = (0, self._head_size, 1)

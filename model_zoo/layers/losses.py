@@ -21,7 +21,6 @@ def cross_entropy(F, scores, labels):
 
     Parameters
     ----------
-    F : module
     scores : (..., classes)
         Unnormalized.
     labels : (...)
@@ -46,7 +45,6 @@ def distillation_loss(F, scores, wanted, temperature=1.0):
 
     Parameters
     ----------
-    F : module
     scores, wanted : (batch, classes)
         Unnormalized, of the model and of the teacher.
     temperature : float
@@ -67,7 +65,6 @@ def states_error(F, states, wanted, valid_length):
 
     Parameters
     ----------
-    F : module
     states, wanted : (batch, length, units)
         Of the model and of its teacher; both 0 behind the valid length.
     valid_length : (batch,)
@@ -86,7 +83,6 @@ def binary_cross_entropy(F, scores, labels):
 
     Parameters
     ----------
-    F : module
     scores : (...)
         Unnormalized, for the label 1.
     labels : (...)
@@ -151,7 +147,6 @@ def without_padding(F, labels, valid_length):
 
     Parameters
     ----------
-    F : module
     labels : (batch, length)
     valid_length : (batch,), list of an attention mask (batch, length), or None
 
@@ -180,7 +175,6 @@ def in_batch_negatives(F, vectors, scale=20.0):
 
     Parameters
     ----------
-    F : module
     vectors : (batch, texts, units)
         Of a text, of one that matches it and, perhaps, of others that don't.
     scale : float
@@ -203,7 +197,6 @@ def cosine_error(F, vectors, labels):
 
     Parameters
     ----------
-    F : module
     vectors : (batch, 2, units)
     labels : (batch,)
         From 0 to 1.
@@ -220,7 +213,6 @@ def triplet_loss(F, vectors, margin=0.5):
 
     Parameters
     ----------
-    F : module
     vectors : (batch, 3, units)
     margin : float
         By which the cosine of the second text should be larger than that of the third.

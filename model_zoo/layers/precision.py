@@ -33,10 +33,8 @@ __all__ = [
     'LayerNorm',
     'MixedPrecision',
     'PRECISIONS',
-    'layer_norm',
     'precision_name',
     'set_precision',
-    'trains',
 ]
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
@@ -81,20 +79,7 @@ class MixedPrecision:
     precision = 'float32'
 
     def fully_connected(self, F, x, weight, bias=None, **options):
-        """``FullyConnected`` in the block's precision.
-
-        Parameters
-        ----------
-        F : module
-        x, weight, bias
-        **options
-            Of the operator, such as ``flatten=False``.
-
-        Returns
-        -------
-        (..., num_hidden)
-            Of the type of `x`.
-        """
+        """``FullyConnected`` in the block's precision."""
         arrays = [x, weight] if bias is None else [x, weight, bias]
         options['no_bias'] = bias is None
         if self.precision != 'bfloat16':
@@ -104,22 +89,7 @@ class MixedPrecision:
         return F.amp_cast(F.FullyConnected(*arrays, **options), dtype='float32')
 
     def product(self, F, operator, *arrays, **options):
-        """Another matrix product, such as ``batch_dot``; these stay float32 in bfloat16.
-
-        Parameters
-        ----------
-        F : module
-        operator : callable
-            Of `F`.
-        *arrays
-        **options
-            Of the operator.
-
-        Returns
-        -------
-        NDArray or Symbol
-            Of the arrays' type.
-        """
+        """Another matrix product, such as ``batch_dot``; these stay float32 in bfloat16."""
         if self.precision == 'float16' and self._on_cpu(arrays[0]):
             return self.in_float32(F, operator, *arrays, **options)
         return operator(*arrays, **options)
@@ -245,24 +215,10 @@ def trains():
 
 
 def layer_norm(F, x, gamma, beta, units, epsilon):
-    """What the operator LayerNorm computes over the last axis, three times as fast in training.
-
-    MXNet takes four sums for the gradients of LayerNorm, along the rows and along the columns, each
-    slower than a product of matrices that gives the same sums: with ones, or with the factors. For
-    the backward pass only the centered rows and their factors are kept.
-
-    Parameters
-    ----------
-    F : module
-    x : (..., units)
-    gamma, beta : (units,)
-    units : int
-    epsilon : float
-
-    Returns
-    -------
-    (..., units)
-    """
+    """What the operator LayerNorm computes over the last axis, three times as fast in training."""
+    # MXNet takes four sums for the gradients of LayerNorm, along the rows and along the columns,
+    # each slower than a product of matrices that gives the same sums: with ones, or with the
+    # factors. For the backward pass only the centered rows and their factors are kept.
     centered = x - _spread(F, _row_means(F, x, units), F.ones((units,)), units)
     factor = F.rsqrt(_row_means(F, F.square(centered), units) + epsilon)  # (..., 1)
     # The ones come from the factor: MXNet would compute the gradient of beta last if no other

@@ -1,9 +1,6 @@
 """Arrays of sequences: their positions, and from the layers' order of axes to the user's."""
 
-__all__ = [
-    'Mask', 'batch_major', 'bounded', 'is_mask', 'padding_of', 'positions_of', 'vectors_at',
-    'without_nan',
-]  # fmt: skip
+__all__ = ['Mask', 'batch_major', 'without_nan']
 
 
 class Mask(list):
@@ -15,19 +12,7 @@ class Mask(list):
 
 
 def positions_of(F, x, axis=0):
-    """0, 1, 2, ... along an axis of (length, batch, units), in float32: float16 ends at 2048.
-
-    Parameters
-    ----------
-    F : module
-        ``mx.nd`` or ``mx.sym``.
-    x : array with 3 axes
-    axis : int
-
-    Returns
-    -------
-    (size of the axis,)
-    """
+    """0, 1, 2, ... along an axis of (length, batch, units), in float32: float16 ends at 2048."""
     begin, end = [0, 0, 0], [1, 1, 1]
     begin[axis] = end[axis] = None
     return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
@@ -45,22 +30,9 @@ def without_nan(F, x):
 
 
 def bounded(F, valid, words):
-    """A valid length or attention mask in float32, clipped to its bounds.
-
-    A block refuses other values, but a caller of an exported graph may give any, and MXNet's
-    ``SequenceMask`` writes where a negative length points to.
-
-    Parameters
-    ----------
-    F : module
-    valid : (...), list of one (..., length), or None
-        Valid length or attention mask. None stays None.
-    words : (..., length)
-
-    Returns
-    -------
-    Like `valid`; a length from 0 to the words' length, a mask from 0 to 1, and 0 for NaN.
-    """
+    """A valid length or attention mask in float32, clipped to its bounds."""
+    # A block refuses other values, but a caller of an exported graph may give any, and MXNet's
+    # `SequenceMask` writes where a negative length points to.
     if valid is None:
         return None
     if is_mask(valid):
@@ -70,21 +42,7 @@ def bounded(F, valid, words):
 
 
 def padding_of(F, positions, valid):
-    """Mark the padding.
-
-    Parameters
-    ----------
-    F : module
-    positions : (length,), float32
-        See `positions_of`.
-    valid : (batch,), or list of one (batch, length)
-        Valid length or attention mask.
-
-    Returns
-    -------
-    (batch, length), float32
-        1 at padding, 0 elsewhere.
-    """
+    """Mark the padding."""
     if is_mask(valid):
         return 1 - F.clip(F.cast(valid[0], 'float32'), 0, 1)
     valid_length = F.expand_dims(valid, 1)  # (B, 1)
@@ -98,7 +56,6 @@ def batch_major(F, x, valid_length=None):
 
     Parameters
     ----------
-    F : module
     x : (length, batch, units)
     valid_length : (batch,), float32, or list of an attention mask, optional
 
@@ -112,18 +69,7 @@ def batch_major(F, x, valid_length=None):
 
 
 def vectors_at(F, sequence, positions):
-    """One vector of each row.
-
-    Parameters
-    ----------
-    F : module
-    sequence : (batch, length, units)
-    positions : (batch,)
-
-    Returns
-    -------
-    (batch, units)
-    """
+    """One vector of each row."""
     rows = F.contrib.arange_like(positions, axis=0)
     index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B)
     return F.gather_nd(sequence, index)

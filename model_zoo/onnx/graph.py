@@ -13,7 +13,7 @@ import numpy as np
 from ..blocks.graphs import without_subgraphs
 from ..errors import InputError
 
-__all__ = ['EXTERNAL_FROM', 'OPSET', 'fuse', 'save', 'to_onnx', 'weight_bytes']
+__all__ = ['EXTERNAL_FROM', 'OPSET', 'fuse', 'save', 'to_onnx']
 
 #: bytes of weights from which they are written to a file of their own: one file ends at 2 GB
 EXTERNAL_FROM = 2**31 - 2**24
@@ -22,25 +22,7 @@ _SMALL = 1024  # bytes of a weight that stays in the graph's file
 
 
 def save(model, path):
-    """Write a model, large weights to ``<path>_data``.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        The weights are taken out of it where they get a file of their own.
-    path : str
-        In a directory that only the caller writes to: this isn't atomic.
-
-    Returns
-    -------
-    list of str
-        The file, or the two files.
-
-    Raises
-    ------
-    InputError
-        If they can't be written.
-    """
+    """Write a model, large weights to ``<path>_data``."""
     import onnx
 
     external = weight_bytes(model) >= EXTERNAL_FROM
@@ -63,19 +45,8 @@ def weight_bytes(model):
 
 
 def fuse(model, num_heads, hidden_size):
-    """A BERT whose layers' operators ONNX Runtime's optimizer has joined.
-
-    The attention mask stays as it is, so that padding may be anywhere.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    num_heads, hidden_size : int
-
-    Returns
-    -------
-    onnx.ModelProto
-    """
+    """A BERT whose layers' operators ONNX Runtime's optimizer has joined."""
+    # The attention mask stays as it is, so that padding may be anywhere.
     from onnx import helper
     from onnxruntime.transformers import optimizer
     from onnxruntime.transformers.fusion_options import FusionOptions
@@ -116,16 +87,7 @@ _IR_VERSION = 7  # the one that came with this opset: older runtimes read the fi
 
 
 class Tensor(NamedTuple):
-    """A value in the ONNX graph.
-
-    Parameters
-    ----------
-    name : str
-    dtype : str
-        ``'float32'``, ``'float16'``, ``'float64'``, ``'int64'`` or ``'bool'``.
-    rank : int
-        Number of axes. Their sizes stay open.
-    """
+    """A value in the ONNX graph."""
 
     name: str
     dtype: str
@@ -133,17 +95,7 @@ class Tensor(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node of the symbol's graph.
-
-    Parameters
-    ----------
-    name : str
-    attrs : dict
-        Its parameters as Python values.
-    inputs : list of Tensor
-    ranks : list of int
-        Number of axes of each output.
-    """
+    """A node of the symbol's graph."""
 
     name: str
     attrs: dict
@@ -164,13 +116,7 @@ class Writer:
         self._constants, self._count = {}, 0
 
     def add(self, op, inputs, dtype=None, rank=None, outputs=1, **attrs):
-        """Add a node; `inputs` are tensors, or None for one that is left out.
-
-        Returns
-        -------
-        Tensor or list of Tensor
-            Of the first input's type and rank unless said otherwise.
-        """
+        """Add a node; `inputs` are tensors, or None for one that is left out."""
         from onnx import helper
 
         first = next(each for each in inputs if each is not None)
@@ -280,11 +226,6 @@ def to_onnx(symbol, params, inputs, outputs):
     Returns
     -------
     onnx.ModelProto
-
-    Raises
-    ------
-    InputError
-        If no translation is known for an operator of the graph.
     """
     from onnx import checker, helper
 
@@ -344,11 +285,10 @@ def _value_info(tensor, axes):
 
 
 def _folded(symbol, nodes, heads, params):
-    """Number of a node -> its values, of parameters and of what follows from these alone.
-
-    Only those that another node or the result uses. A weight that the graph cuts or turns before
-    it is used, such as the fused one of an attention, is so stored in the form in which it is used.
-    """
+    """Number of a node -> its values, of parameters and of what follows from these alone."""
+    # Only those that another node or the result uses. A weight that the graph cuts or turns before
+    # it is used, such as the fused one of an attention, is so stored in the form in which it is
+    # used.
     import mxnet as mx
 
     constant = set()

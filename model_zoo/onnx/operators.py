@@ -439,11 +439,9 @@ def _embedding(writer, node):
 
 
 def _places(writer, ids, most):
-    """Positions 0, 1, 2, ... with the rank of `ids`, sliced from all positions of the table.
-
-    PyTorch's exporter writes the positions (1, length) in the same way, and runtimes recognize an
-    embedding layer by it.
-    """
+    """Positions 0, 1, 2, ... with the rank of `ids`, sliced from all positions of the table."""
+    # PyTorch's exporter writes the positions (1, length) in the same way, and runtimes recognize
+    # an embedding layer by it.
     tensor, axis = writer.ranges[ids.name]
     while tensor.name in writer.same_axes:
         tensor = writer.same_axes[tensor.name]

@@ -21,19 +21,7 @@ _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that becom
 
 
 def convert(model, precision):
-    """A model that computes in another precision; its inputs and outputs keep their types.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        In float32.
-    precision : {'float32', 'float16', 'int8'}
-        ``'int8'``: all matrix products with weights, in 8 bits by channel; see `Quantizer`.
-
-    Returns
-    -------
-    onnx.ModelProto
-    """
+    """A model that computes in another precision; its inputs and outputs keep their types."""
     if precision == 'float16':
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -49,33 +37,11 @@ def reduces_range():
 
 
 class Quantizer:
-    """A model from which others are made whose matrix products with weights are of 8 bits.
+    """A model from which others are made whose matrix products with weights are of 8 bits."""
 
-    Weights have a scale a channel. What they are multiplied with has the range of each batch
-    (dynamic), or one that is found once with calibration data (static). Embeddings and the
-    products of activations stay in float32.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        In float32. Static: without fused operators, whose types aren't known.
-    feeds : list of dict of str to numpy.ndarray, optional
-        Calibration data, by the names of the model's inputs. Default: dynamic.
-    method : str
-        One of `CALIBRATION_METHODS`.
-
-    Attributes
-    ----------
-    layers : dict of str to list of str
-        What can be quantized: name of a layer -> names of its nodes.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such method.
-    InputError
-        If `feeds` is empty.
-    """
+    # Weights have a scale a channel. What they are multiplied with has the range of each batch
+    # (dynamic), or one that is found once with calibration data (static). Embeddings and the
+    # products of activations stay in float32.
 
     def __init__(self, model, feeds=None, method='minmax'):
         if method not in CALIBRATION_METHODS:
@@ -93,12 +59,7 @@ class Quantizer:
             self._ranges = self._calibrate(feeds, method)
 
     def quantize(self, exclude=()):
-        """The model with all layers but `exclude`, by their names, in 8 bits.
-
-        Returns
-        -------
-        onnx.ModelProto
-        """
+        """The model with all layers but `exclude`, by their names, in 8 bits."""
         excluded = [node for name in exclude for node in self.layers[name]]
         if len(exclude) == len(self.layers):
             return self._model

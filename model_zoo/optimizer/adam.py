@@ -13,15 +13,7 @@ from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
 
-__all__ = [
-    'BERTAdam',
-    'DecoupledAdam',
-    'LAMB',
-    'NO_DECAY',
-    'OpenAIAdam',
-    'disable_weight_decay',
-    'register',
-]
+__all__ = ['BERTAdam', 'DecoupledAdam', 'LAMB', 'NO_DECAY', 'OpenAIAdam', 'disable_weight_decay']
 
 #: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
 #: prefix may contain one of these words.
@@ -113,11 +105,9 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
 
     def _rates(self, index, weight, lr, wd):
-        """(step, factor, decay, late decay) of the update of one weight.
-
-        ``w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)``, and after that
-        ``w -= late_decay * w``.
-        """
+        """(step, factor, decay, late decay) of the update of one weight."""
+        # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
+        # late_decay * w`.
         raise NotImplementedError
 
     def _update(self, indices, weights, grads, states, multi_precision):
@@ -190,11 +180,9 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return self.epsilon
 
     def _moment_factors(self):
-        """Moment of the operators over the true one: (mean's, square root of the variance's).
-
-        They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
-        off by 1.3e-5. So their moments are the true ones times a constant.
-        """
+        """Moment of the operators over the true one: (mean's, square root of the variance's)."""
+        # They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
+        # off by 1.3e-5. So their moments are the true ones times a constant.
         return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
 
     def _scales(self, indices, grads):

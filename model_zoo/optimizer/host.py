@@ -14,17 +14,7 @@ import numpy as np
 from ..environment import used_processors
 from ..errors import InputError
 
-__all__ = [
-    'Step',
-    'are_on_host',
-    'clip_grad_global_norm',
-    'grad_global_norm',
-    'multiply',
-    'sum_of_squares',
-    'sums_of_squares',
-    'update_by_adam',
-    'update_by_lamb',
-]
+__all__ = ['clip_grad_global_norm', 'grad_global_norm']
 
 #: numbers that are computed at a time: the arrays' pieces fit in the processor's cache
 _PIECE = 2**17
@@ -34,11 +24,10 @@ _LEAST = 2**20
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What an update of one weight does with its moments.
+    """What an update of one weight does with its moments."""
 
-    ``w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)``, and after that
-    ``w -= late_decay * w``.
-    """
+    # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
+    # late_decay * w`.
 
     step: float
     factor: float
@@ -58,17 +47,7 @@ def are_on_host(arrays):
 
 
 def sums_of_squares(arrays):
-    """The sum of the squares of each array, once they have been computed.
-
-    Parameters
-    ----------
-    arrays : list of mxnet.nd.NDArray
-        See `are_on_host`.
-
-    Returns
-    -------
-    list of float
-    """
+    """The sum of the squares of each array, once they have been computed."""
     mx.nd.waitall()
     return _sums_of_squares([_flat(array) for array in arrays])
 
@@ -85,19 +64,7 @@ def multiply(arrays, factor):
 
 
 def update_by_adam(arrays, scales, steps, betas, bound=None):
-    """Update weights and their moments in place.
-
-    Parameters
-    ----------
-    arrays : list of (NDArray, NDArray, NDArray, NDArray)
-        Weight, gradient, mean and variance.
-    scales : list of float
-        Factor of each gradient. Where it is 0 or not finite, nothing is updated.
-    steps : list of Step
-    betas : (float, float)
-    bound : float, optional
-        Largest absolute value of a gradient's element, after it was scaled.
-    """
+    """Update weights and their moments in place."""
 
     def update(piece, spare):
         (weight, grad, *moments), (scale, step) = piece
@@ -114,15 +81,7 @@ def update_by_adam(arrays, scales, steps, betas, bound=None):
 
 
 def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, largest=None):
-    """`update_by_adam` by directions of each weight's norm; the gradients become the directions.
-
-    Parameters
-    ----------
-    arrays, scales, steps, betas, bound
-        As of `update_by_adam`. The factor multiplies the weight's norm.
-    lowest, largest : float, optional
-        Bounds of the weight's norm in that product.
-    """
+    """`update_by_adam` by directions of each weight's norm; the gradients become the directions."""
 
     def direct(piece, spare):
         (weight, grad, *moments), (scale, step) = piece
@@ -233,10 +192,8 @@ def _in_threads(function, pieces):
 
 
 def _flat(array):
-    """The memory of an array as one of NumPy.
-
-    MXNet must have finished: to wait for each array takes longer than a small model's step.
-    """
+    """The memory of an array as one of NumPy."""
+    # MXNet must have finished: to wait for each array takes longer than a small model's step.
     if not array.size:
         return np.empty(0, np.float32)
     address = ctypes.c_void_p()
@@ -283,11 +240,6 @@ def grad_global_norm(parameters):
     -------
     mxnet.nd.NDArray
         Shape (1,), float32. On a GPU nothing waits for it.
-
-    Raises
-    ------
-    InputError
-        If no parameter has a gradient.
     """
     grads = [parameter.list_grad()[0] for parameter in _with_gradients(parameters)]
     if are_on_host(grads):

@@ -25,7 +25,6 @@ __all__ = [
     'CheckpointStore',
     'TrainingState',
     'check_same_config',
-    'load_optimizer',
     'optimizer_tensors',
     'seed_all',
 ]
@@ -53,10 +52,8 @@ def seed_all(seed, *position):
 
 
 def _names(block, trainer):
-    """(index in the trainer, structural name, parameter) of the trained parameters.
-
-    Structural names, because Gluon's prefixes count the blocks made before in the same process.
-    """
+    """(index in the trainer, structural name, parameter) of the trained parameters."""
+    # Structural names, because Gluon's prefixes count the blocks made before in the same process.
     names = {}
     for name, parameter in block._collect_params_with_prefix().items():
         names.setdefault(id(parameter), name)  # a shared parameter has several: take the first
@@ -92,13 +89,7 @@ def optimizer_tensors(block, trainer):
 
 
 def load_optimizer(block, trainer, tensors, updates, source):
-    """Load the result of `optimizer_tensors`; `source` is the file, for errors.
-
-    Raises
-    ------
-    CheckpointError
-        If that doesn't fit it.
-    """
+    """Load the result of `optimizer_tensors`; `source` is the file, for errors."""
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     _check_updates(updates, source)
@@ -194,13 +185,7 @@ class TrainingState:
 
     @classmethod
     def from_json(cls, fields):
-        """The state whose ``dataclasses.asdict`` this is.
-
-        Raises
-        ------
-        CheckpointError
-            If a field is unknown or has an impossible value.
-        """
+        """The state whose ``dataclasses.asdict`` this is."""
         try:
             check_json(fields, cls)
             for place, record in enumerate(fields.get('epochs', ())):
@@ -338,28 +323,9 @@ class CheckpointStore:
         return [os.path.join(self.folder, name) for name in names]
 
     def save(self, block, trainer, state, config, weights=None):
-        """Write a checkpoint, whole or not at all, and remove the old ones.
-
-        This includes checkpoints of an earlier training in the same directory, unless `newest` was
-        called to continue it.
-
-        Parameters
-        ----------
-        block : mxnet.gluon.Block
-        trainer : mxnet.gluon.Trainer
-            With ``update_on_kvstore=False``.
-        state : dict
-            Plain JSON; holds at least the ints 'step', 'epoch' and 'batch'.
-        config : dict
-            Plain JSON: what must be the same when the training is resumed.
-        weights : str, optional
-            A file of the same disk that has the block's parameters as they are: it is linked.
-
-        Returns
-        -------
-        str
-            Its directory.
-        """
+        """Write a checkpoint, whole or not at all, and remove the old ones."""
+        # This includes checkpoints of an earlier training in the same directory, unless `newest`
+        # was called to continue it.
         name = _name(state['step'], state['epoch'], state['batch'])
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
@@ -419,12 +385,7 @@ class CheckpointStore:
         raise CheckpointError(f'no checkpoint of step {step} in {self.folder!r}: {there}')
 
     def newest(self):
-        """The newest whole checkpoint; damaged ones are skipped with a warning.
-
-        Returns
-        -------
-        Checkpoint
-        """
+        """The newest whole checkpoint; damaged ones are skipped with a warning."""
         self._clean()
         paths = self.paths()
         for number, path in enumerate(paths):

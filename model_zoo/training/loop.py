@@ -21,15 +21,7 @@ from .checkpoint import TrainingState, seed_all
 from .plan import Checkpoints, Evaluation
 from .workers import Workers
 
-__all__ = [
-    'DivergedError',
-    'InterruptGuard',
-    'Interrupted',
-    'StopRequested',
-    'TrainingLoop',
-    'Update',
-    'UpdateLog',
-]
+__all__ = ['DivergedError', 'InterruptGuard', 'Interrupted', 'StopRequested', 'TrainingLoop']
 
 
 class Interrupted(KeyboardInterrupt):
@@ -77,22 +69,7 @@ class DivergedError(ZooError):
 
 
 class Update(NamedTuple):
-    """What an update leaves for the log.
-
-    Parameters
-    ----------
-    step : int
-    lr : float
-    totals : numpy.ndarray, shape (terms,)
-        Number of things of each term, over all workers.
-    sums : NDArray
-        This worker's sums of the terms' losses, and of right predictions where there are any.
-    norm : NDArray, shape (1,)
-        Of the gradient.
-    tokens : int
-        This worker's.
-    skipped : bool
-    """
+    """What an update leaves for the log."""
 
     step: int
     lr: float
@@ -104,18 +81,7 @@ class Update(NamedTuple):
 
 
 class UpdateLog:
-    """The updates since the last record; only making one waits for the device.
-
-    Parameters
-    ----------
-    objective : Objective
-    workers : Workers
-
-    Attributes
-    ----------
-    pace : float or None
-        Seconds per update, lately.
-    """
+    """The updates since the last record; only making one waits for the device."""
 
     def __init__(self, objective, workers):
         self._objective, self._workers = objective, workers
@@ -132,22 +98,7 @@ class UpdateLog:
         self._updates.append(update)
 
     def record(self, state):
-        """Read the losses of the updates, check them, and add them to a state.
-
-        Parameters
-        ----------
-        state : TrainingState
-
-        Returns
-        -------
-        dict or None
-            The record that `state` has got; None if there was no update, or each was left out.
-
-        Raises
-        ------
-        DivergedError
-            If a loss or a gradient isn't finite.
-        """
+        """Read the losses of the updates, check them, and add them to a state."""
         if not self._updates:
             return None
         updates, self._updates = self._updates, []

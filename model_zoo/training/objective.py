@@ -55,23 +55,7 @@ class Objective(NamedTuple):
         return counts
 
     def backward(self, batches, counts, totals, scale=1.0):
-        """Compute the gradients of some batches' share of the objective.
-
-        Parameters
-        ----------
-        batches : list
-        counts : numpy.ndarray, shape (batches, terms)
-            See `count`.
-        totals : numpy.ndarray, shape (terms,)
-            Counts of the whole update.
-        scale : float
-            Factor of the loss.
-
-        Returns
-        -------
-        NDArray, shape (num_sums,)
-            Sums of the terms' losses, and of right predictions where there are any.
-        """
+        """Compute the gradients of some batches' share of the objective."""
         sums = []
         for batch, own in zip(batches, counts):
             if batch is None:

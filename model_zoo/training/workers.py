@@ -7,14 +7,7 @@ import numpy as np
 
 from ..errors import InputError, MissingExtraError
 
-__all__ = [
-    'BACKENDS',
-    'BUCKET_BYTES',
-    'GradientBuckets',
-    'HorovodWorkers',
-    'Workers',
-    'make_workers',
-]
+__all__ = ['BACKENDS', 'BUCKET_BYTES', 'HorovodWorkers', 'Workers', 'make_workers']
 
 #: size of a bucket. Small ones can be summed early, large ones at a higher rate.
 BUCKET_BYTES = 2**25
@@ -22,26 +15,13 @@ _ALIGNED = 16  # elements: gradients begin at whole cache lines
 
 
 class GradientBuckets:
-    """The gradients of parameters as a few long arrays.
+    """The gradients of parameters as a few long arrays."""
 
-    A backward pass computes gradients from the last layer to the first. Buckets are filled in that
-    order, so each is complete as early as possible, and can be summed while the rest is computed.
-    The parameters' own gradient arrays become views of the buckets. Make buckets before the first
-    backward pass: a hybridized block with a static shape goes on writing to the arrays that it has
-    seen first.
-
-    Parameters
-    ----------
-    parameters : list of mxnet.gluon.Parameter
-        Of one device each, in the order in which the block uses them. Their gradients become zero.
-    size : int
-        Bytes of a bucket. A larger gradient is a bucket by itself, and stays where it is.
-
-    Attributes
-    ----------
-    arrays : list of mxnet.nd.NDArray
-        The buckets, in the order in which they become complete.
-    """
+    # A backward pass computes gradients from the last layer to the first. Buckets are filled in
+    # that order, so each is complete as early as possible, and can be summed while the rest is
+    # computed. The parameters' own gradient arrays become views of the buckets. Make buckets
+    # before the first backward pass: a hybridized block with a static shape goes on writing to the
+    # arrays that it has seen first.
 
     def __init__(self, parameters, size=BUCKET_BYTES):
         self._parameters, self._views = [], []
