@@ -21,7 +21,7 @@ _log = logging.getLogger('export')
 
 
 class Measures(NamedTuple):
-    """With what INT8 is calibrated and measured.
+    """What INT8 is calibrated and measured with.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ from typing import List, NamedTuple
 __all__ = ['Block', 'Command', 'PageError', 'commands_of', 'find_blocks', 'find_faults', 'run_page']
 
 RUN = ('python', 'console')
-OTHERS = ('text', 'none', 'json', 'rst')
+OTHERS = ('text', 'none', 'json', 'rst', 'yaml')
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|code|sourcecode|parsed-literal|doctest)::(.*)')
 # what is code, wherever it stands
 _CODE = re.compile(
