@@ -115,10 +115,7 @@ def _sentences(path, column=None):
 
 
 def _count(args):
-    """Number of sentences, or None if that can't be known beforehand.
-
-    A file is read through, so that a line that is not UTF-8 is found before the work begins.
-    """
+    """Number of sentences, or None if that can't be known beforehand."""
     if args.file is None:
         return len(args.sentences)
     if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
@@ -218,10 +215,7 @@ def embed(argv=None):
 
 
 def main(argv=None, model='bert_12_768_12'):
-    """Parse the arguments `argv` (None: the process's own) and do what they say.
-
-    `model` is the default one.
-    """
+    """Parse the arguments `argv` (None: the process's own) and do what they say."""
     args = _parse(argv, model)
     setup_logging(verbose=args.verbose)
     if args.normalize and not args.pooling:
@@ -256,18 +250,7 @@ _model = None  # of this process: (options, BertEmbedding)
 
 
 class FileEmbedder:
-    """Writes the vectors of a file's texts; for a worker.
-
-    Parameters
-    ----------
-    options : dict
-        Of `BertEmbedding`.
-    sentences : tuple, optional
-        The further arguments of ``iter_sentence_vectors``, for vectors of sentences instead of
-        words.
-    oov_way : str
-        See `BertEmbedding.embedding`.
-    """
+    """Writes the vectors of a file's texts; for a worker."""
 
     def __init__(self, options, sentences=None, oov_way='avg'):
         self._options, self._sentences, self._oov_way = options, sentences, oov_way

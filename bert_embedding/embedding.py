@@ -423,8 +423,6 @@ class BertEmbedding:
 
     def _states(self, encodings):
         """Yield (number, vectors) of the encodings, in any order; the vectors are (length, units).
-
-        All ids have vectors, [CLS] and [SEP] included.
         """
         room = self.bert.context_length - 2
         jobs, parts = [], {}

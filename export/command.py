@@ -78,19 +78,7 @@ def check_int8_arguments(args):
 
 
 def read_measures(args, block, tokenizer):
-    """What the command's flags say of INT8.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    block : ZooBlock
-    tokenizer : Tokenizer or None
-
-    Returns
-    -------
-    Measures or None
-        None without ``--calib_data`` and ``--dev_data``.
-    """
+    """What the command's flags say of INT8."""
     if not (args.calib_data or args.dev_data):
         return None
     if tokenizer is None:
@@ -214,16 +202,7 @@ def task_of(name):
 
 
 def build_block(args):
-    """The block that the command's arguments describe, with parameters.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    ZooBlock
-    """
+    """The block that the command's arguments describe, with parameters."""
     family = _family(args)
     if 'bert' in (family.name, family.variant_of) and args.task in _TRAINED:
         block = _build_trained(args, family)

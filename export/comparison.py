@@ -107,20 +107,7 @@ def parameters_of(block):
 
 
 def write_symbol(symbol, parameters, symbol_path, params_path):
-    """Write the files.
-
-    Parameters
-    ----------
-    symbol : mxnet.symbol.Symbol
-    parameters : dict of str to numpy.ndarray
-        Those that the symbol doesn't use are left out.
-    symbol_path, params_path : str
-
-    Raises
-    ------
-    InputError
-        If a file can't be written.
-    """
+    """Write the files."""
     try:
         symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
     except mx.MXNetError as error:

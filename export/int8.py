@@ -49,22 +49,7 @@ class Measures(NamedTuple):
 
 
 def quantize_measured(plain, model, measures):
-    """A model in INT8, but for the layers that cost too much.
-
-    Parameters
-    ----------
-    plain : onnx.ModelProto
-        In float32.
-    model : onnx.ModelProto
-        The same, perhaps with fused operators, to be quantized.
-    measures : Measures
-
-    Returns
-    -------
-    (onnx.ModelProto, dict)
-        The model, and what was measured: ``float32`` and ``int8``, the scores; ``lost``;
-        ``float32_layers``, what stays in float32; and how it was made.
-    """
+    """A model in INT8, but for the layers that cost too much."""
     if not measures.batches:
         raise InputError('there is no text to calibrate the model with')
     arrays = [

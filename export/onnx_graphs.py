@@ -56,13 +56,7 @@ class Graph(NamedTuple):
 
 
 def graph_of(block):
-    """The `Graph` of a block of any family.
-
-    Raises
-    ------
-    InputError
-        If its class has none.
-    """
+    """The `Graph` of a block of any family."""
     if isinstance(block, TransfoXLBlock):
         return _transfo_xl(block)
     if isinstance(block, DecoderLM):

@@ -50,26 +50,7 @@ class Inputs(NamedTuple):
 
 
 def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=None):
-    """Make the inputs of a comparison.
-
-    Parameters
-    ----------
-    config : Config
-        The model's.
-    num_examples : int
-    max_length : int
-        In tokens; rows are never longer than the model's context.
-    seed : int
-    texts : list of str, optional
-        The first `num_examples` are read; those for BERT may be pairs, ``'first ||| second'``, and
-        15 % of their tokens are masked. Default: random tokens.
-    tokenizer : Tokenizer, optional
-        Needed for `texts`.
-
-    Returns
-    -------
-    Inputs
-    """
+    """Make the inputs of a comparison."""
     random = np.random.RandomState(seed)
     limit = getattr(config, 'position_rows', getattr(config, 'n_positions', 1 << 30))
     length = min(max_length, limit)
@@ -111,19 +92,7 @@ def is_variant(block):
 
 
 def run_ours(block, inputs):
-    """The outputs of a block.
-
-    Parameters
-    ----------
-    block : ZooBlock
-        Of any family, with all that its checkpoint has.
-    inputs : Inputs
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        Layers from the first to the last, then predictions (log-probabilities) and losses.
-    """
+    """The outputs of a block."""
     words, types, valid = (
         mx.nd.array(each, dtype='int32')
         for each in (inputs.words, inputs.token_types, inputs.valid_length)
@@ -198,21 +167,7 @@ PREDICTIONS = ('masked words', 'next sentence', 'next word')
 
 
 def differences_of(ours, theirs, mask):
-    """Compare the outputs that both programs have.
-
-    Parameters
-    ----------
-    ours, theirs : dict of str to numpy.ndarray
-    mask : numpy.ndarray, shape (batch, length), bool
-        Which tokens count in outputs that begin with these axes.
-
-    Returns
-    -------
-    list of dict
-        For each output ``name``, the largest difference ``max``, the standard deviations of the
-        differences ``std`` and of the values ``std_of_values``, and for predictions in how many of
-        ``of`` places they are the ``same``.
-    """
+    """Compare the outputs that both programs have."""
     rows = []
     for name in ours:
         if name not in theirs:
@@ -237,16 +192,7 @@ def differences_of(ours, theirs, mask):
 
 
 def plot_differences(path, rows, title):
-    """Draw the largest difference and the standard deviation of each output.
-
-    Parameters
-    ----------
-    path : str
-        A PNG file.
-    rows : list of dict
-        Of `differences_of`.
-    title : str
-    """
+    """Draw the largest difference and the standard deviation of each output."""
     figure = new_figure(9, 4.5)
     axes = figure.subplots()
     places = range(len(rows))

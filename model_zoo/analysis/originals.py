@@ -44,35 +44,7 @@ def check_software(software, family, code=None):
 
 
 def run_theirs(software, family, checkpoint, block, inputs, code=None):
-    """The outputs of the software that a checkpoint comes from.
-
-    Parameters
-    ----------
-    software : str
-        One of `SOFTWARE`.
-    family : str
-        One that the software has.
-    checkpoint : str
-        Folder of the checkpoint; the software reads it.
-    block : ZooBlock
-        Ours, for the configuration and the heads that the checkpoint has.
-    inputs : Inputs
-    code : str, optional
-        Needed for ``'tensorflow'``: folder of a clone of google-research/bert, openai/gpt-2 or
-        kimiyoung/transformer-xl.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        As that of `run_ours`.
-
-    Raises
-    ------
-    InputError
-        If the software can't read the checkpoint, or `code` isn't such a clone.
-    MissingExtraError
-        If the software isn't installed.
-    """
+    """The outputs of the software that a checkpoint comes from."""
     check_software(software, family, code)
     if software == 'tensorflow':
         return run_tensorflow(family, checkpoint, code, block.config, inputs)
@@ -83,21 +55,7 @@ def run_theirs(software, family, checkpoint, block, inputs, code=None):
 
 
 def run_pytorch(software, family, checkpoint, config, inputs, has_span):
-    """The outputs of transformers or pytorch-pretrained-bert.
-
-    Parameters
-    ----------
-    software, family, checkpoint, inputs
-        See `run_theirs`.
-    config : Config
-        Of our block.
-    has_span : bool
-        Whether the checkpoint has BERT's last layer for answers.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-    """
+    """The outputs of transformers or pytorch-pretrained-bert."""
     try:
         import torch
 
@@ -245,15 +203,6 @@ def load_original(path):
 
     ``tf.contrib`` is gone there; the module gets a small one with what Google's and OpenAI's models
     use, the layer normalization and ``HParams``.
-
-    Parameters
-    ----------
-    path : str
-        Such as ``modeling.py`` of google-research/bert. It can import the modules beside it.
-
-    Returns
-    -------
-    module
     """
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     import tensorflow
@@ -328,19 +277,7 @@ class _Session:
 
 
 def run_tensorflow(family, checkpoint, code, config, inputs):
-    """The outputs of the original program for TensorFlow.
-
-    Parameters
-    ----------
-    family, checkpoint, code, inputs
-        See `run_theirs`.
-    config : Config
-        Of our block.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-    """
+    """The outputs of the original program for TensorFlow."""
     try:
         import tensorflow  # noqa: F401
     except ImportError as error:

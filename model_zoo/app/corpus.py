@@ -22,16 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Corpus:
-    """Texts of a file, which is read through as often as it's needed.
-
-    Parameters
-    ----------
-    path : str
-        A text a line in UTF-8; or JSON lines, if the first line begins an object; or .csv or .tsv.
-        Empty lines are left out.
-    field : str
-        Of the text in JSON lines; name of the column in other tables.
-    """
+    """Texts of a file, which is read through as often as it's needed."""
 
     def __init__(self, path, field='text'):
         self.path, self._field = path, field
@@ -69,22 +60,7 @@ class Corpus:
         return {place: each for place, each in enumerate(self) if place in wanted}
 
     def vectors(self, embed, settings, keeps=True):
-        """The texts' vectors, taken from the file beside the corpus if that has them.
-
-        Parameters
-        ----------
-        embed : callable
-            ``embed(texts, on_batch) -> iterator of vectors``; ``on_batch(count)`` is called when
-            that many more texts are embedded.
-        settings : list
-            What else the vectors depend on, plain JSON: the model and so on.
-        keeps : bool
-            Whether they are written beside the corpus; if not, to a temporary file.
-
-        Returns
-        -------
-        numpy.memmap, shape (texts, units), float32
-        """
+        """The texts' vectors, taken from the file beside the corpus if that has them."""
         digest, count = self._digest()
         model = hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
         path = f'{self.path}.{model}-{digest}.npy'

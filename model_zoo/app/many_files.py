@@ -40,16 +40,7 @@ class FileTask(NamedTuple):
 
 
 def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`.
-
-    Parameters
-    ----------
-    parser : Parser
-    source : object
-        With ``add_argument``, for ``--files``.
-    kinds : sequence of str
-        Values of ``--output_format``; the first is the default.
-    """
+    """Add the flags of `run_over_files`."""
     source.add_argument(
         '--files', help='files with a text a line; wildcards and commas; a file of results each'
     )
@@ -64,15 +55,7 @@ def add_many_files_arguments(parser, source, kinds):
 
 
 def add_workers_arguments(add, of=''):
-    """Add the flags that say who works at files: ``--part_mb``, ``--num_workers`` and ``--ray``.
-
-    Parameters
-    ----------
-    add : callable
-        ``add_argument``.
-    of : str
-        Begins the helps.
-    """
+    """Add the flags that say who works at files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
     add('--part_mb', type=float, default=8, help=f'{of}larger ones are divided in parts')
     add('--num_workers', type=int, help=f'{of}processes; default: one a processor')
     add(
@@ -86,28 +69,6 @@ def run_over_files(job, args, settings, tasks=None):
     """Write a file of results for each of ``args.files``, or for each part of a large one.
 
     The results don't depend on the number of workers: each has one thread, and a task is whole.
-
-    Parameters
-    ----------
-    job : callable
-        ``job(task)`` writes the output of a `FileTask`, and returns the number of its texts. Can be
-        pickled.
-    args : argparse.Namespace
-        With the flags of `add_many_files_arguments`.
-    settings : list
-        Plain JSON: what the results depend on, besides the files.
-    tasks : list of FileTask, optional
-        Of `plan_files`, if it has been called.
-
-    Returns
-    -------
-    int
-        Number of texts.
-
-    Raises
-    ------
-    InputError
-        If no file matches, two have the same name, or the folder can't be written to.
     """
     tasks = plan_files(args) if tasks is None else tasks
     folder = make_output_dir(args.output_dir)

@@ -47,26 +47,7 @@ _process = {}  # of this process: options -> what they have opened
 def use_parser(
     doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True
 ):
-    """The parser of a command ``zoo VERB MODEL [TEXT ...]``.
-
-    Parameters
-    ----------
-    doc : str
-        The module's; the first line describes the command.
-    dest : str
-        Of the texts.
-    help : str
-        Of the texts.
-    pairs : bool
-        Whether a text can be two.
-    engine : bool
-        Whether weights are used, and so there is a choice of what runs them.
-
-    Returns
-    -------
-    Parser
-        Its ``parse_intermixed_args`` takes texts before flags and behind them.
-    """
+    """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
     parser.add_argument('model', help='folder or name of the model')
     one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
@@ -99,21 +80,7 @@ def add_record_arguments(parser):
 
 
 def take_model(args, flag, words):
-    """Take the first of the words for the model, unless a flag has named that.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    flag : str
-        The older flag for the model, without dashes.
-    words : list of str
-        Those of the command that are no flags.
-
-    Returns
-    -------
-    list of str
-        The words that are left, texts.
-    """
+    """Take the first of the words for the model, unless a flag has named that."""
     if words and not cli.is_given(args, flag):
         setattr(args, flag, words[0])
         words = words[1:]
@@ -121,35 +88,13 @@ def take_model(args, flag, words):
 
 
 def run_pipeline(task, args, texts, records):
-    """Write the records of a pipeline's results.
-
-    Parameters
-    ----------
-    task : str
-    args : argparse.Namespace
-        Of a parser of `use_parser`.
-    texts : iterable
-        Of `read_texts`.
-    records : callable
-        ``records(pipeline, texts)`` yields dicts.
-    """
+    """Write the records of a pipeline's results."""
     made = pipeline(task, args.model, engine=args.engine, precision=args.precision)
     write_records(records(made, texts), args.format, args.output)
 
 
 def write_results(job, args, pairs=False):
-    """Write a record for each text of a command, or with ``--files`` a file of results for each.
-
-    Parameters
-    ----------
-    job : object
-        ``job.records(texts)`` yields the records; for ``--files``, see `run_over_files`, whose
-        settings are ``job.settings``.
-    args : argparse.Namespace
-        Of a parser of `use_parser`, with the flags of `add_many_files_arguments`.
-    pairs : bool, optional
-        As of `read_texts`.
-    """
+    """Write a record for each text of a command, or with ``--files`` a file of results for each."""
     if args.files:
         if args.texts or args.file or args.text_column:
             raise InputError('--files has the texts: leave out other texts and --file')
@@ -165,21 +110,7 @@ def write_results(job, args, pairs=False):
 
 
 def read_texts(args, texts, pairs=False):
-    """The texts of a command line, followed by those of its file.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With the flags of `add_text_arguments`.
-    texts : list of str
-    pairs : bool, optional
-        Whether a text is two: with a tab between, or in two columns. None: if the columns of the
-        file have the usual names of pairs.
-
-    Returns
-    -------
-    iterator of str, or of (str, str)
-    """
+    """The texts of a command line, followed by those of its file; `pairs` as of `read_file`."""
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
     columns = [args.text_column, getattr(args, 'text_pair_column', None)]
@@ -203,29 +134,12 @@ def _split_pair(line):
 
 
 def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_column'):
-    """The texts of a file: of a column of its table, or its lines.
+    """Numbers, from 1, and texts of a file: of a column of its table, or its lines.
 
     A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
-    columns are named. Without names the columns are those with usual names, such as ``text``,
-    ``sentence``, or ``sentence1`` and ``sentence2``. A file with one column and no usual name, and
-    pairs of TSV without names, have no header.
-
-    Parameters
-    ----------
-    path : str
-        Or a URL, or ``-`` for the lines of standard input.
-    column, pair_column : str, optional
-        Name, or number from 0.
-    pairs : bool, optional
-        Whether a text is two; None: if the columns have the usual names of pairs.
-    flag : str
-        What names the column, for messages.
-
-    Yields
-    ------
-    int
-        Number of the line or row, from 1.
-    str or (str, str)
+    columns are named. Without names the columns are those with usual names, such as ``text``; those
+    of pairs, such as ``sentence1`` and ``sentence2``, if `pairs` is true or None. A file with one
+    column and no usual name, and pairs without names, have no header.
     """
     if path == '-' and column:
         raise InputError('--text_column needs a file whose ending tells its format')
@@ -300,22 +214,7 @@ def _columns(path, names, wanted, pairs, flag):
 
 
 def write_records(records, format=None, output=None):
-    """Write records as they come.
-
-    Parameters
-    ----------
-    records : iterable of dict
-        All with the same keys.
-    format : {'table', 'jsonl', 'csv', 'tsv'}, optional
-        A table is aligned, by its first hundred records, and rounded.
-    output : str, optional
-        Path or URL of a file, which is written whole or not at all; default: standard output.
-
-    Returns
-    -------
-    int
-        How many there were.
-    """
+    """Write dicts with the same keys as they come, a file whole or not at all; returns how many."""
     if format is None and output is not None:
         format = _ENDINGS.get(os.path.splitext(output)[1].lower(), 'jsonl')
     elif format is None:
@@ -425,17 +324,7 @@ def _opened(make, options):
 
 
 class Labeller:
-    """Labels texts, or a file of them; for a worker.
-
-    Parameters
-    ----------
-    options : dict
-        Of `pipeline`, with ``model``.
-    pairs : bool
-        Whether a line is two texts, with a tab between them.
-    all_scores : bool
-        Whether the scores of all labels are wanted.
-    """
+    """Labels texts, or a file of them; for a worker."""
 
     def __init__(self, options, pairs=False, all_scores=False):
         self._options, self._pairs, self._all_scores = options, pairs, all_scores
@@ -465,15 +354,7 @@ class Labeller:
 
 
 class FileEncoder:
-    """Turns texts, or a file of them, into ids; for a worker.
-
-    Parameters
-    ----------
-    options : dict
-        Of `open_tokenizer`.
-    encoding : dict
-        Of the tokenizer's ``encode_batch``.
-    """
+    """Turns texts, or a file of them, into ids; for a worker."""
 
     def __init__(self, options, encoding):
         self._options, self._encoding = options, encoding

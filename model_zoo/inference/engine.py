@@ -119,18 +119,6 @@ class CastBlock:
 
     The block keeps its weights in float32, so that it can be trained; what is changed in them
     later isn't seen here.
-
-    Parameters
-    ----------
-    block : ZooBlock
-        In bfloat16, with its parameters, on the CPU.
-
-    Attributes
-    ----------
-    symbol : mxnet.symbol.Symbol
-        Its inputs are called as those of the block.
-    parameters : dict of str to NDArray
-        Those of matrix products are bfloat16.
     """
 
     def __init__(self, block):

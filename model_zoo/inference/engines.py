@@ -80,18 +80,7 @@ def _figures():
 
 
 def choices(precision, work='forward'):
-    """Engines for a precision, the fastest on this kind of processor first.
-
-    Parameters
-    ----------
-    precision : str
-    work : {'forward', 'generation'}
-
-    Returns
-    -------
-    list of Choice
-        Without those that weren't measured.
-    """
+    """Engines for a precision, the fastest on this kind of processor first."""
     rows = []
     for kind in _PROCESSORS[_PROCESSORS.index(processor()):]:
         cases = _figures()['processors'].get(kind, {}).get('ours', {}).get(work, {})

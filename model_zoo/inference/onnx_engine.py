@@ -36,20 +36,7 @@ _FORMAT = 2  # raised when the exporter writes other graphs
 
 
 class OnnxEngine(Engine):
-    """Runs an ONNX file with the inputs that `export.export_onnx` gives it.
-
-    Parameters
-    ----------
-    path : str
-        Compared with its checksums where they are beside it.
-    precision : str
-
-    Attributes
-    ----------
-    inputs : dict of str to tuple
-        The shape of each of the file's inputs; None or a name stands for any size.
-    outputs : list of str
-    """
+    """Runs an ONNX file with the inputs that `export.export_onnx` gives it."""
 
     library = None  #: its name in messages
 
@@ -64,18 +51,7 @@ class OnnxEngine(Engine):
 
     @classmethod
     def of(cls, block, precision='float32', measures=None, **options):
-        """The engine of a block, whose ONNX file is made if the cache lacks it or is damaged.
-
-        Parameters
-        ----------
-        block : ZooBlock
-            In float32.
-        precision : str
-        measures : export.Measures, optional
-            For INT8 that is calibrated.
-        **options
-            Of the class.
-        """
+        """The engine of a block, whose ONNX file is made if the cache lacks it or is damaged."""
         path = cls._make_file(block, precision, measures)
         try:
             return cls(path, precision, **options)
@@ -87,16 +63,7 @@ class OnnxEngine(Engine):
 
     @staticmethod
     def file_of(block, precision, is_static=False):
-        """Where a block's ONNX file is in the cache, or would be.
-
-        Parameters
-        ----------
-        block : ZooBlock
-        precision : str
-            A file in float32 serves bfloat16, too.
-        is_static : bool
-            Whether INT8 was calibrated.
-        """
+        """Where a block's ONNX file is in the cache, or would be."""
         from ..onnx import reduces_range
 
         kind = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
@@ -119,12 +86,7 @@ class OnnxEngine(Engine):
         return path
 
     def feed(self, words, token_types, valid_length):
-        """The file's inputs by their names; see `run`.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray, int64
-        """
+        """The file's inputs by their names; see `run`."""
         mask = np.arange(words.shape[1]) < valid_length[:, None]
         given = {'input_ids': words, 'token_type_ids': token_types, 'attention_mask': mask}
         feed = {}
@@ -189,18 +151,6 @@ class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
     Compiled models are kept beside the file. Each thread that calls has a request of its own.
-
-    Parameters
-    ----------
-    path : str
-    precision : {'float32', 'bfloat16', 'int8'}
-        The last one for a file that was calibrated, whose products run in 8 bits.
-    streams : int
-        How many calls of several threads run at once, each with its part of the processors.
-
-    Attributes
-    ----------
-    model : openvino.CompiledModel
     """
 
     name, library = 'openvino', 'OpenVINO'
@@ -252,11 +202,6 @@ class OpenVINOInt8Engine(Engine):
     """Products of 8 bits, whose ranges are found once with the first batch that is run.
 
     The calibrated file is kept in the cache, for later processes.
-
-    Parameters
-    ----------
-    block : ZooBlock
-        Of BERT's family, with one text an example.
     """
 
     name = 'openvino'

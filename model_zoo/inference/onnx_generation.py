@@ -16,18 +16,7 @@ _PAST, _PRESENT, _MEMORY = 'past_key_values', 'present', 'mems'
 
 
 class _GenerationEngine(OnnxEngine):
-    """Runs a language model's ONNX file, for `model_zoo.generation.generate`.
-
-    It has what `generate` uses of a block: `start`, `step` and `context_length`. The graph takes
-    what it gave of the text before: keys and values that grow, or a memory.
-
-    Parameters
-    ----------
-    path, precision
-        See `OnnxEngine`.
-    writer : ZooBlock
-        What the file was made of.
-    """
+    """Runs a language model's ONNX file, for `model_zoo.generation.generate`."""
 
     def __init__(self, path, precision, writer):
         super().__init__(path, precision)
@@ -57,14 +46,7 @@ class _GenerationEngine(OnnxEngine):
             return [self._run_texts(words, valid_length)[0]]
 
     def start(self, words, valid_length, capacity):
-        """Run the prompts; see the block's method.
-
-        Returns
-        -------
-        scores : (batch, tokens) NDArray
-        state : _State
-            It is used up by the next step, and by `select`.
-        """
+        """Run the prompts; see the block's method."""
         words, lengths = words.asnumpy(), valid_length.asnumpy().astype(np.int64)
         logits, past = self._run_texts(words, lengths)
         mask = np.arange(words.shape[1]) < lengths[:, None]

@@ -64,15 +64,7 @@ _TYPES = {
 
 
 def check_option(name, value, schema):
-    """Raise InputError unless an option's value is what its schema wants.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    schema : dict
-        JSON Schema, as far as the annotations here use it.
-    """
+    """Raise InputError unless an option's value is what its schema wants."""
     kinds = [schema['type']] if isinstance(schema['type'], str) else schema['type']
     fitting = [kind for kind in kinds if isinstance(value, _TYPES[kind])]
     if isinstance(value, bool) and 'boolean' not in fitting:
@@ -114,15 +106,7 @@ class TooLargeError(InputError):
 
 
 class Meter:
-    """Counts what a call needs, and refuses it as soon as this is too much.
-
-    Parameters
-    ----------
-    **limits : int
-        The most of ``rows`` (texts, pairs of a text with a label or a choice, windows of a long
-        text), ``tokens`` (of all rows), ``characters`` (of all rows before they are cut), and
-        ``answer`` (bytes of the results as JSON, about). What isn't named has no limit.
-    """
+    """Counts what a call needs, and refuses it as soon as this is too much."""
 
     #: what is counted, and the server's setting for it
     _NAMES = {

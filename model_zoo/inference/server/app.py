@@ -195,20 +195,7 @@ def _error_body(path, message, status):
 
 
 def error_response(path, error, status=None, headers=None):
-    """The response for an error.
-
-    Parameters
-    ----------
-    path : str
-    error : Exception or str
-    status : int, optional
-        Default: that of the error's class.
-    headers : dict, optional
-
-    Returns
-    -------
-    starlette.responses.Response
-    """
+    """The response for an error."""
     from starlette.responses import Response
 
     if status is None:
@@ -223,14 +210,7 @@ def error_response(path, error, status=None, headers=None):
 
 
 class Gate:
-    """ASGI middleware around a server's application.
-
-    Parameters
-    ----------
-    app : ASGI application
-    settings : Settings
-    metrics : Metrics
-    """
+    """ASGI middleware around a server's application."""
 
     def __init__(self, app, settings, metrics):
         self.app, self._settings, self._metrics = app, settings, metrics

@@ -33,13 +33,7 @@ PASSED_ON = ('http_version', 'scheme', 'method', 'path', 'raw_path', 'query_stri
 
 
 class Replica:
-    """The application in a process of Ray's; requests come as ASGI's scopes and bodies.
-
-    Parameters
-    ----------
-    open_app : callable
-        ``with open_app() as app``.
-    """
+    """The application in a process of Ray's; requests come as ASGI's scopes and bodies."""
 
     def __init__(self, open_app):
         logging.basicConfig(level=logging.INFO)
@@ -86,14 +80,7 @@ class Replica:
 
 
 class Ingress:
-    """ASGI application that hands each request to a replica, and to another one if that dies.
-
-    Parameters
-    ----------
-    replicas : ray.serve.handle.DeploymentHandle
-    settings : Settings
-    metrics : Metrics
-    """
+    """ASGI application that hands each request to a replica, and to another one if that dies."""
 
     def __init__(self, replicas, settings, metrics):
         self._replicas = replicas.options(stream=True)

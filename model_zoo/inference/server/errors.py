@@ -23,13 +23,7 @@ class NoSuchModelError(UnknownNameError):
 
 
 class OverloadedError(ZooError):
-    """A model's queue is full.
-
-    Attributes
-    ----------
-    retry_after : int
-        Seconds after which it is worth to try again.
-    """
+    """A model's queue is full."""
 
     def __init__(self, message, retry_after):
         super().__init__(message)

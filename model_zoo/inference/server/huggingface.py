@@ -64,25 +64,7 @@ def _call(service, name, task, inputs, options):
 
 
 def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
-    """The `Call` that continues texts.
-
-    Parameters
-    ----------
-    service : Service
-    name : str
-        Of the model.
-    inputs : str or list of str
-    options : Writing
-    is_stream : bool
-        Whether tokens come as server-sent events.
-    write : callable
-        What makes the answer of a list of dict with ``generated_text``; of a list of texts they
-        are lists, one for each.
-
-    Returns
-    -------
-    Call
-    """
+    """The `Call` that continues texts."""
     prompts = inputs if isinstance(inputs, list) else [inputs]
     if not prompts or not all(isinstance(each, str) for each in prompts):
         raise InputError('inputs must be a text or a list of texts')

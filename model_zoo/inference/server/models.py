@@ -26,17 +26,7 @@ BESIDES = {
 
 
 def pipelines_of(pipeline):
-    """The pipelines of all tasks that a model does.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-
-    Returns
-    -------
-    dict
-        Task -> Pipeline, the given one first.
-    """
+    """The pipelines of all tasks that a model does."""
     opened = pipeline.block, pipeline.tokenizer, pipeline.files
     found = {pipeline.task: pipeline}
     for task in BESIDES.get(pipeline.task, ()):
@@ -49,15 +39,7 @@ def pipelines_of(pipeline):
 
 
 class Served:
-    """A model that is served.
-
-    Parameters
-    ----------
-    name : str
-    pipeline : Pipeline
-    settings : Settings
-    metrics : Metrics
-    """
+    """A model that is served."""
 
     def __init__(self, name, pipeline, settings, metrics):
         self.name, self.pipeline = name, pipeline
@@ -89,15 +71,7 @@ class Served:
 
 
 class Models:
-    """All models of a server, by name.
-
-    Parameters
-    ----------
-    pipelines : dict
-        Name -> Pipeline.
-    settings : Settings
-    metrics : Metrics
-    """
+    """All models of a server, by name."""
 
     def __init__(self, pipelines, settings, metrics):
         if not pipelines:

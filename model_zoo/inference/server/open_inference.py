@@ -308,20 +308,7 @@ def _metadata(served):
 
 
 def read_request(body, header_length=None):
-    """A request: its JSON, and its inputs as arrays.
-
-    Parameters
-    ----------
-    body : bytes
-    header_length : int, optional
-        How much of it is JSON, if tensors follow it as bytes.
-
-    Returns
-    -------
-    OpenInference
-    dict of str to numpy.ndarray
-        By name; str in an array of objects for BYTES.
-    """
+    """A request: its JSON, and its inputs as arrays."""
     from .bodies import OpenInference
 
     size = len(body) if header_length is None else header_length
@@ -393,23 +380,7 @@ def _text(name, value):
 
 
 def write_response(head, outputs, binary):
-    """A response.
-
-    Parameters
-    ----------
-    head : dict
-        What comes before the outputs.
-    outputs : dict of str to numpy.ndarray
-        str in an array of objects for BYTES.
-    binary : set of str
-        Names of the outputs that are sent as bytes.
-
-    Returns
-    -------
-    bytes
-    int or None
-        How much of them is JSON, if bytes follow it.
-    """
+    """A response."""
     tensors, parts = [], []
     for name, values in outputs.items():
         datatype = _datatype(values)

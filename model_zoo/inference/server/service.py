@@ -43,33 +43,14 @@ class Call(NamedTuple):
 
 
 class Service:
-    """What the routes of all protocols share.
-
-    Parameters
-    ----------
-    models : Models
-    settings : Settings
-    metrics : Metrics
-    """
+    """What the routes of all protocols share."""
 
     def __init__(self, models, settings, metrics):
         self.models, self.settings, self.metrics = models, settings, metrics
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
     async def respond(self, request, prepare):
-        """The response to a request. Only waiting is done in the event loop.
-
-        Parameters
-        ----------
-        request : fastapi.Request
-        prepare : callable
-            ``prepare(body) -> Call``, of the body's bytes; it may be called again when the model
-            has been replaced meanwhile.
-
-        Returns
-        -------
-        fastapi.Response
-        """
+        """The response to a request. Only waiting is done in the event loop."""
         from fastapi.responses import Response, StreamingResponse
 
         body = await request.body()
@@ -136,17 +117,7 @@ class Service:
                      characters=settings.max_body, answer=settings.max_answer)  # fmt: skip
 
     def writing_job(self, served, prompts, max_new_tokens, stop, **sampling):
-        """A `WritingJob` within the server's limits.
-
-        Parameters
-        ----------
-        served : Served
-        prompts : list of str or of list of int
-        max_new_tokens, stop
-            See `WritingJob`.
-        **sampling
-            See `Sampling`.
-        """
+        """A `WritingJob` within the server's limits."""
         meter, most = self.meter(prompts), self.settings.max_new_tokens
         if not 1 <= max_new_tokens <= most:
             raise InputError(f'{max_new_tokens} new tokens are wanted; it must be from 1 to {most}')
@@ -212,14 +183,6 @@ def to_json(value):
     """JSON of an answer.
 
     Other threads run between the parts: a number of `json.dumps` is quick, a million stop all.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    bytes
     """
     return b''.join(_json_parts(value))
 

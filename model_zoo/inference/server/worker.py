@@ -24,15 +24,7 @@ IDLE_MEMORY = 0.9  # of the mean of seconds a request
 
 
 class Worker(abc.ABC):
-    """One thread that runs one model, for requests that wait in a bounded queue.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    queue_size : int
-        Most requests that are accepted and unanswered.
-    """
+    """One thread that runs one model, for requests that wait in a bounded queue."""
 
     def __init__(self, name, queue_size):
         self.name, self.queue_size = name, queue_size
@@ -68,25 +60,7 @@ class Worker(abc.ABC):
             )
 
     def submit(self, job):
-        """Put a job into the queue.
-
-        Parameters
-        ----------
-        job : object
-            With a `concurrent.futures.Future`, ``future``. A job whose future is cancelled is
-            dropped.
-
-        Returns
-        -------
-        concurrent.futures.Future
-
-        Raises
-        ------
-        OverloadedError
-            If the queue is full.
-        ClosedError
-            After `close`.
-        """
+        """Put a job into the queue."""
         with self._condition:
             self.check()
             self._jobs.add(job)
@@ -179,17 +153,7 @@ class _RowsJob:
 
 
 class BatchWorker(Worker):
-    """Runs the rows of a pipeline's calls, those of several requests in one batch.
-
-    Parameters
-    ----------
-    name, queue_size
-        See `Worker`.
-    pipeline : Pipeline
-        Its `batch_tokens` are the most tokens of a batch, padding included.
-    on_batch : callable, optional
-        ``on_batch(rows, tokens, padded_tokens, seconds)`` is called after each batch.
-    """
+    """Runs the rows of a pipeline's calls, those of several requests in one batch."""
 
     def __init__(self, name, queue_size, pipeline, on_batch=None):
         self._pipeline, self._on_batch = pipeline, on_batch
@@ -197,17 +161,7 @@ class BatchWorker(Worker):
         super().__init__(name, queue_size)
 
     def run(self, work):
-        """Run the rows of a call.
-
-        Parameters
-        ----------
-        work : Work
-
-        Returns
-        -------
-        concurrent.futures.Future
-            Of the outputs that `Pipeline.finish` wants.
-        """
+        """Run the rows of a call."""
         job = _RowsJob(work.all_rows)
         if not job.rows:
             self.check()
@@ -252,18 +206,6 @@ def choose_rows(lengths, batch_tokens):
 
     The rows that wait are divided into the batches that take the least time altogether, where
     padding takes as long as text, and each batch as long as `BATCH_COST` tokens besides.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Of the rows that wait, the oldest first.
-    batch_tokens : int
-        Most tokens of a batch, padding included, unless one row has more.
-
-    Returns
-    -------
-    list of int
-        Places of the rows, the shortest first.
     """
     lengths = np.asarray(lengths)
     near = np.argsort(np.abs(lengths - lengths[0]), kind='stable')[:BATCH_ROWS]

@@ -52,19 +52,7 @@ class Written(NamedTuple):
 
 
 class WritingJob:
-    """Prompts to continue.
-
-    Parameters
-    ----------
-    prompts : list of list of int
-    sampling : Sampling
-    max_new_tokens : int
-        Of each sequence.
-    stop : sequence of str
-        Texts that end a sequence, and aren't part of it.
-    on_token : callable, optional
-        ``on_token(Written)``, called in the worker's thread as tokens come.
-    """
+    """Prompts to continue."""
 
     def __init__(self, prompts, sampling, max_new_tokens, stop=(), on_token=None):
         self.prompts, self.sampling, self.max_new_tokens = prompts, sampling, max_new_tokens
@@ -131,18 +119,7 @@ class _Group:
 
 
 class GenerationWorker(Worker):
-    """Runs the jobs of a language model; those that wait with the same sampling as one batch.
-
-    Parameters
-    ----------
-    name, queue_size
-        See `Worker`.
-    pipeline : TextGeneration
-    max_sequences : int
-        Most sequences at once, each of which has a memory of its own; other jobs wait.
-    on_token : callable, optional
-        ``on_token()`` is called for each token.
-    """
+    """Runs the jobs of a language model; those that wait with the same sampling as one batch."""
 
     def __init__(self, name, queue_size, pipeline, max_sequences, on_token=None):
         self._pipeline, self._max_sequences, self._on_token = pipeline, max_sequences, on_token

@@ -99,16 +99,7 @@ def _map(vectors):
 
 
 def flat_places(vectors):
-    """Vectors' places on their first two principal components.
-
-    Parameters
-    ----------
-    vectors : numpy.ndarray, shape (count, units)
-
-    Returns
-    -------
-    numpy.ndarray, shape (count, 2), float64
-    """
+    """Vectors' places on their first two principal components."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     places = np.zeros((len(vectors), 2))
