@@ -1,18 +1,15 @@
 """Transformer-XL: configuration, model, language model, tokenizer and corpus."""
 
 from .config import TransfoXLConfig
-from .corpus import TransfoXLCorpus, get_lm_corpus
+from .corpus import TransfoXLCorpus
 from .heads import TransfoXLLMHeadModel
 from .memory import CarriedMemory, SegmentReader
 from .model import TransfoXLModel
-from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator, StreamLoader
+from .streams import StreamLoader
 from .tokenizer import TransfoXLTokenizer
 
 __all__ = [
     'CarriedMemory',
-    'LMMultiFileIterator',
-    'LMOrderedIterator',
-    'LMShuffledIterator',
     'SegmentReader',
     'StreamLoader',
     'TransfoXLConfig',
@@ -20,5 +17,4 @@ __all__ = [
     'TransfoXLLMHeadModel',
     'TransfoXLModel',
     'TransfoXLTokenizer',
-    'get_lm_corpus',
 ]

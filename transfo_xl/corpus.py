@@ -4,7 +4,6 @@ Source: ``data_utils.py`` of kimiyoung/transformer-xl (Dai et al., 2019), in the
 pytorch-pretrained-bert 0.6.2.
 """
 
-import glob
 import os
 
 import numpy as np
@@ -22,15 +21,15 @@ from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
 from model_zoo.tokenization.words import to_fields
 from model_zoo.util.files import atomic_write, make_writable_dir
 
-from .streams import LMMultiFileIterator, LMOrderedIterator, LMShuffledIterator
 from .tokenizer import TransfoXLTokenizer
 
-__all__ = ['TransfoXLCorpus', 'get_lm_corpus']
+__all__ = ['TransfoXLCorpus']
 
 CORPUS_NAME = 'corpus.npz'
 _ORIGINAL_VOCAB_NAME = 'vocab.bin'
 _ORIGINAL_CORPUS_NAMES = ('corpus.bin', 'cache.pt', 'cache.pkl')
 _SPLITS = ('train', 'valid', 'test')
+_DATASETS = ('ptb', 'wt2', 'wt103', 'enwik8', 'text8', 'lm1b')
 
 # The originals' classes, of which pickled corpora hold instances
 _CLASSES = (
@@ -38,35 +37,6 @@ _CLASSES = (
     'vocabulary.Vocab',
     'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLCorpus',
     'pytorch_pretrained_bert.tokenization_transfo_xl.TransfoXLTokenizer',
-)
-
-
-class _Dataset:
-    """How the original reads one of its data sets."""
-
-    def __init__(self, tokenizer, counted=_SPLITS, cutoffs=(), ordered=True, **encoding):
-        self.tokenizer = tokenizer  # arguments of TransfoXLTokenizer
-        self.encoding = encoding  # arguments of its encode_file
-        self.counted, self.cutoffs, self.ordered = counted, cutoffs, ordered
-
-
-_EOS = {'special': ['<eos>']}
-_LM1B_WORDS = '1b_word_vocab.txt'
-_DATASETS = {
-    'ptb': _Dataset({**_EOS, 'lower_case': True}),
-    'wt2': _Dataset(_EOS),
-    'wt103': _Dataset(_EOS, counted=('train',), cutoffs=(20000, 40000, 200000)),
-    'enwik8': _Dataset({}, add_eos=False),
-    'text8': _Dataset({}, add_eos=False),
-    # the training text is many files, which are read one at a time
-    'lm1b': _Dataset(
-        {}, counted=(), cutoffs=(60000, 100000, 640000), ordered=False, add_double_eos=True
-    ),
-}
-_LM1B_TRAIN = os.path.join(
-    '1-billion-word-language-modeling-benchmark-r13output',
-    'training-monolingual.tokenized.shuffled',
-    'news.en-*',
 )
 
 
@@ -90,62 +60,6 @@ class TransfoXLCorpus:
         self.vocab = TransfoXLTokenizer(*args, **kwargs)
         self.dataset = None
         self.train = self.valid = self.test = None
-
-    @property
-    def cutoffs(self):
-        """The originals' cutoffs for the data set, up to the size of the vocabulary."""
-        cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
-        return [place for place in cutoffs if place < len(self.vocab)]
-
-    def build_corpus(self, path, dataset):
-        """Count, build the vocabulary and encode.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            Folder with ``train.txt``, ``valid.txt`` and ``test.txt``; 'lm1b' has the benchmark's
-            folder in place of ``train.txt``.
-        dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
-            Says which texts are counted, and how lines end.
-        """
-        self.dataset, rules = _checked_dataset(dataset), _DATASETS[dataset]
-        files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
-        for split in rules.counted:
-            self.vocab.count_file(files[split])
-        self.vocab.build_vocab()
-        for split in _SPLITS:
-            if dataset == 'lm1b' and split == 'train':
-                self.train = sorted(glob.glob(os.path.join(path, _LM1B_TRAIN)))
-                if not self.train:
-                    raise InputError(f'no files {os.path.join(path, _LM1B_TRAIN)!r}')
-            else:
-                ids = self.vocab.encode_file(files[split], rules.ordered, **rules.encoding)
-                setattr(self, split, ids)
-
-    def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text.
-
-        Parameters
-        ----------
-        split : {'train', 'valid', 'test'}
-        *args, **kwargs
-            ``bsz, bptt, ext_len``.
-
-        Returns
-        -------
-        LMOrderedIterator, LMShuffledIterator or LMMultiFileIterator
-            The last two for 'lm1b', whose training files are shuffled.
-        """
-        if split not in _SPLITS:
-            raise UnknownNameError.of('split', split, _SPLITS)
-        data = getattr(self, split)
-        if data is None:
-            raise InputError(f'the corpus has no {split} text; build_corpus makes it')
-        if isinstance(data, np.ndarray):
-            return LMOrderedIterator(data, *args, **kwargs)
-        if split == 'train':
-            return LMMultiFileIterator(data, self.vocab, *args, shuffle=True, **kwargs)
-        return LMShuffledIterator(data, *args, **kwargs)
 
     def save_pretrained(self, directory, format='native'):
         """Write ``vocab.json`` and ``corpus.npz``, for :meth:`from_pretrained`.
@@ -269,32 +183,10 @@ class TransfoXLCorpus:
                 folder, cache_dir=cache_dir, **kwargs
             )
         if found.get('dataset'):
-            corpus.dataset = _checked_dataset(found['dataset'])
+            corpus.dataset = checked_dataset(found['dataset'])
         for split in _SPLITS:
             setattr(corpus, split, _checked_ids(found.get(split), split, path))
         return corpus
-
-
-def get_lm_corpus(datadir, dataset):
-    """Make the corpus of a data set, with the options that the original has for it.
-
-    Parameters
-    ----------
-    datadir : str or os.PathLike
-        See :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
-    dataset : str
-
-    Returns
-    -------
-    TransfoXLCorpus
-        Keep it with ``save_pretrained`` if counting and encoding take long.
-    """
-    options = dict(_DATASETS[_checked_dataset(dataset)].tokenizer)
-    if dataset == 'lm1b':
-        options['vocab_file'] = os.path.join(datadir, _LM1B_WORDS)
-    corpus = TransfoXLCorpus(**options)
-    corpus.build_corpus(datadir, dataset)
-    return corpus
 
 
 def _corpus_of(name):
@@ -310,7 +202,8 @@ def _corpus_of(name):
         raise PretrainedNotFoundError(f'the corpus of {name}: {error}') from error
 
 
-def _checked_dataset(name):
+def checked_dataset(name):
+    """The name of a data set, if there is such a one."""
     if name not in _DATASETS:
         raise UnknownNameError.of('data set', name, _DATASETS)
     return name

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from transfo_xl import (
+from mxnet_pretrained_bert.tokenization_transfo_xl import (
     LMMultiFileIterator,
     LMOrderedIterator,
     LMShuffledIterator,
-    StreamLoader,
 )
+from transfo_xl import StreamLoader
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,7 @@ import pytest
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from transfo_xl.corpus import TransfoXLCorpus, get_lm_corpus
+from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus, get_lm_corpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
 
