@@ -59,6 +59,7 @@ NOT_OF_THE_JOB = {
     'log_interval',
     'mirror',
     'model_prefix',
+    'no_resume_state',
     'num_calib_batches',
     'only_calibration',
     'only_inference',

@@ -238,6 +238,8 @@ class Run:
         outcome.save(self.folder.file('best_model'))
         examination, more = made if args.save_last else self._use(outcome)
         files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
+        best, last = (files.path(epoch) for epoch in (best['epoch'], len(state.epochs)))
+        self.folder.tidy(best, {best, last})
         return state
 
     def _use(self, outcome):

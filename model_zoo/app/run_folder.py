@@ -1,6 +1,7 @@
 """The folder of a run: its log, checkpoints and results, here or at a URL."""
 
 import contextlib
+import filecmp
 import hashlib
 import json
 import logging
@@ -202,6 +203,7 @@ _MODEL, _RESULTS = 'best_model', 'results.json'
 _OF_TRAINING = re.compile(
     r'results\.json|settings\.yaml|report\.html|eval_results\.txt|curves\.png|model_.+_\d+\.params'
 )
+_OF_EPOCH = re.compile(r'model_.+_\d+\.params')
 
 
 class RunFolder:
@@ -331,6 +333,33 @@ class RunFolder:
         """The checkpoints in a subfolder; ``args.keep_checkpoints`` of them are kept."""
         on_save = None if self._remote is None else self._remote.push
         return CheckpointStore(self.file(name), self.args.keep_checkpoints, on_save)
+
+    def tidy(self, parameters, kept):
+        """Leave what a finished training needs: its best model, and one state to go on from.
+
+        More stay where ``args.keep_checkpoints`` says so, none with ``args.no_resume_state``.
+
+        Parameters
+        ----------
+        parameters : str
+            The file of the best epoch; an equal one of the best model becomes a link to it.
+        kept : set of str
+            Files of epochs that stay.
+        """
+        store = self.checkpoints()
+        if self.args.no_resume_state:
+            store.clear()
+        if not cli.is_given(self.args, 'keep_checkpoints'):
+            for path in store.paths()[1:]:
+                shutil.rmtree(path, ignore_errors=True)
+            for name in os.listdir(self.path):
+                if _OF_EPOCH.fullmatch(name) and self.file(name) not in kept:
+                    os.remove(self.file(name))
+        model = self.file(os.path.join(_MODEL, 'model.params'))
+        if os.path.isfile(model) and filecmp.cmp(model, parameters, shallow=False):
+            with contextlib.suppress(OSError):  # a disk without links
+                os.link(parameters, f'{model}.link')
+                os.replace(f'{model}.link', model)
 
     def write(self, name, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""

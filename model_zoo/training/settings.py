@@ -211,9 +211,12 @@ class OutputSettings(Settings):
         at_least=1,
     )  # fmt: skip
     keep_checkpoints: int = setting(
-        2, 'of how many last epochs to keep files, and how many of the newest checkpoints',
-        at_least=1,
+        2, 'of how many last epochs to keep files, and how many of the newest checkpoints; by '
+        'default one of each at the end', at_least=1,
     )  # fmt: skip
+    no_resume_state: bool = setting(
+        False, "remove the checkpoints at the end: less disk, and `resume` can't go on"
+    )
     resume: bool = setting(False, 'go on from the newest checkpoint of `output_dir`')
     overwrite_output_dir: bool = setting(
         False, 'replace the training in `output_dir`; else another one there is refused'

@@ -2,8 +2,19 @@
 weight decay): ours beside each installed peer's, in turn, as ratios."""
 
 from inference import VOCAB_SIZE, gluonnlp_block, make_batch, torch_model
-from side_by_side import Case, Contender, add_flags, bert_flops, measure, parse_shapes, report, run
-from steps import gluon_step, our_update, torch_step
+from side_by_side import (
+    Case,
+    Contender,
+    add_flags,
+    bert_flops,
+    gluon_step,
+    measure,
+    our_update,
+    parse_shapes,
+    report,
+    run,
+    torch_step,
+)
 
 OPTIONS = {'learning_rate': 2e-5, 'wd': 0.01}
 

@@ -9,8 +9,19 @@ falling frequencies of a text's (Zipf), which decides how much the adaptive soft
 import itertools
 
 from lm import draw_text, original_config, sizes
-from side_by_side import Case, Contender, add_flags, measure, parse_shapes, report, run, threads
-from steps import gluon_step, our_update, torch_step
+from side_by_side import (
+    Case,
+    Contender,
+    add_flags,
+    gluon_step,
+    measure,
+    our_update,
+    parse_shapes,
+    report,
+    run,
+    threads,
+    torch_step,
+)
 
 RATE = 1e-4
 

@@ -4,8 +4,18 @@ backward, clipping, Adam with decoupled weight decay), in turn, as ratios to the
 float16 is for GPUs; on the CPU its products are computed in float32, with casts around them."""
 
 from finetune_step import OPTIONS, make_labelled
-from side_by_side import Case, Contender, add_flags, bert_flops, measure, parse_shapes, report, run
-from steps import gluon_step, our_update
+from side_by_side import (
+    Case,
+    Contender,
+    add_flags,
+    bert_flops,
+    gluon_step,
+    measure,
+    our_update,
+    parse_shapes,
+    report,
+    run,
+)
 
 PRECISIONS = ('bfloat16', 'float32', 'float16')
 

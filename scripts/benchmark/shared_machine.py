@@ -7,8 +7,7 @@ import sys
 from statistics import median
 
 from embedding import read_sentences
-from side_by_side import Case, Contender, add_flags, measure, run
-from steps import gluon_step, our_update
+from side_by_side import Case, Contender, add_flags, gluon_step, measure, our_update, run
 
 #: what keeps a processor busy -> the words before its program; None: nothing does
 NEIGHBOURS = {'quiet': None, 'busy': (), 'niced': ('nice', '-n', '19')}

@@ -12,6 +12,7 @@ the call that is timed. The file itself imports no framework at its top.
 import contextlib
 import importlib
 import importlib.util
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -28,13 +29,16 @@ __all__ = [
     'Contender',
     'add_flags',
     'bert_flops',
+    'gluon_step',
     'measure',
+    'our_update',
     'parse_shapes',
     'present_ones',
     'report',
     'rst_table',
     'run',
     'threads',
+    'torch_step',
     'write_between',
 ]
 
@@ -467,3 +471,43 @@ def report(title, measured, path=None, unit='GF/s', cpu=False):
 
 if __name__ == '__main__':
     _serve(multiprocessing.connection.Connection(int(sys.argv[1])))
+
+
+def our_update(block, optimizer, options):
+    """A function that updates a block by its gradients, as our scripts do."""
+    import mxnet as mx
+
+    from model_zoo.training import Updater, Workers  # and registers our optimizers
+
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), optimizer, dict(options), update_on_kvstore=False
+    )
+    updater, workers, numbers = Updater(block, trainer), Workers(), itertools.count(1)
+    return lambda: updater.update(next(numbers), workers)
+
+
+def gluon_step(compute, update):
+    """A step that waits for its end; `compute` gives the loss."""
+    import mxnet as mx
+
+    def step():
+        with mx.autograd.record():
+            loss = compute()
+        loss.backward()
+        update()
+        mx.nd.waitall()
+
+    return step
+
+
+def torch_step(model, optimizer, compute):
+    """The same of torch."""
+    import torch
+
+    def step():
+        compute().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step

@@ -58,7 +58,7 @@ def test_results_and_files(trained, data):
     assert best == f'model_bert_custom_{results["best"]["epoch"] - 1}.params'
     last = {f'model_bert_custom_{epoch}.params' for epoch in (1, 2)}
     assert {path.name for path in trained.glob('*.params')} == last | {best}
-    assert len(os.listdir(trained / 'checkpoints')) == 2
+    assert len(os.listdir(trained / 'checkpoints')) == 1
     assert_equal(trained / 'best_model' / 'model.params', trained / best)
 
 

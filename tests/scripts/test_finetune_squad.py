@@ -56,7 +56,7 @@ def test_results_and_files(trained, data):
     best = results['best']['parameters']
     assert best == f'model_bert_squad_{results["best"]["epoch"] - 1}.params'
     assert_equal(trained / 'best_model' / 'model.params', trained / best)
-    assert len(os.listdir(trained / 'checkpoints')) == 2
+    assert len(os.listdir(trained / 'checkpoints')) == 1
     assert len(os.listdir(trained / 'cache')) == 2
     log = (trained / 'log_squad.txt').read_text()
     assert 'loss=' in log and 'dev: exact' in log and 'train: 400 questions' in log

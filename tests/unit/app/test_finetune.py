@@ -221,6 +221,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
         'model_toy_3.params',
         'report.html',
         'results.json',
+        'settings.yaml',
     ]
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['best'] == {'epoch': 2, 'parameters': 'model_toy_1.params', 'dev': {'score': 1}}
