@@ -45,16 +45,7 @@ CURES = {'horovod': "make horovod, in the project's folder: it must be built for
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-    state : str
-        'ok', 'missing' (an extra that nobody needs to have), 'slow' or 'wrong'.
-    text : str
-    cure : str, optional
-    """
+    """One thing that was looked at."""
 
     name: str
     state: str
@@ -202,12 +193,7 @@ def _extras():
 
 
 def examine():
-    """Look at everything.
-
-    Returns
-    -------
-    list of Finding
-    """
+    """Look at everything."""
     checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
     return [*(check() for check in checks), *_weights(), *_engines(), *_extras()]
 

@@ -121,12 +121,7 @@ def check_arguments(args):
 
 
 class Generator:
-    """Model, tokenizer and flags: from prompts to texts.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    """
+    """Model, tokenizer and flags: from prompts to texts."""
 
     def __init__(self, args):
         self._args = args

@@ -161,13 +161,7 @@ class Recipe:
         return path
 
     def record(self, results):
-        """What is kept of a finished training's ``results.json``.
-
-        Raises
-        ------
-        InputError
-            If it lacks a score of the recipe.
-        """
+        """What is kept of a finished training's ``results.json``."""
         training, best = results['training'], results['best']
         metrics = next(value for value in best.values() if isinstance(value, dict))
         lacking = [name for name in self.scores if name not in metrics]
@@ -198,25 +192,7 @@ def list_recipes(folder):
 
 
 def open_recipe(name, folder):
-    """Read a recipe.
-
-    Parameters
-    ----------
-    name : str
-        Of a recipe in `folder`, or the path of a file.
-    folder : path-like
-
-    Returns
-    -------
-    Recipe
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none of this name.
-    InputError
-        If the file isn't a recipe.
-    """
+    """Read a recipe."""
     path = pathlib.Path(name)
     if path.suffix != '.json':
         known = list_recipes(folder)
@@ -234,19 +210,7 @@ def open_recipe(name, folder):
 
 
 def summarize(records):
-    """Bring the records of seeds together.
-
-    Parameters
-    ----------
-    records : iterable of (Recipe, dict)
-        The record has ``who`` trained, the ``seed``, and what `Recipe.record` keeps.
-
-    Returns
-    -------
-    dict
-        Recipe -> its title, its runs, and of each score what was expected, and by whom it was
-        reached: mean, spread (the sample's standard deviation; None of one seed), and values.
-    """
+    """Bring the records of seeds together."""
     summary = {}
     ordered = sorted(records, key=lambda pair: pair[0].name)
     for name, group in itertools.groupby(ordered, lambda pair: pair[0].name):

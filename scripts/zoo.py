@@ -122,17 +122,7 @@ SHELLS = ('bash', 'zsh', 'fish')
 
 
 class CommandHelp(NamedTuple):
-    """What there is to say of a command.
-
-    Parameters
-    ----------
-    about : str
-        A line.
-    flags : dict of str to str
-        Flag with its dashes -> help.
-    choices : dict of str to sequence of str
-        Flag -> its values, if these are known.
-    """
+    """What there is to say of a command."""
 
     about: str
     flags: Dict[str, str]
@@ -144,18 +134,7 @@ class _ParserFound(BaseException):
 
 
 def help_of(main, about):
-    """The `CommandHelp` of a command.
-
-    Parameters
-    ----------
-    main : callable
-        ``main(argv)``, which begins with parsing.
-    about : str
-
-    Returns
-    -------
-    CommandHelp
-    """
+    """The `CommandHelp` of a command."""
     found = []
 
     def take(parser, *args, **options):
@@ -182,19 +161,7 @@ def help_of(main, about):
 
 
 def completion(shell, program, commands):
-    """A script by which a shell completes a program's commands.
-
-    Parameters
-    ----------
-    shell : str
-        One of `SHELLS`.
-    program : str
-    commands : dict of str to CommandHelp
-
-    Returns
-    -------
-    str
-    """
+    """A script by which a shell completes a program's commands."""
     write = {'bash': _bash, 'zsh': _zsh, 'fish': _fish}[shell]
     return '\n'.join(write(program, commands)) + '\n'
 

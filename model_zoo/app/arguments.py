@@ -47,13 +47,7 @@ _TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
 
 
 def add_settings(parser, cls):
-    """Add a flag to a parser for each field of a `Settings` class, grouped by its bases.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    cls : type
-    """
+    """Add a flag to a parser for each field of a `Settings` class, grouped by its bases."""
     if issubclass(cls, TrainingSettings):
         parser.add_config()
     titles, groups = {}, {}
@@ -95,12 +89,6 @@ def add_training_arguments(parser, lengths_differ=True):
     """Add the flags of `TrainingSettings`, for commands without settings of their own.
 
     A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    lengths_differ : bool
-        Whether examples are of different lengths, and so there is ``--batch_tokens``.
     """
     add_settings(parser, TrainingSettings)
     if lengths_differ:
@@ -163,13 +151,7 @@ def check_length(args, name, model):
 
 
 def add_device_arguments(parser):
-    """Add ``--gpus``, ``--dtype``, ``--loss_scale``, ``--mirror`` and ``--optimize_on_cpu``.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Or a group of its arguments.
-    """
+    """Add ``--gpus``, ``--dtype``, ``--loss_scale``, ``--mirror`` and ``--optimize_on_cpu``."""
     add = parser.add_argument
     add('--gpus', help="such as 0 or 0,2,5; each takes batches of its own; '': the CPU")
     add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
@@ -187,20 +169,7 @@ def check_device_arguments(args):
 
 
 def find_contexts(gpus, workers, gpu=None):
-    """The devices of this process: several GPUs, one, or the CPU.
-
-    Parameters
-    ----------
-    gpus : str or None
-        Value of ``--gpus``; several workers on a machine get one each.
-    workers : Workers
-    gpu : int, optional
-        Value of ``--gpu``; each of several workers has its own GPU instead.
-
-    Returns
-    -------
-    list of mxnet.Context
-    """
+    """The devices of this process: several GPUs, one, or the CPU."""
     if gpus and gpu is not None:
         raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
     if not (gpus or '').strip():

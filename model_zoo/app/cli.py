@@ -256,14 +256,7 @@ def _read_yaml(path):
 
 
 def write_yaml(path, values):
-    """Write settings as ``--config`` reads them, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    values : dict
-        Field -> plain value; those that say how one run begins are left out.
-    """
+    """Write settings as ``--config`` reads them, whole or not at all."""
     import yaml
 
     from ..util.files import atomic_write
@@ -320,16 +313,7 @@ def whole_number(text):
 
 
 def message_of(error):
-    """A message, with flags instead of the fields that it names in backquotes.
-
-    Parameters
-    ----------
-    error : Exception or str
-
-    Returns
-    -------
-    str
-    """
+    """A message, with flags instead of the fields that it names in backquotes."""
     def name(match):
         return Parser.used.flag_of(match.group(1)) or match.group()
 

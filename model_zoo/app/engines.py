@@ -58,19 +58,7 @@ def check_engine_arguments(args, only_inference):
 
 
 def forward_of(args, model):
-    """``forward(batch)``: the outputs of a model without labels.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With the flags of `add_engine_arguments`.
-    model : ZooBlock, or callable
-        The latter with ``--deploy``.
-
-    Returns
-    -------
-    callable
-    """
+    """``forward(batch)``: the outputs of a model without labels."""
     if args.engine == 'mxnet':
         return lambda batch: model(*batch.inputs)
     return engine_forward(make_engine(model, args.engine, args.precision or args.dtype))
@@ -96,21 +84,6 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
 
     A model without token types has only data0 and data1.
-
-    Parameters
-    ----------
-    prefix : str
-        Of the two files.
-    max_len : int
-        The longest input that it must accept.
-    ctx : mx.Context
-    flag : str
-        The flag that sets `max_len`, for the message.
-
-    Returns
-    -------
-    callable
-        Takes words, token types and valid length; hybridized.
     """
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
@@ -144,27 +117,6 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
 
     As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
     that of float32; see `leave_out`.
-
-    Parameters
-    ----------
-    run : Run
-    args : argparse.Namespace
-    model : ZooBlock
-    loader : iterable of Batch
-        The dev set.
-    evaluate : callable
-        ``evaluate(forward) -> (score, report)``.
-    name : str
-        Of the task, for the files.
-    metric : str
-        What the score is, for the log.
-    most_lost : float
-        What INT8 may cost, in the metric's unit: half a point.
-
-    Returns
-    -------
-    str
-        Start of the files' names.
     """
     batches = [
         batch.inputs for batch in itertools.islice(iter(loader), args.num_calib_batches)

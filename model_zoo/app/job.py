@@ -75,21 +75,7 @@ NOT_OF_THE_JOB = {
 
 
 def job_of(args, free=(), **described):
-    """The job of a run, for training checkpoints and the records of other long runs.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    free : iterable of str
-        Flags that may differ, such as the places of files.
-    **described
-        Flag -> what to record for it, such as `describe` of a file's content.
-
-    Returns
-    -------
-    dict
-        Flag without its dashes -> value: see `check_same_config`.
-    """
+    """The job of a run, for training checkpoints and the records of other long runs."""
     left_out = {*NOT_OF_THE_JOB, *free}
     flags = {name: value for name, value in vars(args).items() if name not in left_out}
     if flags.get('batch_tokens') is not None:
@@ -98,17 +84,7 @@ def job_of(args, free=(), **described):
 
 
 def data_checksum(values):
-    """A checksum by which another run recognizes the same data.
-
-    Parameters
-    ----------
-    values : iterable
-        NumPy arrays, and whatever else has a ``repr`` that tells its value.
-
-    Returns
-    -------
-    str
-    """
+    """A checksum by which another run recognizes the same data."""
     checksum = 0
     for value in values:
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
@@ -184,13 +160,7 @@ class PartialOutput:
 
     @staticmethod
     def target(path):
-        """The file to write for a path; for a link, its target.
-
-        Raises
-        ------
-        InputError
-            If it is there and isn't a regular file that may be written to; or names none.
-        """
+        """The file to write for a path; for a link, its target."""
         target, _ = writable_target(path)
         if target is None:
             raise InputError(
@@ -200,13 +170,7 @@ class PartialOutput:
         return target
 
     def is_complete(self):
-        """Whether the run to resume has done this job to its end; logs that.
-
-        Raises
-        ------
-        InputError
-            If that has done another job.
-        """
+        """Whether the run to resume has done this job to its end; logs that."""
         if not self._resume or os.path.exists(self.folder) or not os.path.isfile(self.path):
             return False
         try:
@@ -315,13 +279,7 @@ class PartialOutput:
         return ends[: np.argmax(broken)].tolist() if broken.any() else ends.tolist()
 
     def append(self, record):
-        """Add a record.
-
-        Parameters
-        ----------
-        record : bytes
-            Not empty.
-        """
+        """Add a record."""
         end = self._ends[-1] + len(record)
         with self._reporting():
             self._records.write(record)

@@ -53,14 +53,7 @@ class ModelChoice:
 
     @classmethod
     def add_arguments(cls, parser, model, family=None):
-        """Add the flags; `model` is the default one.
-
-        Parameters
-        ----------
-        parser : argparse.ArgumentParser
-        model : str
-        family : str, optional
-        """
+        """Add the flags; `model` is the default one."""
         model_flag, dataset_flag, parameters_flag = cls._flags(family)
         add = parser.add_argument_group('model').add_argument
         add(f'--{model_flag}', default=model, help='name, folder, hub id owner/name, or address')
@@ -247,20 +240,7 @@ def _newest_weights(path):
 
 
 def family_of(model, dataset=None):
-    """Name of the family that a model belongs to.
-
-    Parameters
-    ----------
-    model : str
-        Name, or a folder.
-    dataset : str, optional
-        The data set of a model's name.
-
-    Returns
-    -------
-    str or None
-        The folder's ``model_type`` if it isn't one of ours; None if its config.json doesn't tell.
-    """
+    """Name of the family that a model belongs to."""
     if not is_model_folder(model):
         return get_entry(*resolve(model, dataset)).family
     try:

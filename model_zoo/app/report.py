@@ -64,23 +64,7 @@ def library_versions():
 
 
 def write_results(path, args, state=None, **more):
-    """Write ``results.json``, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    args : dict
-        Flag -> value of the run.
-    state : TrainingState, optional
-        Gives the epochs, the best of them, the loss log, time and throughput.
-    **more
-        Further entries, plain JSON.
-
-    Returns
-    -------
-    dict
-        What was written.
-    """
+    """Write ``results.json``, whole or not at all."""
     results = {'args': args, 'versions': library_versions()}
     if state is not None:
         results['training'] = {
@@ -103,15 +87,6 @@ def write_eval_results(folder, report, step=0, train_loss=None):
     and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
     ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
     A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
-
-    Parameters
-    ----------
-    folder : str
-    report : dict
-        Dev set -> its metrics by our names, see `Evaluation`. Nothing is written without one.
-    step : int
-        Updates done.
-    train_loss : float, optional
     """
     for number, (segment, metrics) in enumerate(report.items()):
         values = {}
@@ -142,13 +117,7 @@ SECONDS_BETWEEN_PICTURES = 30
 
 
 class Curves:
-    """The picture of a training that goes on.
-
-    Parameters
-    ----------
-    draw : callable
-        ``draw(state)`` writes it.
-    """
+    """The picture of a training that goes on."""
 
     def __init__(self, draw):
         self._draw = draw
@@ -170,16 +139,6 @@ def loss_points(log):
 
     A short interval, as at the end of an epoch, has a noisy mean: it is joined to the one before
     it, weighted by their numbers of updates.
-
-    Parameters
-    ----------
-    log : list of dict
-        See `TrainingState`.
-
-    Returns
-    -------
-    list of (int, float)
-        Steps and losses.
     """
     steps = [0, *(record['step'] for record in log)]
     sizes = [stop - start for start, stop in zip(steps, steps[1:])]
@@ -197,14 +156,6 @@ def plot_curves(path, state, title='', score_name='score'):
     """Draw the loss by step, and the score by epoch, to a PNG file.
 
     See `loss_points`.
-
-    Parameters
-    ----------
-    path : str
-    state : TrainingState
-    title : str
-    score_name : str
-        What the epochs' scores are.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -233,19 +184,7 @@ MOST_MISTAKES = 5
 
 
 def log_summary(results, folder, command, place=None):
-    """Log what a reader wants to know at the end of a training.
-
-    Parameters
-    ----------
-    results : dict
-        Those of results.json.
-    folder : str
-        Of the run.
-    command : str
-        What uses the model.
-    place : str, optional
-        Where the folder's files will be, if that is elsewhere.
-    """
+    """Log what a reader wants to know at the end of a training."""
     for segment, found in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), found):
             logger.info('%s', line)
@@ -352,21 +291,7 @@ def next_command(about, folder):
 
 
 def write_card(folder, title, about, results, metric=None, curves=None):
-    """Write ``README.md``, in the Hugging Face hub's form, and the curves beside it.
-
-    Parameters
-    ----------
-    folder : str
-        Of the model.
-    title : str
-    about : About
-    results : dict
-        Those of results.json.
-    metric : str, optional
-        By which epochs were compared.
-    curves : str, optional
-        A picture, which is copied.
-    """
+    """Write ``README.md``, in the Hugging Face hub's form, and the curves beside it."""
     card = os.path.join(folder, 'README.md')
     with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
         if curves is not None:
@@ -447,18 +372,7 @@ def dev_loss(record):
 
 
 def write_report_page(path, title, results, metric=None, next_command=None):
-    """Write the page, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    title : str
-    results : dict
-        Those of results.json; its ``examination`` may be missing.
-    metric : str, optional
-        By which epochs are compared; None if there is no dev set.
-    next_command : str, optional
-    """
+    """Write the page, whole or not at all."""
     page = _template().substitute(data=_as_script(_content(title, results, metric, next_command)))
     with atomic_write(path) as file:
         file.write(page)

@@ -159,23 +159,6 @@ class Run:
         and ``best_model/`` with its card. At the end the model has the best epoch's parameters.
         With ``--save_last`` the folder itself has the last epoch's model, as the originals' has,
         and ``eval_results.txt`` and the predictions are of that one.
-
-        Parameters
-        ----------
-        training : Training
-        score : Score
-        outcome : Outcome
-        job : dict
-            See `job_of`.
-
-        Returns
-        -------
-        TrainingState
-
-        Raises
-        ------
-        ZooError, Interrupted
-            As `TrainingLoop` does.
         """
         args, loader = self.args, training.loader
         if args.mirror:
@@ -282,18 +265,6 @@ class Run:
     def infer(self, evaluate, predict):
         """``--only_inference``: evaluate, predict, and write ``inference.json`` and
         ``eval_results.txt``.
-
-        Parameters
-        ----------
-        evaluate : callable
-            ``evaluate() -> (score, report)``.
-        predict : callable
-            ``predict(folder)`` writes predictions, and returns the files' names.
-
-        Raises
-        ------
-        InputError
-            If there was nothing to evaluate and nothing to predict.
         """
         _, report = evaluate()
         names = predict(self.folder.path)
@@ -307,21 +278,6 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
     """The Updater of the flags of the optimizer and of `add_device_arguments`.
 
     The schedule alone sets the learning rate.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    model : mxnet.gluon.Block
-    schedule, max_grad_norm
-        See `Updater`.
-    decay_all : bool
-        Whether biases and layer norms decay, too.
-    options : dict, optional
-        Further ones of the optimizer.
-
-    Returns
-    -------
-    Updater
     """
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:

@@ -133,13 +133,7 @@ class RemoteFolder:
 
 
 def working_file(url):
-    """The path of this machine at which the file of a URL is written, for `upload_files`.
-
-    Raises
-    ------
-    InputError
-        If nothing can be written to the URL.
-    """
+    """The path of this machine at which the file of a URL is written, for `upload_files`."""
     parent, _, name = url.rpartition('/')
     make_output_dir(parent)
     return os.path.join(_working_folder(url), name)
@@ -338,13 +332,6 @@ class RunFolder:
         """Leave what a finished training needs: its best model, and one state to go on from.
 
         More stay where ``args.keep_checkpoints`` says so, none with ``args.no_resume_state``.
-
-        Parameters
-        ----------
-        parameters : str
-            The file of the best epoch; an equal one of the best model becomes a link to it.
-        kept : set of str
-            Files of epochs that stay.
         """
         store = self.checkpoints()
         if self.args.no_resume_state:
@@ -370,15 +357,7 @@ class RunFolder:
         return results
 
     def write_eval_results(self, report, record=None):
-        """Write ``eval_results.txt``: see `write_eval_results`.
-
-        Parameters
-        ----------
-        report : dict
-            Dev set -> its metrics.
-        record : dict, optional
-            The evaluation's record in the state of the training, if there was one.
-        """
+        """Write ``eval_results.txt``: see `write_eval_results`."""
         trained = {} if record is None else {
             'step': record['step'], 'train_loss': record['train_loss']
         }  # fmt: skip

@@ -499,17 +499,7 @@ def record(path, work, measured):
 
 
 def speed_lines(table):
-    """README's table, in milliseconds, of the figures of one kind of processor.
-
-    Parameters
-    ----------
-    table : dict
-        With ``ours`` and ``peers``: work -> case -> 'engine precision' -> milliseconds.
-
-    Returns
-    -------
-    list of str
-    """
+    """README's table, in milliseconds, of the figures of one kind of processor."""
     columns = [(work, case) for work in WORKS for case in table['ours'].get(work, {})]
     titles = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
     head = ['', *(titles[work].format(case) for work, case in columns)]

@@ -36,15 +36,7 @@ STATE = 'peer.pt'
 
 
 class Peer:
-    """The peer's model.
-
-    Parameters
-    ----------
-    block : mxnet.gluon.Block
-        What the script trains; the model has its weights.
-    args : argparse.Namespace
-        Of the script.
-    """
+    """The peer's model."""
 
     def __init__(self, block, args):
         self.block = getattr(block, 'model', block)  # without Transformer-XL's memory

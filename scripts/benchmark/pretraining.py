@@ -117,13 +117,7 @@ def transformers(options):
 
 
 def compare_steps(shapes, options):
-    """Print tokens a second at each of the shapes, (batch, length).
-
-    Returns
-    -------
-    dict
-        See `side_by_side.report`.
-    """
+    """Print tokens a second at each of the shapes, (batch, length)."""
     cases = [Case(f'{batch}x{length}', (batch, length), batch * length) for batch, length in shapes]
     peers = [Contender('torch+transformers', transformers, ('torch', 'transformers'))]
     measured = measure([Contender('ours', ours)], peers, cases, options)
@@ -137,17 +131,6 @@ def compare_processes(vocab_file, processes=(1, 2), steps=20, batch_size=16, len
 
     The batch of all processes together is the same, as are the processors that they share: what is
     lost is what Horovod costs.
-
-    Parameters
-    ----------
-    vocab_file : str
-    processes : sequence of int
-    steps, batch_size, length : int
-
-    Returns
-    -------
-    dict of int to float
-        None without Horovod.
     """
     launcher = os.path.join(os.path.dirname(sys.executable), 'horovodrun')
     if not os.path.exists(launcher):
@@ -206,14 +189,7 @@ def _stand_in_for_tensorflow():
 
 
 def google_original(folder):
-    """Google's algorithm, from a checkout of google-research/bert.
-
-    Returns
-    -------
-    callable
-        ``run(files, vocab_file, options, seed) -> list of its TrainingInstance``, of lower-cased
-        text; ``options`` are `SampleOptions`.
-    """
+    """Google's algorithm, from a checkout of google-research/bert."""
     with _stand_in_for_tensorflow() as flags:
         tokenization = _load('tokenization', os.path.join(folder, 'tokenization.py'))
         sys.modules['tokenization'] = tokenization
@@ -237,14 +213,7 @@ def google_original(folder):
 
 
 def gluonnlp_original(folder):
-    """GluonNLP's algorithm, from a checkout of gluon-nlp v0.10.0.
-
-    Returns
-    -------
-    callable
-        ``run(files, vocab, options, seed, path=None)``, of lower-cased text; writes `path` or
-        returns lists of arrays, of which the fifth has the labels of the next sentences.
-    """
+    """GluonNLP's algorithm, from a checkout of gluon-nlp v0.10.0."""
     import gluonnlp
 
     path = os.path.join(folder, 'scripts', 'bert', 'data', 'create_pretraining_data.py')
@@ -337,13 +306,7 @@ PEERS = {
 
 
 def measure_data(args):
-    """Samples a second of each contender, in seconds of CPU, on one core.
-
-    Returns
-    -------
-    dict
-        See `side_by_side.report`.
-    """
+    """Samples a second of each contender, in seconds of CPU, on one core."""
     from model_zoo.tasks.pretraining import Corpus, matching_files
 
     files = matching_files(args.input_file)

@@ -182,18 +182,7 @@ def _rendezvous(processes):
 
 
 def sum_seconds(num_bytes, workers, bandwidth, latency=0.0):
-    """Seconds in which N workers sum their gradients by a ring.
-
-    Parameters
-    ----------
-    num_bytes : int
-        Of the gradient.
-    workers : int
-    bandwidth : float
-        Bytes a second that a worker sends, and receives at the same time.
-    latency : float
-        Seconds of a message.
-    """
+    """Seconds in which N workers sum their gradients by a ring."""
     if workers == 1:
         return 0.0
     return 2 * (workers - 1) * (num_bytes / workers / bandwidth + latency)

@@ -7,14 +7,7 @@ __all__ = ['add_originals', 'convert_originals']
 
 
 def add_originals(parser, command):
-    """Let a command take the flags that `TABLE` has for it; its own are to be there already.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        That of `cli.parser`.
-    command : str
-    """
+    """Let a command take the flags that `TABLE` has for it; its own are to be there already."""
     groups = {}
     for flag, original in TABLE[command].items():
         if isinstance(original, str):
@@ -31,16 +24,6 @@ def convert_originals(args, command):
     """Convert the originals' flags to ours, and remove the originals' from `args`.
 
     The log will say of those that have no effect why.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    command : str
-
-    Raises
-    ------
-    InputError
-        If a value can't be converted; the message names the flag.
     """
     rows = {
         flag: original

@@ -201,16 +201,7 @@ CONVERTERS = {
 
 
 def load_script(path):
-    """A script as a module; it finds those beside it, as it does where Python runs it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Returns
-    -------
-    module
-    """
+    """A script as a module; it finds those beside it, as it does where Python runs it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
@@ -223,15 +214,6 @@ def load_script(path):
 
 def original_main(file):
     """The ``main(argv)`` of a file in ``scripts/originals/``, which has the name of an original's.
-
-    Parameters
-    ----------
-    file : str
-        Its ``__file__``.
-
-    Returns
-    -------
-    callable
     """
     path = pathlib.Path(file).resolve()
     script = CONVERTERS.get(path.stem) or SCRIPTS[f'{path.parent.name}/{path.stem}']

@@ -40,14 +40,7 @@ TRAIN_FIELDS = {
 
 
 def add_pytorchic_arguments(parser, **defaults):
-    """Add the flags that classify.py and pretrain.py have in common, and those of our trainings.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    **defaults
-        The original's, of ``train_cfg``, ``save_dir`` and ``max_len``.
-    """
+    """Add the flags that classify.py and pretrain.py have in common, and those of our trainings."""
     add = parser.add_argument_group("the original's").add_argument
     add('--train_cfg', help='JSON file of the training, whose fields other flags replace')
     add('--model_cfg', default='config/bert_base.json', help='JSON file of the model')
@@ -64,18 +57,7 @@ def add_pytorchic_arguments(parser, **defaults):
 
 
 def name_values(argv, names):
-    """Give values at the beginning of a command line their flags, as python-fire does.
-
-    Parameters
-    ----------
-    argv : list of str
-    names : sequence of str
-        The flags in the order of the original's function, without dashes.
-
-    Returns
-    -------
-    list of str
-    """
+    """Give values at the beginning of a command line their flags, as python-fire does."""
     values = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
     if len(values) > len(names):
         raise InputError(f'there are {len(values)} values without flags, of at most {len(names)}')
@@ -84,22 +66,7 @@ def name_values(argv, names):
 
 
 def parse_with_train_cfg(parser, argv, names, beside):
-    """Parse a command line of the original's; the fields of ``--train_cfg`` are flags' defaults.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    argv : list of str or None
-        None: this process's own.
-    names
-        See `name_values`.
-    beside
-        See `read_fields`.
-
-    Returns
-    -------
-    argparse.Namespace
-    """
+    """Parse a command line of the original's; the fields of ``--train_cfg`` are flags' defaults."""
     words = name_values(sys.argv[1:] if argv is None else argv, names)
     path = parser.parse_args(words).train_cfg
     fields = read_fields('train_cfg', path, TRAIN_FIELDS, beside)
@@ -115,22 +82,7 @@ def parse_with_train_cfg(parser, argv, names, beside):
 
 
 def read_fields(flag, path, known, beside):
-    """The fields of a JSON file.
-
-    Parameters
-    ----------
-    flag : str
-        That names the file, without dashes.
-    path : str
-        Looked for in `beside`, too, where the original's own files are.
-    known : iterable of str
-    beside : str
-        A folder.
-
-    Returns
-    -------
-    dict
-    """
+    """The fields of a JSON file."""
     there = next(filter(os.path.isfile, (path, os.path.join(beside, path))), None)
     if there is None:
         raise InputError(f'--{flag} {path!r}: no such file')
@@ -167,11 +119,6 @@ def linear_rate(lr, warmup, total_steps):
     """The original's schedule: up from 0, and then on the line that falls from `lr` to 0.
 
     Of that line the part during the warm-up is left out, so that the rate drops at its end.
-
-    Returns
-    -------
-    callable
-        Number of the update, from 1 -> learning rate.
     """
 
     def rate(number):
@@ -182,15 +129,7 @@ def linear_rate(lr, warmup, total_steps):
 
 
 class StepFiles(Callback):
-    """Writes ``model_steps_N.pt`` after each `interval` updates, as the original does.
-
-    Parameters
-    ----------
-    save : callable
-        ``save(path)`` writes the model.
-    folder : RunFolder
-    interval : int
-    """
+    """Writes ``model_steps_N.pt`` after each `interval` updates, as the original does."""
 
     def __init__(self, save, folder, interval):
         self._save, self._folder, self._interval = save, folder, interval
