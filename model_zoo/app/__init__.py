@@ -40,12 +40,8 @@ from .job import (
     job_of,
 )
 from .model_choice import ModelChoice, family_of, parse_hparams
-from .originals import (
-    add_originals,
-    convert_originals,
-    load_script,
-    original_main,
-)
+from .original_scripts import load_script, original_main
+from .originals import add_originals, convert_originals
 from .pretraining import add_objective_argument, pretraining_class, sample_options
 from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater

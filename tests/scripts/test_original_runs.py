@@ -15,7 +15,7 @@ from test_original_commands import COMMANDS, ROOT, expand
 from bert import BertForSequenceClassification
 from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
-from model_zoo.app.originals import SCRIPTS
+from model_zoo.app.original_scripts import SCRIPTS
 
 #: identity of a command -> why it isn't run
 SKIPPED = {

@@ -7,7 +7,7 @@ import pathlib
 import sys
 from typing import Dict, Tuple
 
-from .. import cli
+from . import cli
 
 __all__ = [
     'CONVERTERS',

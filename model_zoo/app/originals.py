@@ -1,0 +1,397 @@
+"""The originals' flags, command by command, and what they come to in ours."""
+
+import dataclasses
+import logging
+import os
+from typing import Any, Callable, Optional
+
+from ..errors import InputError
+from . import cli
+from .arguments import check_at_least_one
+
+__all__ = ['Original', 'TABLE', 'add_originals', 'convert_originals']
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Original:
+    """A flag of an original script that is more than another name for one of ours.
+
+    Parameters
+    ----------
+    help : str
+        Of a flag without effect: why it has none, which is logged where the flag is given.
+    ours : str, optional
+        The flag that it sets, without dashes.
+    value : object, optional
+        What it sets that to, if the flag takes no value.
+    type : callable, optional
+        Of its value, as argparse takes it; `cli.boolean` also lets the flag stand alone. Without it
+        the flag takes no value.
+    convert : callable, optional
+        ``convert(args)`` turns its value into those of our flags.
+    with_flag : str, optional
+        Another of these flags, whose conversion takes it along.
+    """
+
+    help: str
+    ours: Optional[str] = None
+    value: Any = None
+    type: Optional[Callable] = None
+    convert: Optional[Callable] = None
+    with_flag: Optional[str] = None
+
+    @property
+    def has_effect(self):
+        return any(part is not None for part in (self.ours, self.convert, self.with_flag))
+
+    @property
+    def options(self):
+        """Keyword arguments of ``add_argument``."""
+        options = {} if self.ours is None else {'dest': self.ours}
+        if self.value is not None:
+            return {**options, 'action': 'store_const', 'const': self.value}
+        if self.type is None:
+            return {**options, 'action': 'store_true'}
+        if self.type is cli.boolean:
+            return {**options, 'type': cli.boolean, 'nargs': '?', 'const': True}
+        return options if self.type is str else {**options, 'type': self.type}
+
+
+def divide_train_batch_size(args):
+    """``--train_batch_size``, the examples of an update."""
+    check_at_least_one(args, 'train_batch_size')
+    if args.train_batch_size:
+        parts = (args.accumulate or 1) * len((getattr(args, 'gpus', None) or '0').split(','))
+        args.batch_size = args.train_batch_size // parts
+        if not args.batch_size:
+            raise InputError(
+                f'--train_batch_size {args.train_batch_size} cannot be divided into '
+                f'--gradient_accumulation_steps {parts}, or GPUs'
+            )
+        if args.train_batch_size % parts:
+            logger.warning(
+                '--train_batch_size %d is no multiple of --gradient_accumulation_steps %d, or '
+                'GPUs: batches have %d examples, an update %d',
+                args.train_batch_size, parts, args.batch_size, args.batch_size * parts,
+            )  # fmt: skip
+
+
+def count_epochs(args):
+    """``--num_train_epochs``, which may be a fraction."""
+    epochs = args.num_train_epochs
+    if epochs is not None:
+        if not 0 < epochs < float('inf'):
+            raise InputError(f'--num_train_epochs {epochs:g}: give a number above 0')
+        args.epochs = int(epochs) if epochs == int(epochs) else epochs
+
+
+def check_one_process(args):
+    """``--local_rank``, which torch's launcher gives to each of its processes."""
+    if args.local_rank not in (None, -1):
+        raise InputError(
+            f'--local_rank {args.local_rank}: torch starts no processes here; horovodrun does, see '
+            '--comm_backend'
+        )
+
+
+def check_gpu_unwanted(args):
+    """``--no_cuda``."""
+    if args.no_cuda and args.gpu is not None:
+        raise InputError('--no_cuda and --gpu contradict one another: give one')
+
+
+def choose_run(args):
+    """``--do_train``, ``--do_eval`` and ``--do_predict``.
+
+    The originals do what is asked for, and nothing by default. Ours train unless a flag says
+    otherwise.
+    """
+    others = [getattr(args, name, None) for name in ('do_eval', 'do_predict', 'only_inference')]
+    trains = args.do_train
+    if trains is None:
+        trains = not any(others)
+    elif trains and args.only_inference:
+        raise InputError('--do_train and --only_inference contradict one another: give one')
+    if not trains and not any(others):
+        raise InputError('nothing to do: give --do_train, --do_eval, --do_predict or several')
+    if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
+        raise InputError('--do_predict: there is no --predict_file')
+    args.only_inference = not trains
+
+
+def pad_to_max_len(args):
+    """``--pad``."""
+    if args.pad:
+        args.round_to = args.max_len
+
+
+def go_on_with_output(args):
+    """``--as_estimator``: what a TensorFlow Estimator makes of an output folder that is there."""
+    if not args.as_estimator:
+        return
+    if not args.only_inference:
+        has_training = _has_files(args.output_dir, 'checkpoints')
+        args.resume |= has_training and not args.overwrite_output_dir
+        return
+    for trained in (args.output_dir, os.path.join(args.output_dir, 'best_model')):
+        if os.path.isfile(os.path.join(trained, 'config.json')):
+            args.bert_model = trained
+            args.init_checkpoint = args.bert_config_file = args.vocab_file = None
+            return
+
+
+def go_on_with_pretraining(args):
+    """``--as_estimator`` of the pre-training."""
+    if not args.as_estimator:
+        return
+    if args.data:
+        has_training = _has_files(args.ckpt_dir, 'checkpoints')
+        args.resume |= has_training and not args.overwrite_output_dir
+        return
+    trained = os.path.join(args.ckpt_dir, 'model')
+    if os.path.isdir(trained):
+        args.model = trained
+        args.init_checkpoint = args.bert_config_file = args.vocab_file = None
+
+
+def _has_files(*path):
+    folder = os.path.join(*path)
+    return os.path.isdir(folder) and bool(os.listdir(folder))
+
+
+def name_samples(args):
+    """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
+    if args.input_file is None:
+        return
+    if not (args.do_train or args.do_eval):
+        raise InputError('nothing to do: give --do_train, --do_eval or both')
+    if args.do_train:
+        args.data = args.data or args.input_file
+    if args.do_eval:
+        args.data_eval = args.data_eval or args.input_file
+
+
+def read_warmup_steps(args):
+    """``--num_warmup_steps``."""
+    steps = args.num_warmup_steps
+    if steps is None:
+        return
+    if not 0 <= steps < args.num_steps:
+        raise InputError(
+            f'--num_warmup_steps {steps}: give a number from 0 to below --num_train_steps '
+            f'{args.num_steps}'
+        )
+    # the schedule rounds it down to whole updates again
+    args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
+
+
+_PYTORCH = {
+    'num_train_epochs': 'epochs',
+    'eval_batch_size': 'dev_batch_size',
+    'learning_rate': 'lr',
+    'warmup_proportion': 'warmup_ratio',
+}
+_DEBUGGER = {
+    'server_ip': Original('there is no remote debugger', type=str),
+    'server_port': Original('there is no remote debugger', type=str),
+}
+_PROCESS = {
+    'local_rank': Original(
+        '-1 only: horovodrun starts processes here', type=int, convert=check_one_process
+    ),
+}
+_CPU = Original('the CPU, as is the default', convert=check_gpu_unwanted)
+_OVERWRITE = Original('a folder with results of another run is not refused')
+_PYTORCH_BERT = {
+    **_PYTORCH,
+    **_PROCESS,
+    'gradient_accumulation_steps': 'accumulate',
+    'fp16': Original('--dtype float16', 'dtype', 'float16'),
+    'train_batch_size': Original(
+        'examples of an update: --batch_size times --gradient_accumulation_steps',
+        type=int,
+        convert=divide_train_batch_size,
+    ),
+}
+_NO_TPU = 'there is no TPU: the CPU is used, or the GPU that is asked for'
+_TPU = {
+    'use_tpu': Original(_NO_TPU, type=cli.boolean),
+    **{
+        name: Original(_NO_TPU, type=str)
+        for name in ('tpu_name', 'tpu_zone', 'gcp_project', 'master', 'num_tpu_cores')
+    },
+}
+_ESTIMATOR = {
+    **_TPU,
+    'iterations_per_loop': Original('it is of the TPU estimator', type=int),
+}
+# of the classifier and of SQuAD: pytorch-pretrained-bert's and Google's
+_FINETUNING = {
+    **_PYTORCH_BERT,
+    **_DEBUGGER,
+    **_ESTIMATOR,
+    'num_train_epochs': Original(
+        '--epochs, or a fraction', type=float, convert=count_epochs
+    ),
+    'predict_batch_size': 'dev_batch_size',
+    'no_cuda': _CPU,
+    'loss_scaling': 'loss_scale',
+    'save_checkpoints_steps': 'ckpt_interval',
+    'do_lower': 'do_lower_case',
+    'do_train': Original(
+        'train; where it is left out but another such flag is given, or as --do_train=false: not',
+        type=cli.boolean,
+        convert=choose_run,
+    ),
+    'as_estimator': Original(
+        'go on with the training in --output_dir, if there is one; or evaluate its best model',
+        convert=go_on_with_output,
+    ),
+}
+_READING = Original('data is read in another way than in GluonNLP', type=str)
+
+#: command -> flag of an original -> ours, both without dashes; or an `Original`
+TABLE = {
+    'bertology': {
+        'model_name_or_path': 'model',
+        'bert_model': 'model',
+        **_PROCESS,
+        **_DEBUGGER,
+        'no_cuda': _CPU,
+        'overwrite_output_dir': _OVERWRITE,
+    },
+    'create_pretraining_data': {
+        'train_corpus': 'input_file',
+        'bert_model': 'vocab',
+        'epochs_to_generate': 'dupe_factor',
+        'max_seq_len': 'max_seq_length',
+        'do_whole_word_mask': Original(
+            '--whole_word_mask', 'whole_word_mask', type=cli.boolean
+        ),
+        'reduce_memory': Original('the text is read in parts anyhow: see --part_mb'),
+    },
+    'eval_transfo_xl': _DEBUGGER,
+    'extract_features': {
+        **_PROCESS,
+        **_TPU,
+        'no_cuda': _CPU,
+        'use_one_hot_embeddings': Original('it is for TPUs', type=cli.boolean),
+    },
+    'finetune_classifier': {
+        **_FINETUNING,
+        'max_seq_length': 'max_len',
+        'cache_dir': Original('what is downloaded is kept in $MXNET_HOME/models', type=str),
+        'pad': Original('pad batches to --max_len', convert=pad_to_max_len),
+    },
+    'finetune_gpt': {
+        **_PYTORCH,
+        **_DEBUGGER,
+        'model_name': 'gpt_model',
+        'train_batch_size': 'batch_size',
+        'weight_decay': 'wd',
+    },
+    'finetune_lm': {
+        **_PYTORCH_BERT,
+        'train_file': 'train_corpus',
+        'weight_decay': 'wd',
+        'max_seq_len': 'max_seq_length',
+        'do_whole_word_mask': 'whole_word_mask',
+        'do_train': Original('it trains in any case'),
+        'no_cuda': _CPU,
+        'on_memory': Original('the text is read in parts'),
+    },
+    'finetune_squad': {
+        **_FINETUNING,
+        'test_batch_size': 'dev_batch_size',
+        'only_predict': 'only_inference',
+        'do_predict': Original(
+            'write predictions, as is done in any case; alone: --only_inference',
+            type=cli.boolean,
+            with_flag='do_train',
+        ),
+        'version_2_with_negative': Original('--version_2', 'version_2', type=cli.boolean),
+        'verbose_logging': Original('there are no more messages', type=cli.boolean),
+    },
+    'finetune_swag': {**_PYTORCH_BERT, 'no_cuda': _CPU},
+    'finetune_tagging': {
+        **_PYTORCH,
+        'train_batch_size': 'batch_size',
+        # GluonNLP 0.8's
+        'train-path': 'train_file',
+        'dev-path': 'dev_file',
+        'test-path': 'test_file',
+        'seq-len': 'max_seq_length',
+        'dropout-prob': 'dropout_prob',
+        'bert-model': 'bert_model',
+        'num-epochs': 'epochs',
+        'batch-size': 'batch_size',
+        'learning-rate': 'lr',
+        'warmup-ratio': 'warmup_ratio',
+        'save-checkpoint-prefix': 'output_dir',
+    },
+    'run_pretraining': {
+        'dataset_name': 'dataset',
+        'num_data_workers': 'num_dataset_workers',
+        'num_batch_workers': _READING,
+        'repeat': _READING,
+        'num_max_dataset_cached': _READING,
+        'kvstore': _READING,
+        'dataset_cached': Original(_READING.help),
+        # Google's
+        **_ESTIMATOR,
+        'output_dir': 'ckpt_dir',
+        'train_batch_size': 'batch_size',
+        'eval_batch_size': 'batch_size_eval',
+        'learning_rate': 'lr',
+        'num_train_steps': 'num_steps',
+        'save_checkpoints_steps': 'ckpt_interval',
+        'num_warmup_steps': Original(
+            '--warmup_ratio in updates', type=int, convert=read_warmup_steps
+        ),
+        'input_file': Original(
+            '--data, --data_eval or both', type=str, convert=name_samples
+        ),
+        'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
+        'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
+        'as_estimator': Original(
+            'go on with the training in --ckpt_dir, if there is one; or evaluate its model',
+            convert=go_on_with_pretraining,
+        ),
+    },
+    'train_lm': {'model_name': 'model'},
+}
+
+
+def add_originals(parser, command):
+    """Let a command take the flags that `TABLE` has for it; its own are to be there already."""
+    groups = {}
+    for flag, original in TABLE[command].items():
+        if isinstance(original, str):
+            parser.add_alias(flag, original)
+            continue
+        title = "the originals'" if original.has_effect else 'accepted, without effect'
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        groups[title].add_argument(f'--{flag}', help=original.help, **original.options)
+        parser.rank_last(flag)
+
+
+def convert_originals(args, command):
+    """Convert the originals' flags to ours, and remove the originals' from `args`.
+
+    The log will say of those that have no effect why.
+    """
+    rows = {
+        flag: original
+        for flag, original in TABLE[command].items()
+        if not isinstance(original, str) and original.ours is None
+    }
+    for original in rows.values():
+        if original.convert is not None:
+            original.convert(args)
+    for flag, original in rows.items():
+        if not original.has_effect and getattr(args, flag) not in (None, False):
+            cli.note(f'--{flag} has no effect: {original.help}')
+        delattr(args, flag)
