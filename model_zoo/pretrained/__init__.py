@@ -17,8 +17,7 @@ from .catalogue import (
 )
 from .download import Checksum, DownloadError, default_root
 from .files import Files, Source, SourceError, files_at, files_in_folder
-from .find import find_files, is_model_folder, names_files
-from .places import is_place, local_path
+from .find import find_files, is_model_folder, is_place, local_path, names_files
 
 __all__ = [
     'Checksum',

@@ -20,7 +20,7 @@ from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
 from model_zoo.opening import open_model
-from model_zoo.pretrained.places import copy_of, unpacked
+from model_zoo.pretrained.find import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 from model_zoo.tasks.labels import labels_of_folder

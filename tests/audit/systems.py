@@ -36,8 +36,8 @@ from model_zoo.app.corpus import Corpus
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import ZooError
 from model_zoo.pretrained import download
+from model_zoo.pretrained.find import unpacked
 from model_zoo.pretrained.hub import Repository
-from model_zoo.pretrained.places import unpacked
 from model_zoo.tasks.squad import encode_squad, read_squad
 
 __all__ = ['targets']

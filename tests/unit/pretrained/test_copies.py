@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from model_zoo.pretrained.places import copy_of
+from model_zoo.pretrained.find import copy_of
 from model_zoo.util import remote
 
 pytest.importorskip('fsspec')

@@ -22,8 +22,8 @@ import gpt2
 from model_zoo import get_model, open_model
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.opening import find_family, open_tokenizer
+from model_zoo.pretrained import find as archives
 from model_zoo.pretrained import is_model_folder, is_place, local_path
-from model_zoo.pretrained import places as archives
 from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tokenization import FileTokenizer
 
