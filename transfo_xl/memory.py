@@ -94,12 +94,7 @@ class CarriedMemory(Block):
         return parameter.data()[self._place(parameter)]
 
     def gather(self, workers):
-        """Collect the memories of all workers; all of them have to call it.
-
-        Parameters
-        ----------
-        workers : Workers
-        """
+        """Collect the memories of all workers; all of them have to call it."""
         if workers.size == 1:
             return
         for parameter in self._memories:
@@ -109,10 +104,8 @@ class CarriedMemory(Block):
             parameter.set_data(mx.nd.array(workers.sum(own), dtype=value.dtype))
 
     def regroup(self, before, now):
-        """Order the memories that `before` workers have gathered for `now` workers.
-
-        Each worker's memories come together; of the streams, it reads every `before`-th.
-        """
+        """Order the memories that `before` workers have gathered for `now` workers."""
+        # Each worker's memories come together; of the streams, it reads every `before`-th.
         for parameter in self._memories:
             value = parameter.data()
             streams = np.arange(value.shape[_batch_axis(value)])

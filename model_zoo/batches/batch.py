@@ -39,13 +39,7 @@ class Sample(NamedTuple):
         return max(map(len, _rows(self.input_ids)))
 
     def padded_size(self, round_to=None):
-        """Number of tokens in a batch of this sample alone, that of all choices.
-
-        Parameters
-        ----------
-        round_to : int, optional
-            See `make_batch`.
-        """
+        """Number of tokens in a batch of this sample alone, that of all choices."""
         round_to = round_to or 1
         return len(_rows(self.input_ids)) * -(-self.valid_length // round_to) * round_to
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ['Window', 'best_windows', 'even_windows', 'split_windows']
+__all__ = ['Window']
 
 
 class Window(NamedTuple):
@@ -26,22 +26,10 @@ class Window(NamedTuple):
 
 
 def even_windows(count, room):
-    """Windows of at most `room` pieces over `count` pieces.
-
-    Neighbours overlap by half of their length or more, and the middle of what they share is where
-    one takes over from the other, so that each piece counts in the window in which the nearer edge
-    is farthest away ("maximum context" in BERT's run_squad.py).
-
-    Parameters
-    ----------
-    count : int
-    room : int
-
-    Returns
-    -------
-    list of Window
-        In order; `first` of each is `last` of the one before.
-    """
+    """Windows of at most `room` pieces over `count` pieces."""
+    # Neighbours overlap by half of their length or more, and the middle of what they share is
+    # where one takes over from the other, so that each piece counts in the window in which the
+    # nearer edge is farthest away ("maximum context" in BERT's run_squad.py).
     if count <= room:
         return [Window(0, count, 0, count)]
     step = room - room // 2
@@ -55,22 +43,7 @@ def even_windows(count, room):
 
 
 def split_windows(size, room, stride):
-    """Overlapping windows over a text.
-
-    Parameters
-    ----------
-    size : int
-        Pieces of the text.
-    room : int
-        Most pieces of a window.
-    stride : int
-        From the start of a window to the start of the next one.
-
-    Returns
-    -------
-    list of (int, int)
-        First piece and number of pieces; empty for a text without pieces.
-    """
+    """Overlapping windows over a text."""
     windows, start = [], 0
     while start < size:
         length = min(room, size - start)
@@ -82,21 +55,9 @@ def split_windows(size, room, stride):
 
 
 def best_windows(windows, size):
-    """For each piece of a text the number of the window in which it has the most context.
-
-    That is the one with the largest minimum of the pieces before and after it; at equal ones the
-    longer, then the first.
-
-    Parameters
-    ----------
-    windows : sequence of (int, int)
-        See `split_windows`.
-    size : int
-
-    Returns
-    -------
-    numpy.ndarray, shape (size,), int64
-    """
+    """For each piece of a text the number of the window in which it has the most context."""
+    # That is the one with the largest minimum of the pieces before and after it; at equal ones the
+    # longer, then the first.
     starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
     before = np.arange(size) - starts  # (windows, size)
     after = lengths - 1 - before

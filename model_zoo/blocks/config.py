@@ -147,20 +147,7 @@ class Config(metaclass=_ConfigType):
         return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
 
     def to_format(self, format, architecture):
-        """The configuration as another program's file.
-
-        Parameters
-        ----------
-        format : str
-            A key of `model_zoo.checkpoint.readers.LAYOUTS`.
-        architecture : str
-            Name of the block's class there.
-
-        Returns
-        -------
-        (str, dict)
-            Name of the file, and its content.
-        """
+        """The configuration as another program's file."""
         fields = self.to_dict()
         if format in PYTORCH_FORMATS:
             fields.update(model_type=self.model_type, architectures=[architecture])

@@ -73,18 +73,7 @@ class DecoderState:
         return self.mask.shape[1]
 
     def select(self, rows):
-        """A state whose rows are those of this one.
-
-        Parameters
-        ----------
-        rows : sequence of int
-            Numbers of rows; they may be repeated or left out.
-
-        Returns
-        -------
-        DecoderState
-            It shares nothing with this one.
-        """
+        """A state whose rows are those of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return DecoderState(
             [array.take(index, axis=1) for array in self.keys],

@@ -173,22 +173,7 @@ class BlockTensors:
         return tensors
 
     def tensors_in(self, format):
-        """The parameters by another program's names, and in its shapes.
-
-        Parameters
-        ----------
-        format : str
-            A key of `model_zoo.checkpoint.readers.LAYOUTS`.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-
-        Raises
-        ------
-        UnknownNameError, CheckpointError
-            As `save_pretrained`.
-        """
+        """The parameters by another program's names, and in its shapes."""
         mappings = self.mappings()
         known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
         if format not in known:

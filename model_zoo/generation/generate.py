@@ -109,7 +109,7 @@ def generate(
     top_p : float, optional
         Draw from the smallest set of most likely tokens whose probabilities sum to this.
     num_beams : int
-        Number of texts that beam search keeps for each prompt; see `beam.BeamSearch`.
+        Number of texts that beam search keeps for each prompt; see `search.BeamSearch`.
     length_penalty : float
         Beam search compares log-probabilities divided by ``length ** length_penalty``.
     num_return_sequences : int
@@ -196,11 +196,6 @@ def stream(
     -------
     iterator of NewToken
         Step by step, in the order of the prompts; a sequence that has ended is left out.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        See `generate`.
     """
     request = Request(
         block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, 1, 1.0,

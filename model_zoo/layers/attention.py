@@ -9,7 +9,7 @@ from .graphs import uses_standard_operators
 from .precision import Dense, MixedPrecision
 from .sequences import padding_of, positions_of
 
-__all__ = ['BLOCKED', 'CausalSelfAttention', 'SelfAttention']
+__all__ = ['BLOCKED']
 
 #: added to an attention score, it makes the probability exactly 0
 BLOCKED = -10000
@@ -48,21 +48,6 @@ def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
 class SelfAttention(MixedPrecision, HybridBlock):
     """Scaled dot-product self-attention ("Attention Is All You Need", section 3.2).
 
-    Query, key and value are one matrix product: the rows of its weight are laid out by head, and
-    within a head query, key, value, as ``contrib.interleaved_matmul_selfatt_qk`` wants them, so
-    nothing is concatenated or transposed in the forward pass.
-
-    Parameters
-    ----------
-    units : int
-        Size of the input and output vectors.
-    num_heads : int
-    head_size : int
-        Units of one head; ``num_heads * head_size`` is less than `units` after pruning.
-    dropout : float
-        Rate on the attention probabilities.
-    initializer : mx.init.Initializer
-
     Inputs
     ------
     x : (length, batch, units)
@@ -78,6 +63,10 @@ class SelfAttention(MixedPrecision, HybridBlock):
     probabilities : (batch, num_heads, length, length)
         After dropout, as the originals return them.
     """
+
+    # Query, key and value are one matrix product: the rows of its weight are laid out by head, and
+    # within a head query, key, value, as `contrib.interleaved_matmul_selfatt_qk` wants them, so
+    # nothing is concatenated or transposed in the forward pass.
 
     #: while somebody watches the heads: a function that is given their outputs, (length, batch,
     #: num_heads * head_size), before the output projection, and returns what takes their place

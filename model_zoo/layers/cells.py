@@ -10,7 +10,7 @@ from .attention import CausalSelfAttention, SelfAttention, attention_mask, layer
 from .feed_forward import FeedForward
 from .precision import LayerNorm
 
-__all__ = ['DecoderCell', 'EncoderCell', 'EncoderStack', 'MirroredCell']
+__all__ = ['EncoderStack']
 
 
 class MirroredCell(HybridBlock):
@@ -27,21 +27,7 @@ class MirroredCell(HybridBlock):
 
 
 class EncoderCell(MirroredCell):
-    """One layer of a BERT encoder: normalization follows each residual ("post-norm").
-
-    Parameters
-    ----------
-    units, hidden_size, num_heads, head_size : int
-    attention_dropout, dropout : float
-        Rates on the attention probabilities, and on each sub-layer's output.
-    activation : str
-    layer_norm_eps : float
-    initializer : mx.init.Initializer
-
-    Inputs, Outputs
-    ---------------
-    As `SelfAttention`'s; the first output is that of the whole cell, (length, batch, units).
-    """
+    """One layer of a BERT encoder: normalization follows each residual ("post-norm")."""
 
     attention_class = SelfAttention
 
@@ -149,21 +135,7 @@ class EncoderStack(nn.HybridSequential):
 
 
 class DecoderCell(EncoderCell):
-    """One layer of a decoder, with causal attention.
-
-    Parameters
-    ----------
-    units, hidden_size, num_heads, head_size, attention_dropout, dropout, activation, \
-layer_norm_eps, initializer
-        See `EncoderCell`.
-    pre_norm : bool
-        Whether normalization precedes each sub-layer, as in GPT-2, or follows each residual, as in
-        GPT.
-
-    Inputs, Outputs
-    ---------------
-    As `CausalSelfAttention`'s; the first output is that of the whole cell.
-    """
+    """One layer of a decoder, with causal attention."""
 
     attention_class = CausalSelfAttention
 
@@ -178,9 +150,7 @@ layer_norm_eps, initializer
 
     def step(self, F, x, mask, key_cache, value_cache):
         """Compute one new position per row; see `CausalSelfAttention.step`."""
-        attended, key, value = self.attention.step(
-            F, self._before(x), mask, key_cache, value_cache
-        )
+        attended, key, value = self.attention.step(F, self._before(x), mask, key_cache, value_cache)
         return self._after(x, attended), key, value
 
     def _before(self, x):

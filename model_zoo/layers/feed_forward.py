@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock, nn
 from ..errors import UnknownNameError
 from .precision import Dense
 
-__all__ = ['ACTIVATIONS', 'Activation', 'FeedForward', 'check_activation']
+__all__ = ['ACTIVATIONS', 'check_activation']
 
 
 def _gelu(F, x):
@@ -44,13 +44,7 @@ def check_activation(name):
 
 
 class Activation(HybridBlock):
-    """An activation function as a block.
-
-    Parameters
-    ----------
-    name : str
-        A key of `ACTIVATIONS`.
-    """
+    """An activation function as a block."""
 
     def __init__(self, name, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -91,21 +85,6 @@ class ZeroPadded(mx.init.Initializer):
 class FeedForward(HybridBlock):
     """Two dense layers with an activation between them ("Attention Is All You Need", 3.3).
 
-    The inner layer has a few more units than `hidden_size` (see `padded_units`). Their weights are
-    zero. Since the activation maps 0 to 0, their outputs and gradients are zero as well, and they
-    stay zero in training. Saving removes them in every format, and loading adds them.
-
-    Parameters
-    ----------
-    units : int
-    hidden_size : int
-        Units of the inner layer.
-    activation : str
-        A key of `activations.ACTIVATIONS`.
-    initializer : mx.init.Initializer
-    dropout : float
-        Rate on the inner layer's outputs.
-
     Inputs
     ------
     x : (length, batch, units)
@@ -114,6 +93,10 @@ class FeedForward(HybridBlock):
     -------
     (length, batch, units)
     """
+
+    # The inner layer has a few more units than `hidden_size` (see `padded_units`). Their weights
+    # are zero. Since the activation maps 0 to 0, their outputs and gradients are zero as well, and
+    # they stay zero in training. Saving removes them in every format, and loading adds them.
 
     def __init__(
         self, units, hidden_size, activation, initializer, dropout=0, prefix=None, params=None

@@ -13,7 +13,7 @@ from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
 
-__all__ = ['BERTAdam', 'DecoupledAdam', 'LAMB', 'NO_DECAY', 'OpenAIAdam', 'disable_weight_decay']
+__all__ = ['BERTAdam', 'LAMB', 'NO_DECAY', 'OpenAIAdam', 'disable_weight_decay']
 
 #: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
 #: prefix may contain one of these words.
@@ -48,28 +48,10 @@ def register(optimizer):
 
 
 class DecoupledAdam(mx.optimizer.Optimizer):
-    """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator.
+    """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator."""
 
-    Subclasses define the step's size in ``_rates``. On a GPU nothing here waits for the device; in
-    the host's memory NumPy computes.
-
-    Parameters
-    ----------
-    learning_rate : float or None
-        None means the schedule's `base_lr`, or 0.001 without a schedule.
-    beta1, beta2 : float
-        Decay rates of the first and the second moment, in [0, 1).
-    epsilon : float
-        Added to the denominator.
-    max_grad_norm : float or None
-        Clip each parameter's gradient separately to this L2 norm. None, or a value that isn't
-        positive, means no clipping. A parameter's attribute `joined`, such as (3, 64), says that it
-        joins 3 parameters of the original in alternating blocks of 64 rows; the gradient of each
-        is clipped separately.
-    **kwargs
-        Those of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
-        clip_gradient, multi_precision, ...
-    """
+    # Subclasses define the step's size in `_rates`. On a GPU nothing here waits for the device; in
+    # the host's memory NumPy computes.
 
     def __init__(self, learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
@@ -336,21 +318,10 @@ class OpenAIAdam(DecoupledAdam):
 
     Parameters
     ----------
-    learning_rate : float, optional
-        Default: `lr_scheduler`'s base_lr, or 0.001 without a scheduler.
-    beta1 : float
-        Decay rate of the first moment (`b1` of the original).
-    beta2 : float
-        Decay rate of the second moment (`b2` of the original).
-    epsilon : float
-        Added to the denominator (`e` of the original).
+    learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs
+        See `BERTAdam`.
     vector_l2 : bool
         Whether parameters of one dimension are decayed too.
-    max_grad_norm : float, optional
-        Clip each parameter's gradient separately to this L2 norm. None, the default, and values
-        that aren't positive mean no clipping.
-    **kwargs
-        Arguments of :class:`mxnet.optimizer.Optimizer`, see :class:`BERTAdam`.
     """
 
     def __init__(
@@ -397,22 +368,13 @@ class LAMB(DecoupledAdam):
 
     Parameters
     ----------
-    learning_rate : float, optional
-        Default: `lr_scheduler`'s base_lr, or 0.001 without a scheduler.
-    beta1, beta2 : float
-        Decay rates of the first and the second moment.
-    epsilon : float
-        Added to the denominator.
+    learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs
+        See `BERTAdam`.
     lower_bound, upper_bound : float, optional
         Bounds of ``norm(w)`` where it multiplies the step (the paper's phi).
     bias_correction : bool
         Whether the moments are divided by ``1 - beta ** t``, as in the paper. Google's code for
         ALBERT doesn't.
-    max_grad_norm : float, optional
-        Clip each parameter's gradient separately to this L2 norm.
-    **kwargs
-        Arguments of :class:`mxnet.optimizer.Optimizer`: wd, lr_scheduler, rescale_grad,
-        clip_gradient, multi_precision, ...
 
     References
     ----------

@@ -152,22 +152,7 @@ class Updater:
                 data._fresh_grad = True  # for the trainer: it has been set, if not by backward()
 
     def update(self, number, workers):
-        """Do an update with the gradients that are there.
-
-        Parameters
-        ----------
-        number : int
-            From 1.
-        workers : Workers
-
-        Returns
-        -------
-        lr : float
-        norm : NDArray, shape (1,)
-            Of the gradient, before it was clipped.
-        skipped : bool
-            Whether the update was skipped, because float16 gradients overflowed.
-        """
+        """Do an update with the gradients that are there."""
         if self._schedule is not None:
             self.trainer.set_learning_rate(self._schedule(number))
         lr = self.trainer.learning_rate
