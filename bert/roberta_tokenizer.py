@@ -6,7 +6,7 @@ import re
 from model_zoo.errors import InputError
 from model_zoo.tokenization.bpe import ByteLevelTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer, MarkTokenizer
-from model_zoo.tokenization.sentence_pieces import (
+from model_zoo.tokenization.library_files import (
     FAIRSEQ_NAME,
     PREFIX,
     SentencePieceText,

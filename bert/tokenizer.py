@@ -25,15 +25,15 @@ from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer, FileTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
-from model_zoo.tokenization.rust_file import word_pieces_of
-from model_zoo.tokenization.sentence_pieces import (
+from model_zoo.tokenization.encoding import SPACED, UNLIMITED, cover, encode_rust
+from model_zoo.tokenization.library_files import (
     PREFIX,
     SentencePieceText,
     open_model,
     save_model,
     segment,
+    word_pieces_of,
 )
-from model_zoo.tokenization.text import SPACED, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
 __all__ = ['BasicTokenizer', 'BertSPTokenizer', 'BertTokenizer', 'WordpieceTokenizer']

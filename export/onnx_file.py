@@ -12,7 +12,7 @@ from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.tasks.labels import label_names
 from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.text import UNLIMITED
+from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
 

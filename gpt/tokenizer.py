@@ -13,7 +13,7 @@ from tokenizers import decoders, normalizers, pre_tokenizers
 from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
-from model_zoo.tokenization.text import cover
+from model_zoo.tokenization.encoding import cover
 
 __all__ = ['OpenAIGPTTokenizer', 'text_standardize']
 

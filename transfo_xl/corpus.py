@@ -18,7 +18,7 @@ from model_zoo.errors import (
     UnknownNameError,
 )
 from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
-from model_zoo.tokenization.words import to_fields
+from model_zoo.tokenization.vocab import to_fields
 from model_zoo.util.files import atomic_write, make_writable_dir
 
 from .tokenizer import TransfoXLTokenizer

@@ -8,7 +8,7 @@ import unicodedata
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from .text import checked, cover, encode_rust
+from .encoding import checked, cover, encode_rust
 from .vocab import SPECIAL_TOKENS
 
 __all__ = ['BasicTokenizer', 'GluonBasicTokenizer', 'WordpieceTokenizer']

@@ -29,7 +29,7 @@ from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.lines import read_lines
 from .bpe_files import read_bpe_vocab, read_merges
 from .chunks import Chunk, ChunkTokenizer
-from .text import UNLIMITED, list_of_texts
+from .encoding import UNLIMITED, list_of_texts
 from .vocab import find_roles, make_vocab
 
 __all__ = ['BPETokenizer', 'ByteLevelTokenizer', 'bytes_to_unicode', 'merge_symbols']

@@ -12,8 +12,7 @@ import numpy as np
 import regex
 from tokenizers import AddedToken
 
-from .encoding import Pieces
-from .text import CHUNK, checked
+from .encoding import CHUNK, Pieces, checked
 from .tokenizer import Tokenizer
 
 __all__ = ['Chunk', 'ChunkTokenizer', 'MarkTokenizer', 'SentenceEncoder']

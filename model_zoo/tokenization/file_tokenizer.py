@@ -8,9 +8,8 @@ import tokenizers
 from ..errors import InputError
 from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write, file_in
-from .encoding import Frame, Pieces
-from .rust_file import FILE_NAME, ids_of, open_rust, token_id
-from .text import call_rust, checked, encode_rust
+from .encoding import Frame, Pieces, call_rust, checked, encode_rust
+from .library_files import FILE_NAME, ids_of, open_rust, token_id
 from .tokenizer import Tokenizer
 from .vocab import ROLES, make_vocab
 

@@ -13,8 +13,7 @@ from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from ..util.files import make_writable_dir, write_json
-from .encoding import BatchEncoding, Encoding, Frame
-from .text import UNLIMITED, list_of_texts, warn_if_long
+from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, warn_if_long
 from .vocab import ROLES
 from .vocab_file import find_vocab_file
 

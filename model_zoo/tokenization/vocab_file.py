@@ -11,10 +11,16 @@ from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
 from ..util.files import parse_json
 from .bpe_files import read_bpe_vocab
-from .rust_file import FILE_NAME, ids_of, open_rust, word_pieces_of
-from .sentence_pieces import FAIRSEQ_NAME, fairseq_ids, open_model
-from .vocab import ROLES, check_tokens, load_vocab, make_vocab
-from .words import read_words
+from .library_files import (
+    FAIRSEQ_NAME,
+    FILE_NAME,
+    fairseq_ids,
+    ids_of,
+    open_model,
+    open_rust,
+    word_pieces_of,
+)
+from .vocab import ROLES, check_tokens, load_vocab, make_vocab, read_words
 
 __all__ = ['VocabFile', 'find_vocab_file']
 

@@ -12,7 +12,7 @@ import pytest
 
 from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.tokenization.words import read_words
+from model_zoo.tokenization.vocab import read_words
 
 
 @pytest.fixture

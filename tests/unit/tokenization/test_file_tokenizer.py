@@ -15,8 +15,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.bpe_files import read_bpe_vocab
-from model_zoo.tokenization.rust_file import check_steps
-from model_zoo.tokenization.text import call_rust
+from model_zoo.tokenization.encoding import call_rust
+from model_zoo.tokenization.library_files import check_steps
 from model_zoo.tokenization.vocab import make_vocab
 
 LINES = ['the quick brown fox', 'a lazy dog jumps over the caf\u00e9', 'foxes and dogs 123'] * 4
