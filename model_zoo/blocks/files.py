@@ -387,7 +387,7 @@ class BlockFiles(BlockTensors):
         cache_dir : str, optional
             The same as `root`.
         state_dict : dict of str to array, optional
-            Weights to load instead of the file's, see `load_state_dict`.
+            Weights to load instead of the file's, by the names of any format.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 

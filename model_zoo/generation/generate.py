@@ -109,7 +109,7 @@ def generate(
     top_p : float, optional
         Draw from the smallest set of most likely tokens whose probabilities sum to this.
     num_beams : int
-        Number of texts that beam search keeps for each prompt; see `search.BeamSearch`.
+        Number of texts that beam search keeps for each prompt.
     length_penalty : float
         Beam search compares log-probabilities divided by ``length ** length_penalty``.
     num_return_sequences : int

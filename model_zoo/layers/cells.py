@@ -70,8 +70,13 @@ class EncoderStack(nn.HybridSequential):
     ----------
     config : AttentionConfig
         With `intermediate_size`.
-    attention_dropout, dropout, activation, layer_norm_eps, initializer
-        See `EncoderCell`.
+    attention_dropout, dropout : float
+        Rates on the attention probabilities, and on each sub-layer's output.
+    activation : str
+        Of the feed-forward layer: a key of `model_zoo.layers.feed_forward.ACTIVATIONS`.
+    layer_norm_eps : float
+    initializer : mx.init.Initializer
+        Of the weights.
 
     Inputs
     ------

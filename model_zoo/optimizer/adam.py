@@ -177,6 +177,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             scale = mx.nd.full((1,), scale, ctx=context)
         if self.max_grad_norm is None or self.max_grad_norm <= 0:
             return [scale] * len(grads)
+        # a parameter that is `joined`, such as (3, 64), joins 3 of the original's in alternating
+        # blocks of 64 rows; the gradient of each of them is clipped by its own norm
         joined = [getattr(self.param_dict.get(index), 'joined', None) for index in indices]
         wholes = [grad for grad, parts in zip(grads, joined) if parts is None]
         factors = iter(self._clip_factors(wholes, scale))

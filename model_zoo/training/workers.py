@@ -161,7 +161,7 @@ class HorovodWorkers(Workers):
         In which form gradients are sent. In float16, half of the bytes, numbers have 11 binary
         digits, and what is below 5e-10 is lost.
     bucket_bytes : int
-        See `GradientBuckets`.
+        Size of the arrays in which gradients are summed.
 
     Raises
     ------
