@@ -96,18 +96,7 @@ class MissingExtraError(ZooError, ImportError):
 
 
 def did_you_mean(name, known):
-    """The end of a message about an unknown name.
-
-    Parameters
-    ----------
-    name : str
-    known : iterable of str
-
-    Returns
-    -------
-    str
-        '; did you mean X?' of the name that is most similar; '' if none is.
-    """
+    """The end of a message about an unknown name."""
     by_form = {_form(each): each for each in known}
     close = difflib.get_close_matches(_form(str(name)), by_form, 1)
     return f'; did you mean {by_form[close[0]]}?' if close else ''

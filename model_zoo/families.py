@@ -40,17 +40,7 @@ def _load(package, module):
 
 
 def file_in_the_way(name):
-    """The file or folder that Python finds in the place of one of our packages, or None.
-
-    Parameters
-    ----------
-    name : str
-        One of `PACKAGES`.
-
-    Returns
-    -------
-    str or None
-    """
+    """The file or folder that Python finds in the place of one of our packages, or None."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):  # ValueError: a module without a specification

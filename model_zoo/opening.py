@@ -280,20 +280,7 @@ class Weights(NamedTuple):
 
 
 def read_weights(block_class, path, config):
-    """Read a file of weights and translate its names.
-
-    Parameters
-    ----------
-    block_class : type
-        A class of blocks of the family.
-    path : str or dict of str to array
-        The file; or what it would hold, as `ZooBlock.load_state_dict` takes it.
-    config : Config
-
-    Returns
-    -------
-    Weights
-    """
+    """Read a file of weights and translate its names."""
     if isinstance(path, dict):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
@@ -732,30 +719,7 @@ _OPTIONS = {'output_attention': 'output_attentions'}
 def model_function(
     family, model, summary, module, options=None, positional=tuple(_COMMON), may_lack=(), notes=''
 ):
-    """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises.
-
-    Parameters
-    ----------
-    family : Family
-    model : str
-        A key of the family's architectures, and the function's name.
-    summary : str
-        First line of its documentation.
-    module : str
-        Where it is defined.
-    options : dict of str to object, optional
-        Its arguments for the block's class, and their defaults.
-    positional : tuple of str
-        Its arguments that may be given by position, in this order.
-    may_lack : tuple of str
-        Parts of the block that ``pretrained_allow_missing`` initializes at random.
-    notes : str
-        More on its parameters, for the documentation.
-
-    Returns
-    -------
-    callable
-    """
+    """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises."""
     options = options or {}
     defaults = {**_COMMON, **dict.fromkeys(family.hparams), **options}
     names = [*positional, *(name for name in defaults if name not in positional)]

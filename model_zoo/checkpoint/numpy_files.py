@@ -80,14 +80,7 @@ class ArrayArchive:
         return CheckpointError(f'{self._path!r} is damaged or was cut off ({error})')
 
     def read(self, name, read_objects=False):
-        """The array of that name.
-
-        Parameters
-        ----------
-        name : str
-        read_objects : bool
-            Whether it may hold lists of several lengths; only plain data is made.
-        """
+        """The array of that name."""
         try:
             return _array_of(self._zip.read(f'{name}.npy'), self._path if read_objects else None)
         except CheckpointError:

@@ -89,19 +89,7 @@ LAYOUTS = {
 
 
 def weights_in_folder(folder, format=None):
-    """Path of the file of weights in `folder`, for `read_tensors`.
-
-    Parameters
-    ----------
-    folder : str
-    format : str, optional
-        One of `FORMATS`, to look only for its files. By default a TensorFlow checkpoint is used
-        only if there is nothing else.
-
-    Returns
-    -------
-    str or None
-    """
+    """Path of the file of weights in `folder`, for `read_tensors`."""
     for name in WEIGHTS_NAMES if format is None else _FILES[format]:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
@@ -263,18 +251,6 @@ def kept_sums(folder, begin=False):
 
     The checksums are removed first and written last, so they are never those of other files, even
     if the process is killed.
-
-    Parameters
-    ----------
-    folder : str
-    begin : bool
-        Whether files that had no checksums get them. Else only those that had are brought up to
-        date.
-
-    Yields
-    ------
-    list
-        Add the paths of the files to it.
     """
     path, files = os.path.join(folder, SUMS), []
     try:

@@ -151,19 +151,7 @@ def _read_array(cursor):
 
 
 def read_params(path):
-    """Read a ``.params`` file.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        Without `METADATA`. The arrays are views of one buffer and not to be written to.
-    metadata : dict
-        That of our own files; empty for others.
-    """
+    """The arrays of a ``.params`` file, as views that may not be written to; and its metadata."""
     with open(path, 'rb') as file:
         data = memoryview(file.read())
     content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
@@ -269,19 +257,7 @@ def is_safetensors(head):
 
 
 def read_safetensors(path):
-    """Read a safetensors file.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 become float32, in which weights are computed.
-    metadata : dict
-        What the file says of itself.
-    """
+    """The tensors of a safetensors file, in float32, and what the file says of itself."""
     try:
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
@@ -302,27 +278,7 @@ def read_safetensors(path):
 
 
 def read_parts(path, index, read):
-    """Read a checkpoint of several files.
-
-    Parameters
-    ----------
-    path : str
-        Path of the index (``model.safetensors.index.json``); the files are next to it.
-    index : dict
-        Its content: 'weight_map' has the file of each tensor.
-    read : callable
-        Reads one file: path -> (tensors, metadata).
-
-    Returns
-    -------
-    (dict of str to numpy.ndarray, dict)
-        As `read_safetensors`.
-
-    Raises
-    ------
-    CheckpointError
-        If a file is missing or damaged, or lacks tensors that the index lists.
-    """
+    """Read a checkpoint of several files, named by its index; ``read(path)`` reads one."""
     files = index['weight_map']
     if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
         raise CheckpointError(f"{path!r} is damaged: its weight_map isn't names of files")

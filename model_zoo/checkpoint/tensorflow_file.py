@@ -264,21 +264,7 @@ def _import_tensorflow():
 
 
 def read_tensorflow(path):
-    """Read a checkpoint's variables, without TensorFlow.
-
-    Parameters
-    ----------
-    path : str
-        Of its index; the data, in one or several files, are beside it.
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 become float32. Strings are left out: TensorFlow 2 stores in them what
-        isn't a variable.
-    metadata : dict
-        Empty.
-    """
+    """The variables of a checkpoint, without TensorFlow; strings, which are none, are left out."""
     prefix = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     try:
         with contextlib.ExitStack() as stack:
@@ -392,21 +378,7 @@ def _ordered(number):
 
 
 def write_tensorflow(path, tensors):
-    """Write a checkpoint, and the file ``checkpoint`` that names it.
-
-    Parameters
-    ----------
-    path : str
-        Of its index.
-    tensors : dict of str to numpy.ndarray
-
-    Raises
-    ------
-    MissingExtraError
-        If TensorFlow isn't installed.
-    InputError
-        If the files can't be written.
-    """
+    """Write a checkpoint, and the file ``checkpoint`` that names it."""
     tensorflow = _import_tensorflow()
     folder, name = os.path.split(path)
     make_writable_dir(folder or '.')

@@ -205,14 +205,7 @@ class TorchFile:
         self.numbers[key] = numbers.astype(np.float32) if code == 'f2' else numbers
 
     def array_of(self, tensor):
-        """A :class:`Tensor` as a view of its storage, not to be written to.
-
-        Raises
-        ------
-        ValueError
-            If it doesn't lie within its storage, or repeats its numbers more often than the file
-            is long.
-        """
+        """A :class:`Tensor` as a view of its storage, not to be written to."""
         storage, offset, size, stride, code = tensor
         window = (storage.start, storage.count or 0)
         if not _are_sizes((offset, *size, *stride, *window)) or len(size) != len(stride):
@@ -475,19 +468,7 @@ def _import_torch():
 
 
 def write_torch_object(path, value):
-    """Write what ``torch.load`` returns, whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-    value : object
-        Plain data. The NumPy arrays in a dict, or in a list in it, become tensors.
-
-    Raises
-    ------
-    MissingExtraError
-        If torch isn't installed.
-    """
+    """Write what ``torch.load`` returns: plain data, whose NumPy arrays become tensors."""
     torch = _import_torch()
 
     def with_tensors(each):

@@ -45,22 +45,7 @@ class Module(NamedTuple):
 
 
 def modules_in_folder(folder):
-    """The parts of a model in the order in which they compute.
-
-    Parameters
-    ----------
-    folder : str
-
-    Returns
-    -------
-    list of Module
-        Empty if it is no folder of sentence-transformers.
-
-    Raises
-    ------
-    InputError
-        If ``modules.json`` can't be read, or a part lies elsewhere.
-    """
+    """The parts of a model in the order in which they compute."""
     path = os.path.join(folder, MODULES_NAME)
     if not os.path.isfile(path):
         return []

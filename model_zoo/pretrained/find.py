@@ -483,17 +483,6 @@ def unpacked(path, root):
     absolute paths or paths with ``..``, or if it holds much more than an archive of models can:
     64 MB and 20 times its size, or 10,000 files and folders. The environment variable
     ``MODEL_ZOO_LIMITS`` multiplies these.
-
-    Parameters
-    ----------
-    path : str
-    root : str
-        Folder of the cache.
-
-    Returns
-    -------
-    str
-        If the archive has a single folder, that one.
     """
     try:
         name = os.path.basename(path).split('.')[0]

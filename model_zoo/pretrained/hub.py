@@ -114,23 +114,7 @@ class Repository:
         return files if complete else None
 
     def fetch(self, weights=True, vocab=True):
-        """Download what the cache lacks.
-
-        Parameters
-        ----------
-        weights, vocab : bool
-            Whether they are needed.
-
-        Returns
-        -------
-        str
-            The folder with the files.
-
-        Raises
-        ------
-        SourceError
-            If the hub can't be reached, or lacks a file.
-        """
+        """Download what the cache lacks."""
         root = self._fetch_modules(weights)
         config = self._first(CONFIG_NAMES)
         if config is None:

@@ -42,15 +42,6 @@ def merge_symbols(symbols, ranks):
     """Merge neighbours, in the order of `ranks`, until no pair of `ranks` is left.
 
     Takes time proportional to n log n for n symbols.
-
-    Parameters
-    ----------
-    symbols : list of str
-    ranks : dict of (str, str) to int
-
-    Returns
-    -------
-    list of str
     """
     symbols, count = list(symbols), len(symbols)
     following, previous = list(range(1, count + 1)), list(range(-1, count - 1))
@@ -349,14 +340,7 @@ _PATTERN = regex.compile(
 
 
 def bytes_to_unicode():
-    """A printable character for each byte, as in the vocabulary's tokens.
-
-    Returns
-    -------
-    dict of int to str
-        The byte's own Latin-1 character where that is printable, and otherwise the next one from
-        U+0100 on.
-    """
+    """A printable character for each byte, as in the vocabulary's tokens."""
     alphabet = set(pre_tokenizers.ByteLevel.alphabet())
     others = iter(sorted(char for char in alphabet if ord(char) > 255))
     return {byte: chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)}

@@ -49,15 +49,6 @@ def read_merges(path):
 
     A first line that begins with ``#version`` is skipped. (The original skips any first line, and
     the text after the last line break.)
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    dict of (str, str) to int
-        Rank of each pair.
     """
     path, ranks = os.fspath(path), {}
     for number, line in read_lines(path):

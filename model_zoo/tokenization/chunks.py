@@ -219,19 +219,7 @@ class SentenceEncoder:
         self._ids, self._chars = {}, 0
 
     def encode(self, sentences):
-        """Ids of sentences.
-
-        Parameters
-        ----------
-        sentences : list of str
-
-        Returns
-        -------
-        ids : numpy.ndarray, int32
-            All sentences, joined.
-        counts : list of int
-            Number of each sentence's ids.
-        """
+        """Ids of sentences."""
         encode = self._encode_known if self._keeps else self._encode_anew
         parts = []
         for start in range(0, len(sentences), _SENTENCES):

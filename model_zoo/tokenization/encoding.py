@@ -275,13 +275,7 @@ def cover(spans, start, end):
 
 
 def call_rust(function, *args, **kwargs):
-    """Call a method of the Rust library.
-
-    Raises
-    ------
-    InputError
-        Where it raises an error, or panics: a tokenizer.json may ask for what can't be done.
-    """
+    """Call a method of the Rust library."""
     try:
         return function(*args, **kwargs)
     except BaseException as error:  # the library's panics are no Exceptions

@@ -44,14 +44,6 @@ def open_rust(source):
 
     A file is looked at before the library opens it, which would follow it anywhere: to gigabytes
     made of a letter, or to a panic, of which it prints a page.
-
-    Parameters
-    ----------
-    source : str, os.PathLike or tokenizers.Tokenizer
-
-    Returns
-    -------
-    tokenizers.Tokenizer
     """
     try:
         if isinstance(source, tokenizers.Tokenizer):
@@ -240,25 +232,7 @@ _UNIGRAM = 1
 
 
 def to_library(processor, tokens, unknown):
-    """A unigram model in the library `tokenizers`, as transformers converts XLM-R's.
-
-    Parameters
-    ----------
-    processor : sentencepiece.SentencePieceProcessor
-    tokens : list of str
-        The model's pieces and others, which no text is cut into, in the order of their ids.
-    unknown : str
-        The token of what has no piece.
-
-    Returns
-    -------
-    tokenizers.Tokenizer
-
-    Raises
-    ------
-    InputError
-        If the model is of another kind, such as one of byte pairs.
-    """
+    """A unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
     message = read_message(processor.serialized_model_proto())
     trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:

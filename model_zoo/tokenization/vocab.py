@@ -203,14 +203,6 @@ def find_roles(tokens):
 
     They are known by the originals' names: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both the first
     and the last token of a text), and so on.
-
-    Parameters
-    ----------
-    tokens : container of str
-
-    Returns
-    -------
-    dict of str to str
     """
     found = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
     return {role: names[0] for role, names in found.items() if names}
@@ -293,19 +285,7 @@ _ASIDE = (
 
 
 def read_words(path):
-    """Read a vocabulary of words.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        ``vocab.json`` of :func:`write_words`, or a pickle (.bin, .pkl) of the originals: of
-        pytorch-pretrained-bert and of transformers.
-
-    Returns
-    -------
-    dict
-        ``idx2sym`` and, where the file has them, ``counter`` and :data:`OPTIONS`.
-    """
+    """Read a vocabulary of words."""
     path = os.fspath(path)
     if path.endswith(PICKLE_EXTENSIONS):
         return to_fields(read_pickle(path, _ASIDE), path)
@@ -319,19 +299,7 @@ def read_words(path):
 
 
 def to_fields(found, path):
-    """Check the fields of a vocabulary that was read from `path`.
-
-    Parameters
-    ----------
-    found : dict or types.SimpleNamespace
-    path : str
-        For the messages.
-
-    Returns
-    -------
-    dict
-        As of :func:`read_words`.
-    """
+    """Check the fields of a vocabulary that was read from `path`."""
     if isinstance(found, types.SimpleNamespace):
         found = vars(found)
     if not isinstance(found, dict) or not isinstance(found.get('idx2sym'), list):
@@ -367,20 +335,7 @@ def to_fields(found, path):
 
 
 def write_words(path, fields):
-    """Write a vocabulary of words as JSON, or as pytorch-pretrained-bert's ``vocab.bin``.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        With the extension ``.bin`` for the latter, which needs torch.
-    fields : dict
-        As of :func:`read_words`.
-
-    Raises
-    ------
-    MissingExtraError
-        If torch is needed, and isn't installed.
-    """
+    """Write a vocabulary of words as JSON, or as pytorch-pretrained-bert's ``vocab.bin``."""
     if os.fspath(path).endswith('.bin'):
         write_torch_object(os.fspath(path), _attributes(fields))
         return

@@ -131,13 +131,7 @@ class VocabFile:
             raise InputError(f'{self.path!r} cannot be read as a {kind}: {error}') from error
 
     def load(self):
-        """The vocabulary; the file is read once.
-
-        Returns
-        -------
-        gluonnlp.vocab.BERTVocab or gluonnlp.vocab.Vocab
-            In the order of the file, without the special tokens that a tokenizer adds itself.
-        """
+        """The vocabulary; the file is read once."""
         return self._vocab
 
 

@@ -55,14 +55,7 @@ def check_ids(name, array, size):
 
 
 def check_gpu(number, given):
-    """Raise InputError if MXNet has no GPU of this number.
-
-    Parameters
-    ----------
-    number : int
-    given : str
-        What asked for it, and its value: the message begins with it.
-    """
+    """Raise InputError if MXNet has no GPU of this number."""
     if not mx.runtime.Features().is_enabled('CUDA'):
         raise InputError(
             f'{given}: this build of MXNet ({mx.__version__}) has no GPU support; install a CUDA '

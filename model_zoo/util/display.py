@@ -14,20 +14,7 @@ __all__ = ['counted', 'new_figure', 'progress', 'save_figure']
 
 
 def new_figure(width, height, layout='constrained'):
-    """An empty figure.
-
-    Parameters
-    ----------
-    width, height : float
-        In inches.
-    layout : str, optional
-        ``'compressed'`` for panels whose height follows from their width, ``'constrained'`` for
-        others; None for matplotlib's fixed margins.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """An empty figure."""
     # no pyplot, which keeps figures alive and may want a display
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -96,11 +83,6 @@ def counted(unit, total=None, leave=False):
     """A context whose value, ``advance(count)``, tells how many more items are done.
 
     It shows what `progress` does, for items that are done in groups and come one by one.
-
-    Parameters
-    ----------
-    unit, total, leave
-        As of `progress`.
     """
     if sys.stderr.isatty():
         with tqdm(None, None, total, leave=leave, unit=f' {unit}') as bar:

@@ -35,22 +35,10 @@ class Executor(abc.ABC):
 
     @abc.abstractmethod
     def submit(self, *arguments):
-        """Have the function called, when there is room for it.
-
-        Returns
-        -------
-        object
-            With ``result()``, which waits for it and raises the function's error, and ``cancel()``.
-        """
+        """Have the function called, when there is room for it."""
 
     def map(self, arguments):
-        """Call the function with each tuple of arguments; few results wait at a time.
-
-        Yields
-        ------
-        object
-            The results, in order.
-        """
+        """Call the function with each tuple of arguments; few results wait at a time."""
         waiting = collections.deque()
         try:
             for each in arguments:
@@ -136,32 +124,6 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
     Workers of a cluster of this machine alone run at the same priority as other processes. It
     listens at 127.0.0.1 alone, unless the process has imported Ray before, and serves who knows the
     user's token (``~/.ray/auth_token``, which is made for the user alone to read).
-
-    Parameters
-    ----------
-    address : str
-        ``HOST:PORT`` or ``ray://HOST:PORT`` of the cluster; 'auto' for the one that this machine
-        belongs to, or 'local' for a new one of this machine alone. To an address that is given, Ray
-        sends its token only if the environment has ``RAY_AUTH_MODE=token``.
-    store_bytes : int, optional
-        Of memory for the objects of a new cluster.
-    shows_logs : bool
-        Whether what the workers write is shown here.
-
-    Returns
-    -------
-    module
-        Ray.
-    bool
-        Whether this call has joined the cluster, and the caller has to leave it by
-        ``ray.shutdown()``.
-
-    Raises
-    ------
-    MissingExtraError
-        If Ray isn't installed.
-    InputError
-        If there is no such cluster.
     """
     try:
         with _bound_to_loopback() if address == 'local' else contextlib.nullcontext():
@@ -288,14 +250,7 @@ class FinishedTasks:
         return note['facts']
 
     def put(self, name, facts):
-        """Note that a file is finished.
-
-        Parameters
-        ----------
-        name : str
-        facts : object
-            Plain JSON, not None.
-        """
+        """Note that a file is finished."""
         if not is_url(self._folder):
             os.makedirs(join(self._folder, _FOLDER), exist_ok=True)
         write_json(self._note(name), {'job': self._job, 'size': self._size(name), 'facts': facts})

@@ -56,17 +56,7 @@ _WORDS = {
 
 
 def make_writable_dir(path):
-    """Create directory `path` where it is missing, and check that files can be written to it.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    str
-        The path.
-    """
+    """Create directory `path` where it is missing, and check that files can be written to it."""
     path = os.fspath(path)
     if remote.is_url(path):  # it would become a folder called gs: or the like
         raise InputError(f'cannot write to {path!r}: name a folder of this machine')
@@ -99,10 +89,6 @@ def output_folder(path):
     """A folder to write to: `path`, or for a URL one of this machine that is uploaded at the end.
 
     Nothing is uploaded after an error.
-
-    Yields
-    ------
-    str
     """
     path = make_output_dir(path)
     if not remote.is_url(path):
@@ -492,14 +478,7 @@ def _refuse(value, wanted, place):
 
 
 def remove_leftovers(folder, of=None):
-    """Remove the temporary files of `atomic_write` that killed processes have left in a folder.
-
-    Parameters
-    ----------
-    folder : str
-    of : collection of str, optional
-        Names of the files that they were writing; by default all.
-    """
+    """Remove the temporary files of `atomic_write` that killed processes have left in a folder."""
     for name in os.listdir(folder):
         found = _TEMPORARY.fullmatch(name)
         if found and (of is None or found.group(1) in of):
@@ -508,17 +487,7 @@ def remove_leftovers(folder, of=None):
 
 
 def state_of(path):
-    """What tells that a folder or file of this machine has changed: its files' sizes and times.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    frozenset
-        Empty if nothing is there.
-    """
+    """What tells that a folder or file of this machine has changed: its files' sizes and times."""
     path, found = os.path.expanduser(os.fspath(path)), set()
     folder, name = os.path.split(path)
     for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
@@ -532,23 +501,7 @@ def state_of(path):
 
 
 def read_json(path, what='', shape=object, most_bytes=2**26, most_depth=64):
-    """What a JSON file holds, of the shape that the caller declares.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Or a URL.
-    what : str
-        What the file is, for messages.
-    shape, most_bytes, most_depth : optional
-        See `parse_json`. Of a larger file no more than `most_bytes` are read; the environment
-        variable ``MODEL_ZOO_LIMITS`` multiplies them.
-
-    Raises
-    ------
-    InputError
-        If it can't be read, or is something else; the message names the file.
-    """
+    """What a JSON file holds, of the shape that the caller declares."""
     name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
         with remote.open_binary(path) as file:
@@ -613,18 +566,7 @@ def written_together(directory, prefix=''):
 
 
 def put_in_place(moves):
-    """Give files other names, all or none; see `atomic_write` for what is there already.
-
-    Parameters
-    ----------
-    moves : dict of str to str
-        Path -> the path that it gets.
-
-    Raises
-    ------
-    InputError
-        If one can't be renamed; what was there is then what it was.
-    """
+    """Give files other names, all or none; see `atomic_write` for what is there already."""
     targets = {source: writable_target(path) for source, path in moves.items()}
     done = []
     folder = os.path.dirname(next(iter(moves), ''))
@@ -652,24 +594,7 @@ def put_in_place(moves):
 
 
 def lock_file(path, message):
-    """Lock a file until the lock is released, or the process ends.
-
-    Parameters
-    ----------
-    path : str
-        Made where it is missing; it stays.
-    message : str
-        Of the error where another process, or another part of this one, has locked it.
-
-    Returns
-    -------
-    filelock.FileLock
-        Call its ``release``.
-
-    Raises
-    ------
-    InputError
-    """
+    """Lock a file until the lock is released, or the process ends."""
     if os.path.islink(path):  # older versions of filelock would empty the file that it leads to
         raise InputError(f'cannot lock {path!r}: it is a link; remove it')
     lock = filelock.FileLock(path)

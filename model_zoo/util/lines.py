@@ -12,23 +12,6 @@ def read_lines(path):
 
     Lines end only at a newline: texts contain other separators, such as U+2028, at which
     `str.splitlines` breaks.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Or a URL, which is read as it is needed.
-
-    Yields
-    ------
-    int
-        Number of the line, from 1.
-    str
-        The line with its end.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, or isn't UTF-8; the message names the line.
     """
     try:
         with open_binary(path) as file:
@@ -43,24 +26,7 @@ def read_lines(path):
 
 
 def read_span(path, start, stop):
-    """Read the lines that begin between two places of a file, counted in bytes.
-
-    Parameters
-    ----------
-    path : str
-        Or a URL.
-    start, stop : int
-
-    Yields
-    ------
-    str
-        A line with its end.
-
-    Raises
-    ------
-    InputError
-        As `read_lines` does; the message tells the place.
-    """
+    """Read the lines that begin between two places of a file, counted in bytes."""
     try:
         with open_binary(path) as file:
             place = start
@@ -84,23 +50,7 @@ def read_span(path, start, stop):
 
 
 def read_json_lines(path):
-    """Read a file with a JSON object a line; empty lines are left out.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Yields
-    ------
-    int
-        Number of the line, from 1.
-    dict
-
-    Raises
-    ------
-    InputError
-        If a line is something else; the message names it.
-    """
+    """Read a file with a JSON object a line; empty lines are left out."""
     for number, line in read_lines(path):
         if not line.strip():
             continue

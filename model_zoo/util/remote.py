@@ -60,17 +60,7 @@ def join(folder, *names):
 
 
 def open_binary(path):
-    """Open a file for reading bytes; of a URL, a few MB are in memory at a time.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    io.BufferedReader
-        It can seek.
-    """
+    """Open a file for reading bytes; of a URL, a few MB are in memory at a time."""
     if not is_url(path):
         return open(path, 'rb')
     return io.BufferedReader(_Ranges(os.fspath(path)), _CHUNK)
@@ -122,14 +112,7 @@ def names_in(folder):
 
 
 def sizes_in(url):
-    """The files in the folder of a URL and in its subfolders.
-
-    Returns
-    -------
-    dict
-        Name, with subfolders -> (size in bytes, something that changes with the content). Names
-        that would lead elsewhere on this machine are left out.
-    """
+    """The files in the folder of a URL and in its subfolders."""
     system, path = _system(url)
     try:
         system.invalidate_cache()  # others may have written
