@@ -147,7 +147,7 @@ class Parser(argparse.ArgumentParser):
         return words
 
     def _is_usual(self, action):
-        if action.dest in ('help', 'config'):
+        if action.required or action.dest in ('help', 'config'):
             return True
         return action.dest in USUAL and not self._others.issuperset(action.option_strings)
 

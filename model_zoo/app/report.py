@@ -188,7 +188,9 @@ def log_summary(results, folder, command, place=None):
     for segment, found in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), found):
             logger.info('%s', line)
-    names = ('report.html', 'results.json', 'curves.png', 'best_model', 'checkpoints')
+    names = (
+        'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
+    )  # fmt: skip
     names = [*names, *(results.get('predictions') or ())]
     logger.info('written to %s:', place or folder)
     for name in names:

@@ -3,6 +3,7 @@
 import ast
 import pathlib
 import re
+import runpy
 import sys
 
 import pytest
@@ -177,3 +178,9 @@ def test_pins_are_one_for_each_python():
         names = [pin.name for pin in pins if not pin.marker or pin.marker.evaluate(environment)]
         assert len(names) == len(set(names)), version
         assert {'mxnet', 'numpy', 'tokenizers'} <= set(names)
+
+
+def test_newer_pythons_are_told_of_in_a_line(monkeypatch):
+    monkeypatch.setattr(sys, 'version_info', (3, 12, 1))
+    with pytest.raises(SystemExit, match='needs Python 3.8 to 3.11.*: use one of them$'):
+        runpy.run_path(str(ROOT / 'setup.py'))
