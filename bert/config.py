@@ -142,7 +142,7 @@ class BertConfig(AttentionConfig):
 
 @dataclasses.dataclass
 class ElectraConfig(BertConfig):
-    """As `BertConfig`; `embedding_size` is the number of the embeddings' units."""
+    """Like `BertConfig`; `embedding_size` is the number of the embeddings' units."""
 
     model_type = 'electra'
     summary = {'summary_type': 'first', 'summary_use_proj': True, 'summary_activation': 'gelu'}

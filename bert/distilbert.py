@@ -57,7 +57,7 @@ class DistilBertBlock(Typeless, VariantBlock):
 
 
 class DistilBertModel(DistilBertBlock, TypelessModel):
-    """As `RobertaModel`; it has no pooler."""
+    """Like `RobertaModel`; it has no pooler."""
 
     backbone = None
     huggingface_names = {(True, False): 'DistilBertForMaskedLM'}
@@ -74,23 +74,23 @@ class OfSequence(OwnPooler, DistilBertTask):
 
 
 class DistilBertForMaskedLM(DistilBertTask, heads.BertForMaskedLM):
-    """As `BertForMaskedLM`."""
+    """Like `BertForMaskedLM`."""
 
 
 class DistilBertForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
-    """As `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with a pooler of its own."""
 
 
 class DistilBertForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
-    """As `BertForMultipleChoice`, with a pooler of its own."""
+    """Like `BertForMultipleChoice`, with a pooler of its own."""
 
 
 class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassification):
-    """As `BertForTokenClassification`."""
+    """Like `BertForTokenClassification`."""
 
 
 class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswering):
-    """As `BertForQuestionAnswering`, with a dropout on the vectors."""
+    """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
 
     def __init__(self, bert, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)

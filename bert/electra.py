@@ -69,7 +69,7 @@ class ElectraEncoder(BertEncoder):
 
 
 class ElectraModel(ElectraBlock, BertModel):
-    """As `BertModel`; it has no pooler."""
+    """Like `BertModel`; it has no pooler."""
 
     backbone = None
     encoder_class = ElectraEncoder
@@ -81,9 +81,10 @@ class ElectraTask(ElectraBlock):
 
 
 class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
-    """Which words were replaced; inputs and labels are those of `BertForTokenClassification`.
+    """ELECTRA's discriminator: it tells which words were replaced.
 
-    The scores are (batch, length), for the label 1: replaced.
+    Inputs and labels are those of `BertForTokenClassification`. The scores are (batch, length),
+    for the label 1: replaced.
     """
 
     def _make_classifier(self, units, dropout):
@@ -104,7 +105,7 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
 
 
 class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):
-    """As `BertForMaskedLM`: the generator, which replaces words."""
+    """Like `BertForMaskedLM`: the generator, which replaces words."""
 
 
 class OfSequence(OwnPooler, ElectraTask):
@@ -112,13 +113,13 @@ class OfSequence(OwnPooler, ElectraTask):
 
 
 class ElectraForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
-    """As `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with a pooler of its own."""
 
     head_rules = _CLASSIFIER
 
 
 class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
-    """As `BertForMultipleChoice`, with a pooler of its own."""
+    """Like `BertForMultipleChoice`, with a pooler of its own."""
 
     drops_twice = False
     dropout_field = 'summary_last_dropout'
@@ -126,11 +127,11 @@ class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
 
 
 class ElectraForTokenClassification(ElectraTask, heads.BertForTokenClassification):
-    """As `BertForTokenClassification`."""
+    """Like `BertForTokenClassification`."""
 
 
 class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
-    """As `BertForQuestionAnswering`."""
+    """Like `BertForQuestionAnswering`."""
 
 
 #: what ``open_model`` knows of ELECTRA

@@ -41,7 +41,7 @@ class BertBlock(AttentionBlock):
 
     @property
     def fuses_in_onnx(self):
-        """With one text an example."""
+        """Whether ONNX Runtime's optimizer knows the graph: it has one text an example."""
         return self.word_axes == 2
 
     @property

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclasses.dataclass
 class RobertaConfig(BertConfig):
-    """As `BertConfig`; of `max_position_embeddings` the first two are never used."""
+    """Like `BertConfig`; the first two of `max_position_embeddings` are never used."""
 
     model_type = 'roberta'
     first_position = 2  # behind the padding's id
@@ -84,7 +84,7 @@ class RobertaBlock(Typeless, VariantBlock):
 
 
 class RobertaModel(RobertaBlock, TypelessModel):
-    """As `BertModel`, but for the order of its inputs.
+    """Like `BertModel`, but for the order of its inputs.
 
     Positions are counted from the first word on, or, with an attention mask, over all words but
     padding, as transformers does.
@@ -112,27 +112,27 @@ class RobertaTask(RobertaBlock):
 
 
 class RobertaForMaskedLM(RobertaTask, heads.BertForMaskedLM):
-    """As `BertForMaskedLM`."""
+    """Like `BertForMaskedLM`."""
 
 
 class RobertaForSequenceClassification(
     OwnPooler, RobertaTask, heads.BertForSequenceClassification
 ):
-    """As `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with a pooler of its own."""
 
     head_rules = _HEAD
 
 
 class RobertaForMultipleChoice(RobertaTask, heads.BertForMultipleChoice):
-    """As `BertForMultipleChoice`."""
+    """Like `BertForMultipleChoice`."""
 
 
 class RobertaForTokenClassification(RobertaTask, heads.BertForTokenClassification):
-    """As `BertForTokenClassification`."""
+    """Like `BertForTokenClassification`."""
 
 
 class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
-    """As `BertForQuestionAnswering`."""
+    """Like `BertForQuestionAnswering`."""
 
 
 #: what ``open_model`` knows of RoBERTa

@@ -16,7 +16,7 @@ __all__ = [
 
 @dataclasses.dataclass
 class XLMRobertaConfig(roberta.RobertaConfig):
-    """As `RobertaConfig`."""
+    """Like `RobertaConfig`."""
 
     model_type = 'xlm-roberta'
 
@@ -29,7 +29,7 @@ class XLMRobertaBlock:
 
 
 class XLMRobertaModel(XLMRobertaBlock, roberta.RobertaModel):
-    """As `RobertaModel`."""
+    """Like `RobertaModel`."""
 
     huggingface_names = {(True, False): 'XLMRobertaForMaskedLM'}
 
@@ -39,25 +39,25 @@ class XLMRobertaTask(XLMRobertaBlock):
 
 
 class XLMRobertaForMaskedLM(XLMRobertaTask, roberta.RobertaForMaskedLM):
-    """As `RobertaForMaskedLM`."""
+    """Like `RobertaForMaskedLM`."""
 
 
 class XLMRobertaForSequenceClassification(
     XLMRobertaTask, roberta.RobertaForSequenceClassification
 ):
-    """As `RobertaForSequenceClassification`."""
+    """Like `RobertaForSequenceClassification`."""
 
 
 class XLMRobertaForMultipleChoice(XLMRobertaTask, roberta.RobertaForMultipleChoice):
-    """As `RobertaForMultipleChoice`."""
+    """Like `RobertaForMultipleChoice`."""
 
 
 class XLMRobertaForTokenClassification(XLMRobertaTask, roberta.RobertaForTokenClassification):
-    """As `RobertaForTokenClassification`."""
+    """Like `RobertaForTokenClassification`."""
 
 
 class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionAnswering):
-    """As `RobertaForQuestionAnswering`."""
+    """Like `RobertaForQuestionAnswering`."""
 
 
 #: what ``open_model`` knows of XLM-R

@@ -290,7 +290,7 @@ class PartialOutput:
 
     @property
     def sizes(self):
-        """Of the records, in bytes: numpy.ndarray, (count,), int64."""
+        """Sizes of the records in bytes: numpy.ndarray, (count,), int64."""
         return np.diff(np.array(self._ends, np.int64))
 
     def __iter__(self):

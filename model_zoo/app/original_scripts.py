@@ -113,7 +113,7 @@ class Converter:
     ours: str = 'convert_checkpoint'
 
     def arguments(self, argv):
-        """Those of our script."""
+        """The arguments of our script."""
         parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
         parser.add_argument('words', nargs='*', metavar=' '.join(self.names))
         for name, flag in self.names.items():

@@ -41,14 +41,14 @@ class Evaluator:
         self._kept = None  # segment -> outputs of the trained model
 
     def labelled(self, *segments):
-        """Those of the segments that can be scored."""
+        """The segments that have labels and so can be scored."""
         return [
             name for name in segments
             if name in self.sets and self._task.is_labelled(self.sets[name].rows)
         ]  # fmt: skip
 
     def keep(self):
-        """From now on compute the outputs of a set once: the model doesn't change any more."""
+        """Compute the outputs of a set only once from now on, since the model no longer changes."""
         self._kept = {}
 
     def outputs(self, segment, guard=None):
@@ -286,7 +286,7 @@ class TaskRun:
 
     @property
     def title(self):
-        """Of the training: the task, and the model that it began with."""
+        """Title of the training: the task, and the model that it began with."""
         return f'{self.task.title}, {self._base}'
 
     def take_best(self):

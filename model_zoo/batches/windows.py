@@ -55,7 +55,7 @@ def split_windows(size, room, stride):
 
 
 def best_windows(windows, size):
-    """For each piece of a text the number of the window in which it has the most context."""
+    """The number of the window in which each piece of a text has the most context."""
     # That is the one with the largest minimum of the pieces before and after it; at equal ones the
     # longer, then the first.
     starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)

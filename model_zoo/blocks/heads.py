@@ -104,7 +104,7 @@ class AttentionBlock(ZooBlock):
     # -- the heads' outputs ---------------------------------------------------------------------
 
     def watch_heads(self, attentions=True, outputs=True):
-        """From the next call on, return attentions and keep the heads' outputs, or stop doing so.
+        """Return attentions and keep the heads' outputs from the next call on, or stop doing so.
 
         Parameters
         ----------

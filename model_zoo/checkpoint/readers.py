@@ -219,7 +219,7 @@ def check_sums(path):
 
 
 def check_weights(path):
-    """As `check_sums`, of a file of weights and those that go with it, by `SUMS` beside it."""
+    """Check a file of weights, and the files that go with it, by the `SUMS` beside it."""
     folder, name = os.path.split(path)
     sums = os.path.join(folder, SUMS)
     parts = _parts(name)

@@ -224,7 +224,7 @@ class AutoEngine(Engine):
 
     @property
     def name(self):
-        """Of the engine that runs now."""
+        """Name of the engine that runs now."""
         return self._engine.name
 
     @property

@@ -82,7 +82,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self._update(index, weight, grad, state, multi_precision=False)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """As :meth:`update`; float16 weights follow their float32 copies if `multi_precision`."""
+        """Update; float16 weights follow their float32 copies if `multi_precision`."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
 

@@ -241,7 +241,7 @@ def write_swag_predictions(path, examples, probabilities):
 
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
-    """Those of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
+    """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')

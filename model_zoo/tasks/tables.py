@@ -26,8 +26,9 @@ __all__ = [
     'segment_files',
 ]
 
-#: usual names of the column of a text, and of those of a pair of texts
+#: usual names of the column of a text
 TEXT_COLUMNS = ('text', 'sentence', 'review', 'content')
+#: usual names of the columns of a pair of texts
 PAIR_COLUMNS = (
     ('sentence1', 'sentence2'), ('premise', 'hypothesis'), ('question1', 'question2'),
     ('question', 'sentence'), ('text_a', 'text_b'), ('text', 'text_pair'), ('question', 'context'),

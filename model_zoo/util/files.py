@@ -72,7 +72,7 @@ def make_writable_dir(path):
 
 
 def make_output_dir(path):
-    """As `make_writable_dir`, also for a URL, to which a small file is written and removed."""
+    """Like `make_writable_dir`, also for a URL: a small file is written there and removed."""
     path = os.path.expanduser(os.fspath(path))
     if not remote.is_url(path):
         return make_writable_dir(path)

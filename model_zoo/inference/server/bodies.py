@@ -146,7 +146,7 @@ class HuggingFace(Body):
 
     @property
     def all_parameters(self):
-        """Those of the object of this name, and those beside it, that aren't null."""
+        """The parameters in the object of this name and beside it, without nulls."""
         given = {**self.model_extra, **self.parameters}
         return {name: value for name, value in given.items() if value is not None}
 
