@@ -137,19 +137,3 @@ def losses_and_gradients(block, inputs, **more):
 def weighted(losses):
     """One loss of one or two."""
     return losses[0] if len(losses) == 1 else LM_COEF * losses[0] + losses[1]
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
-
-
-def assert_same(ours, theirs, tolerance=1e-5):
-    """Lists (of lists) of arrays are the same."""
-    ours, theirs = flatten(ours), flatten(theirs)
-    assert len(ours) == len(theirs)
-    for result, wanted in zip(ours, theirs):
-        result, wanted = (x.asnumpy() if hasattr(x, 'asnumpy') else x for x in (result, wanted))
-        assert result.shape == wanted.shape
-        np.testing.assert_allclose(result, wanted, atol=tolerance, rtol=0)

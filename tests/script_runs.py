@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import warm
+from arrays import assert_equal
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
@@ -99,10 +100,19 @@ def train_in_workers(count, program, *argv):
     return texts
 
 
+def parameters(path):
+    return read_tensors(str(path))[0]
+
+
+def assert_same_parameters(path, other):
+    """That two files of weights are equal."""
+    assert_equal(parameters(path), parameters(other))
+
+
 def assert_same_model(folder, other, tolerance=0):
     """That the best models of two runs are equal, or differ by no more than the tolerance."""
     files = [next(each.glob('best_model/model.*')) for each in (folder, other)]
-    ours, theirs = (read_tensors(str(path))[0] for path in files)
+    ours, theirs = map(parameters, files)
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_allclose(

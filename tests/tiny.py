@@ -11,8 +11,8 @@ import transfo_xl
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = [
-    'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'save_bert', 'save_gpt', 'save_gpt2',
-    'transfo_xl_config', 'write_pairs', 'write_words',
+    'BERT', 'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'make', 'save_bert',
+    'save_gpt', 'save_gpt2', 'transfo_xl_config', 'write_pairs', 'write_words',
 ]  # fmt: skip
 
 #: tokens of BERT's, in Google's order
@@ -40,6 +40,18 @@ def decoder_config(config_class, vocab_size, **changes):
 
 def transfo_xl_config(vocab_size, **changes):
     return transfo_xl.TransfoXLConfig(vocab_size, **{**TRANSFO_XL, **changes})
+
+
+def make(block_class, vocab_size=40, scale=0.3, **sizes):
+    """A block of any family with random parameters."""
+    config_class = block_class.config_class
+    if issubclass(config_class, bert.BertConfig):
+        config = bert_config(vocab_size, **sizes)
+    elif issubclass(config_class, transfo_xl.TransfoXLConfig):
+        config = transfo_xl_config(vocab_size, **sizes)
+    else:
+        config = decoder_config(config_class, vocab_size, **sizes)
+    return initialized(block_class(config), scale)
 
 
 def initialized(block, scale=0.5, seed=1):

@@ -3,18 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same
 from bert_compare import assert_gradients, gradients
-from gpt_compare import (
-    CONFIGS,
-    HEADS,
-    LARGER,
-    assert_same,
-    load_oracle,
-    make_block,
-    make_inputs,
-    rows_for,
-    run,
-)
+from gpt_compare import CONFIGS, HEADS, LARGER, load_oracle, make_block, make_inputs, rows_for, run
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')

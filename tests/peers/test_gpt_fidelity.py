@@ -3,13 +3,13 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
     LARGER,
     PACKAGES,
-    assert_same,
     family_of,
     load_oracle,
     losses_and_gradients,

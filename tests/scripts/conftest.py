@@ -1,9 +1,10 @@
-"""What a module says by ``CASE = 'finetune_swag'``: its script, data and a training's output."""
+"""The script that a module names; by ``CASE = 'finetune_swag'`` its data and a training, too."""
 
 import pytest
 from bad_input import BAD_INPUT
 from contract import CASES, Toy
 from pictures import pictures_once  # noqa: F401  a fixture for all tests here
+from script_runs import load_script
 
 
 @pytest.fixture(scope='session')
@@ -44,8 +45,11 @@ def toy(toys, request):
 
 
 @pytest.fixture(scope='module')
-def script(toy):
-    return toy.script
+def script(request):
+    """That of the module's CASE, or what it names SCRIPT."""
+    if hasattr(request.module, 'CASE'):
+        return request.getfixturevalue('toy').script
+    return load_script(request.module.SCRIPT.stem)
 
 
 @pytest.fixture(scope='module')

@@ -21,14 +21,11 @@ from model_zoo.app import cli
 from model_zoo.tokenization.learn import learn_byte_pairs
 from model_zoo.util import display
 
+SCRIPT = SCRIPTS / 'bertology.py'
+
 LAYERS, HEADS = 2, 4
 PICTURES = {'entropy.png', 'importance.png'}
 TEXT = 'The cat sat on the mat, and the dog lay on the rug. It was a warm day in May.\n' * 6
-
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('bertology')
 
 
 @pytest.fixture(scope='module')

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from arrays import assert_equal
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
@@ -34,12 +35,6 @@ def convert(fixtures, tmp_path):
 
 def tensors_of(folder, name):
     return read_tensors(folder / name)[0]
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_numpy_there_and_back(convert, fixtures, tmp_path):

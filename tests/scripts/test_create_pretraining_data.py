@@ -1,33 +1,24 @@
 """scripts/create_pretraining_data.py end to end."""
 
-import importlib.util
 import logging
-import pathlib
 import shlex
 
 import gluonnlp as nlp
 import numpy as np
 import pytest
+from script_runs import SCRIPTS
 
 from model_zoo.app import cli
 from model_zoo.tasks.pretraining import read_shard
 from model_zoo.tokenization.vocab import load_vocab
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'create_pretraining_data.py'
+SCRIPT = SCRIPTS / 'create_pretraining_data.py'
 # GluonNLP's README; the vocabulary is downloaded there
 LINE = (
     '--input_file sample_text.txt --output_dir out --vocab vocab.txt --max_seq_length 128 '
     '--max_predictions_per_seq 20 --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 '
     '--verbose'
 )
-
-
-@pytest.fixture(scope='module')
-def script():
-    spec = importlib.util.spec_from_file_location('create_pretraining_data', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

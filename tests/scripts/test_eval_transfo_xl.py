@@ -1,30 +1,21 @@
 """scripts/eval_transfo_xl.py end to end, with a tiny random model."""
 
-import importlib.util
 import json
-import pathlib
 import random
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from script_runs import SCRIPTS
 
 from model_zoo.app import cli
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.corpus import TransfoXLCorpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
-SCRIPT = pathlib.Path(__file__).parents[2] / 'scripts' / 'eval_transfo_xl.py'
+SCRIPT = SCRIPTS / 'eval_transfo_xl.py'
 LENGTHS = ['--batch_size', '2', '--tgt_len', '5', '--mem_len', '7']
-
-
-@pytest.fixture(scope='module')
-def script():
-    spec = importlib.util.spec_from_file_location('eval_transfo_xl', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope='module')

@@ -8,6 +8,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 import warm
 
 import bert
@@ -21,14 +22,7 @@ from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 
 ROOT = pathlib.Path(export.__file__).parent.parent
-CONFIG = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 32,
-    'max_position_embeddings': 24,
-}
+CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_attention_heads': 4}
 
 
 def make(name, **options):

@@ -12,7 +12,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, load_script, run, start
+from script_runs import SCRIPTS, run, start
 
 from bert import BertModel, BertTokenizer
 from model_zoo.tasks.features import POOL, FeatureExtractor
@@ -30,11 +30,6 @@ LINES = [
     'ä A',
     'a |||b',
 ]
-
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('extract_features')
 
 
 @pytest.fixture(scope='module')

@@ -10,35 +10,18 @@ import mxnet as mx
 import numpy as np
 import pytest
 from contract import classifier as arguments
-from script_runs import ROOT, assert_same_model, start
+from script_runs import ROOT, assert_same_model, assert_same_parameters, parameters, run, start
 from toy_data import GOOD
 
 import export.export as export
 from bert import BertForQuestionAnswering, BertForSequenceClassification
 from model_zoo import open_model
-from model_zoo.app import cli
-from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from model_zoo.tasks.labels import labels_of_folder, name_labels
 
 SCRIPT = ROOT / 'scripts' / 'finetune_classifier.py'
 
 CASE = 'finetune_classifier'
-
-
-def run(script, argv):
-    return cli.run(script.main, list(map(str, argv)))
-
-
-def parameters(path):
-    return read_tensors(path)[0]
-
-
-def assert_equal(left, right):
-    left, right = parameters(left), parameters(right)
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
 def test_results_and_files(trained, data):
@@ -59,7 +42,7 @@ def test_results_and_files(trained, data):
     last = {f'model_bert_custom_{epoch}.params' for epoch in (1, 2)}
     assert {path.name for path in trained.glob('*.params')} == last | {best}
     assert len(os.listdir(trained / 'checkpoints')) == 1
-    assert_equal(trained / 'best_model' / 'model.params', trained / best)
+    assert_same_parameters(trained / 'best_model' / 'model.params', trained / best)
 
 
 def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
@@ -69,7 +52,7 @@ def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
     task = ['--task_name', 'custom', '--train_file', tmp_path / 'all.csv', '--dev_split', '0.1']
     task += ['--text_column', 'text', '--label_column', 'label']
     argv = arguments(data, tmp_path / 'out', '--epochs', '2', '--lr', '5e-3', task=task)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'out' / 'results.json').read_text())
     examined = results['examination']['dev']
     assert examined['classes'] == ['neg', 'pos'] and examined['guess'] == 'pos'
@@ -81,7 +64,7 @@ def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
     assert '| train | 432 |' in card and '| dev | 48 |' in card
     # the same part is evaluated afterwards
     model = ['--bert_model', tmp_path / 'out' / 'best_model', '--only_inference', '--max_len', '24']
-    assert run(script, [*task, *model, '--output_dir', tmp_path / 'again']) == 0
+    assert run(script, *task, *model, '--output_dir', tmp_path / 'again') == 0
     again = json.loads((tmp_path / 'again' / 'inference.json').read_text())['dev']['dev']
     assert again['loss'] == pytest.approx(dev['loss'], rel=1e-4)
 
@@ -113,7 +96,7 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
     # no labels are given: they come with the model
     argv = ['--task_name', 'custom', '--only_inference', '--text_columns', 'text']
     argv += ['--test_file', data / 'test.tsv', '--bert_model', trained / 'best_model']
-    assert run(script, [*argv, '--max_len', 24, '--output_dir', tmp_path]) == 0
+    assert run(script, *argv, '--max_len', 24, '--output_dir', tmp_path) == 0
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
     assert (tmp_path / 'inference.json').exists() and not (tmp_path / 'results.json').exists()
 
@@ -122,7 +105,7 @@ def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path,
     argv = ['--task_name', 'custom', '--text_columns', 'text', '--output_dir', tmp_path]
     argv += ['--bert_model', trained / 'best_model', '--max_len', '24', '--label_column', 'label']
     argv += ['--dev_file', data / 'dev.tsv']
-    assert run(script, [*argv, '--test_file', data / 'test.tsv', '--do_predict=true']) == 0
+    assert run(script, *argv, '--test_file', data / 'test.tsv', '--do_predict=true') == 0
     lines = (tmp_path / 'test_results.tsv').read_text().splitlines()
     beside = (trained / 'custom_probabilities.tsv').read_text().splitlines()[1:]
     assert len(lines) == len(beside) == 21
@@ -134,7 +117,7 @@ def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path,
     assert inference['dev'] == {} and inference['predictions'][0] == 'test_results.tsv'
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
     assert not (trained / 'test_results.tsv').exists()
-    assert run(script, [*argv, '--do_predict']) == 1
+    assert run(script, *argv, '--do_predict') == 1
     assert 'error: --do_predict: there is no test set' in capsys.readouterr().err
     with pytest.raises(SystemExit):
         script.parse_arguments(['--task_name', 'MRPC', '--do_predict=yes'])
@@ -147,7 +130,7 @@ def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
     more = ['--only_inference', '--model_parameters', path, '--dev_batch_size', '5']
     argv = arguments(data, tmp_path, *more)
     argv.remove('--from_scratch')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     inference = json.loads((tmp_path / 'inference.json').read_text())
     assert inference['dev']['dev']['accuracy'] == results['best']['dev']['accuracy']
     assert inference['dev']['dev']['loss'] == pytest.approx(results['best']['dev']['loss'], 1e-4)
@@ -161,14 +144,14 @@ def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, caps
     model(words, words * 0, mx.nd.array([5, 3]))
     model.export(str(tmp_path / 'exported'))
     argv = arguments(data, tmp_path, '--only_inference', '--deploy')
-    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 0
+    assert run(script, *argv, '--model_prefix', tmp_path / 'exported') == 0
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
     capsys.readouterr()
-    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported', '--max_len', 41]) == 1
+    assert run(script, *argv, '--model_prefix', tmp_path / 'exported', '--max_len', 41) == 1
     assert 'error: --max_len 41: the exported model takes 40 tokens' in capsys.readouterr().err
     with open(tmp_path / 'exported-0000.params', 'r+b') as file:
         file.truncate(1000)
-    assert run(script, [*argv, '--model_prefix', tmp_path / 'exported']) == 1
+    assert run(script, *argv, '--model_prefix', tmp_path / 'exported') == 1
 
 
 def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):
@@ -182,21 +165,21 @@ def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):
                  '--output_dir', str(tmp_path), '--seq_length', '24'])  # fmt: skip
     argv = arguments(data, tmp_path, '--only_inference', '--deploy')
     argv += ['--model_prefix', tmp_path / 'classification']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
     (tmp_path / 'classification-labels.json').unlink()
-    assert run(script, argv) == 0  # nobody says that the order isn't the file's
+    assert run(script, *argv) == 0  # nobody says that the order isn't the file's
     assert (tmp_path / 'custom.tsv').read_text() != (trained / 'custom.tsv').read_text()
 
 
 def test_a_training_goes_on_with_its_order_of_labels(script, data, tmp_path, capsys):
     argv = arguments(data, tmp_path, '--labels', 'pos', 'neg')
-    assert run(script, [*argv, '--epochs', 1]) == 0
-    assert run(script, [*argv, '--epochs', 2, '--resume']) == 0
+    assert run(script, *argv, '--epochs', 1) == 0
+    assert run(script, *argv, '--epochs', 2, '--resume') == 0
     assert labels_of_folder(tmp_path / 'best_model') == ['pos', 'neg']
     other = arguments(data, tmp_path, '--epochs', '3', '--resume')
     for labels in ([], ['--labels', 'neg', 'pos']):
-        assert run(script, [*other, *labels]) == 1
+        assert run(script, *other, *labels) == 1
         message = capsys.readouterr().err.partition('cannot resume: ')[2]
         assert message.startswith('--labels is ') and "was ['pos', 'neg']" in message
     assert labels_of_folder(tmp_path / 'best_model') == ['pos', 'neg']
@@ -209,7 +192,7 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path, mode):
     more += [trained / results['best']['parameters']]
     argv = arguments(data, tmp_path, '--only_calibration', *more)
     argv.remove('--from_scratch')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     prefix = tmp_path / f'model_bert_custom_quantized_{mode}'
     told = json.loads((tmp_path / 'calibration.json').read_text())
     assert told['files'] == [f'{prefix.name}-0000.params', f'{prefix.name}-symbol.json']
@@ -217,7 +200,7 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path, mode):
     assert told['lost'] == pytest.approx(before - after, abs=1e-6)
     assert told['lost'] <= 0.005 and before > 0.8
     deploy = arguments(data, tmp_path / 'deployed', '--only_inference', '--deploy')
-    assert run(script, [*deploy, '--model_prefix', prefix]) == 0
+    assert run(script, *deploy, '--model_prefix', prefix) == 0
     inference = json.loads((tmp_path / 'deployed' / 'inference.json').read_text())
     deployed = inference['dev']['dev']
     assert deployed['accuracy'] == pytest.approx(after)
@@ -232,16 +215,16 @@ def test_deployed_model_with_several_outputs_is_refused(script, trained, data, t
     model(words, words * 0, mx.nd.array([5, 3]))
     model.export(str(tmp_path / 'qa'))
     argv = arguments(data, tmp_path, '--only_inference', '--deploy')
-    assert run(script, [*argv, '--model_prefix', tmp_path / 'qa']) == 1
+    assert run(script, *argv, '--model_prefix', tmp_path / 'qa') == 1
     assert "qa-symbol.json' gives 2 outputs" in capsys.readouterr().err
 
 
 def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path):
     for name, seed in (('same', 2), ('other', 3)):
         argv = arguments(data, tmp_path / name, '--seed', seed, test=False)
-        assert run(script, argv) == 0
+        assert run(script, *argv) == 0
     last = 'model_bert_custom_2.params'
-    assert_equal(trained / last, tmp_path / 'same' / last)
+    assert_same_parameters(trained / last, tmp_path / 'same' / last)
     left, right = parameters(trained / last), parameters(tmp_path / 'other' / last)
     assert any((left[name] != right[name]).any() for name in left)
 
@@ -257,7 +240,7 @@ def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
     own = tmp_path / 'model_bert_custom_final.params'
     own.write_text('kept')
     more = ['--accumulate', '4', '--training_steps', '40', '--early_stop', '1', '--round_to', '8']
-    assert run(script, arguments(data, tmp_path, *more, '--lr', '0', test=False)) == 0
+    assert run(script, *arguments(data, tmp_path, *more, '--lr', '0', test=False)) == 0
     results = json.loads((tmp_path / 'results.json').read_text())
     # nothing is learnt at rate 0, so the second epoch isn't better than the first
     assert len(results['training']['epochs']) == 2
@@ -318,7 +301,7 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
     make_glue(tmp_path, task)
     output = tmp_path / 'out'
     argv = ['--task_name', task, '--data_dir', str(tmp_path)]
-    assert run(script, arguments(data, output, '--training_steps', '2', task=argv)) == 0
+    assert run(script, *arguments(data, output, '--training_steps', '2', task=argv)) == 0
     results = json.loads((output / 'results.json').read_text())
     segments = {'dev_matched', 'dev_mismatched'} if task == 'MNLI' else {'dev'}
     assert set(results['best']) == {'epoch', 'parameters'} | segments
@@ -347,7 +330,7 @@ def test_a_killed_process_loses_what_came_after_its_last_checkpoint(toy, script,
         assert process.poll() is None
         process.kill()
     assert not (tmp_path / 'results.json').exists()  # it was in the first epoch
-    assert run(script, [*argv, '--resume']) == 0
+    assert run(script, *argv, '--resume') == 0
     assert 'resuming from' in (tmp_path / 'log_custom.txt').read_text()
     assert_same_model(tmp_path, toy.whole)
 
@@ -358,16 +341,16 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
     argv = ['--task_name', 'custom', '--only_inference', '--text_columns', 'text']
     argv += ['--label_column', 'label', '--max_len', '24', '--output_dir', tmp_path]
     argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     message = 'expected one of: neg, pos; the file has: no, yes'
     assert message in capsys.readouterr().err
-    assert run(script, [*argv, '--labels', 'no,yes']) == 0  # the user knows better
+    assert run(script, *argv, '--labels', 'no,yes') == 0  # the user knows better
     message = 'taken for no, yes, as --labels says; the model calls them neg, pos'
     assert message in capsys.readouterr().err
     inference = json.loads((tmp_path / 'inference.json').read_text())
     results = json.loads((trained / 'results.json').read_text())
     assert inference['dev']['dev']['accuracy'] == results['best']['dev']['accuracy']
-    assert run(script, [*argv, '--labels', 'no', 'yes', 'maybe']) == 1
+    assert run(script, *argv, '--labels', 'no', 'yes', 'maybe') == 1
     message = 'it tells neg, pos apart; a model for custom tells no, yes, maybe apart'
     assert message in capsys.readouterr().err
 
@@ -392,7 +375,7 @@ def test_labels_of_a_folder(tmp_path, config, message):
 
 def test_diverging_training_says_so(script, data, tmp_path, capsys):
     argv = arguments(data, tmp_path, '--optimizer', 'sgd', '--lr', '1e30', '--warmup_ratio', '0')
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert 'training has diverged at step' in capsys.readouterr().err
 
 
@@ -415,5 +398,5 @@ def test_the_originals_command_lines_are_understood(script):
 def test_minilm_on_real_data(script, short_data, minilm_dir, tmp_path, task):
     argv = ['--task_name', task, '--data_dir', short_data / 'glue', '--bert_model', 'bert_6_384_12']
     argv += ['--training_steps', '2', '--batch_size', '8', '--output_dir', tmp_path]
-    assert run(script, [*argv, '--max_len', '32', '--dev_batch_size', '64']) == 0
+    assert run(script, *argv, '--max_len', '32', '--dev_batch_size', '64') == 0
     assert json.loads((tmp_path / 'results.json').read_text())['training']['steps'] == 2

@@ -25,11 +25,6 @@ LENGTH = 24
 
 
 @pytest.fixture(scope='module')
-def script():
-    return load_script('finetune_lm')
-
-
-@pytest.fixture(scope='module')
 def data(tmp_path_factory):
     """A folder with a model/, text.txt, dev.txt, and samples/ of the text."""
     folder = tmp_path_factory.mktemp('data')

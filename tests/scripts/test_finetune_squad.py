@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from contract import squad as arguments
 from halves import HALVES
-from script_runs import SCRIPTS, refusal, train_in_workers
+from script_runs import SCRIPTS, assert_same_parameters, parameters, refusal, run, train_in_workers
 from toy_data import SPECIAL
 
 import export.export as export
 from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.checkpoint import read_tensors
 from model_zoo.tasks import squad as squad_task
 
 SCRIPT = SCRIPTS / 'finetune_squad.py'
@@ -23,23 +22,8 @@ SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_le
 ANSWERS = ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
 
 
-def run(script, argv):
-    return cli.run(script.main, list(map(str, argv)))
-
-
 def load(argv, *more):
     return [word for word in argv if word != '--from_scratch'] + list(more)
-
-
-def parameters(path):
-    return read_tensors(path)[0]
-
-
-def assert_equal(left, right):
-    left, right = parameters(left), parameters(right)
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
 def read(folder, name):
@@ -55,7 +39,7 @@ def test_results_and_files(trained, data):
     assert results['args']['epsilon'] == 1e-6 and results['args']['wd'] == 0
     best = results['best']['parameters']
     assert best == f'model_bert_squad_{results["best"]["epoch"] - 1}.params'
-    assert_equal(trained / 'best_model' / 'model.params', trained / best)
+    assert_same_parameters(trained / 'best_model' / 'model.params', trained / best)
     assert len(os.listdir(trained / 'checkpoints')) == 1
     assert len(os.listdir(trained / 'cache')) == 2
     log = (trained / 'log_squad.txt').read_text()
@@ -85,7 +69,7 @@ def test_the_threshold_decides(script, trained, data, tmp_path):
     for threshold in ('-100', '100'):
         argv = load(arguments(data, tmp_path / threshold, version=2))
         argv += ['--model_parameters', trained / 'best_model' / 'model.params', '--only_predict']
-        assert run(script, [*argv, '--null_score_diff_threshold', threshold]) == 0
+        assert run(script, *argv, '--null_score_diff_threshold', threshold) == 0
         predictions = read(tmp_path / threshold, 'predictions.json')
         counts.append(sum(not text for text in predictions.values()))
         assert read(tmp_path / threshold, 'null_odds.json') == pytest.approx(
@@ -117,7 +101,7 @@ def only_predict(data, output, *more, version=2):
 
 def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
-    assert run(script, [*argv, '--uncased', '--test_batch_size', '7', '--round_to', '8']) == 0
+    assert run(script, *argv, '--uncased', '--test_batch_size', '7', '--round_to', '8') == 0
     assert read(tmp_path, 'predictions.json') == read(trained, 'predictions.json')
     metrics = read(tmp_path, 'inference.json')['dev']['dev']
     expected = read(trained, 'results.json')['best']['dev']
@@ -130,11 +114,11 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
 @pytest.mark.parametrize('dtype', HALVES)
 def test_precisions(script, trained, data, tmp_path, dtype):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--dtype', dtype)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     same = read(tmp_path, 'predictions.json').items() & read(trained, 'predictions.json').items()
     assert len(same) >= 38
     argv = arguments(data, tmp_path / 'train', '--dtype', dtype, '--training_steps', '20')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     log = read(tmp_path / 'train', 'results.json')['training']['log']
     losses = [record['loss'] for record in log]
     assert losses[-1] < losses[0] and np.isfinite(losses).all()
@@ -151,23 +135,23 @@ def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsy
     assert export_to(tmp_path, '--task', 'question_answering', *model) == 0
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
     argv += ['--model_prefix', tmp_path / 'question_answering']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert read(tmp_path, 'predictions.json') == read(trained, 'predictions.json')
     metrics = read(tmp_path, 'inference.json')['dev']['dev']
     assert metrics['f1'] == read(trained, 'results.json')['best']['dev']['f1']
     capsys.readouterr()
-    assert run(script, [*argv, '--max_seq_length', '49']) == 1
+    assert run(script, *argv, '--max_seq_length', '49') == 1
     assert 'error: --max_seq_length 49: the exported model takes 48' in capsys.readouterr().err
 
 
 def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
-    assert run(script, [*argv, '--only_calibration', '--num_calib_batches', '2']) == 0
+    assert run(script, *argv, '--only_calibration', '--num_calib_batches', '2') == 0
     told = read(tmp_path, 'calibration.json')
     assert told['lost'] <= 0.5
     prefix = tmp_path / 'model_bert_squad_quantized_customize'
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
-    assert run(script, [*argv, '--model_prefix', prefix]) == 0
+    assert run(script, *argv, '--model_prefix', prefix) == 0
     deployed = read(tmp_path, 'inference.json')['dev']['dev']
     assert deployed['f1'] == pytest.approx(told['int8']['dev']['f1'])
 
@@ -181,7 +165,7 @@ def test_export_of_another_task_is_refused(script, trained, data, tmp_path, caps
     more = ['--task', 'classification', '--model_name', tmp_path / 'classifier']
     assert export_to(tmp_path, *more) == 0
     argv = only_predict(data, tmp_path, '--bert_model', folder, '--deploy')
-    assert run(script, [*argv, '--model_prefix', tmp_path / 'classification']) == 1
+    assert run(script, *argv, '--model_prefix', tmp_path / 'classification') == 1
     assert 'was it exported for another task?' in capsys.readouterr().err
 
 
@@ -193,7 +177,7 @@ def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path
     (tmp_path / 'test.json').write_text(json.dumps(content))
     argv = only_predict(data, tmp_path / 'out', '--bert_model', trained / 'best_model')
     argv[argv.index('--predict_file') + 1] = tmp_path / 'test.json'
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert read(tmp_path / 'out', 'predictions.json') == read(trained, 'predictions.json')
     assert read(tmp_path / 'out', 'inference.json')['dev'] == {}
 
@@ -209,7 +193,7 @@ def test_version_1_with_mxnets_adam(toy):
 
 def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
     monkeypatch.setattr(squad_task, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
-    assert run(script, arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
+    assert run(script, *arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
     assert len(read(tmp_path, 'predictions.json')) == 3
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
 
@@ -224,9 +208,9 @@ def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, mon
     monkeypatch.setattr(squad_task, 'find_squad', find)
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
     place = argv.index('--predict_file')
-    assert run(script, argv[:place] + argv[place + 2 :]) == 0
+    assert run(script, *argv[:place] + argv[place + 2 :]) == 0
     argv = arguments(data, tmp_path, '--training_steps', '1')[4:]
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert wanted == [('dev', True), ('dev', False), ('train', False)]
 
 
@@ -241,7 +225,7 @@ def test_sentencepiece(script, data, tmp_path):
     argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
     place = argv.index('--vocab_file')
     argv = argv[:place] + argv[place + 2 :]
-    assert run(script, [*argv, '--epochs', '1']) == 0
+    assert run(script, *argv, '--epochs', '1') == 0
     predictions = read(tmp_path / 'out', 'predictions.json')
     content = json.loads((data / 'dev-2.json').read_text())
     for paragraph in content['data'][0]['paragraphs']:
@@ -254,7 +238,7 @@ def test_two_workers_train_as_one(script, data, tmp_path):
     argv = arguments(data, tmp_path / 'two', *more, '--comm_backend', 'horovod')
     argv[argv.index('--batch_size') + 1] = '8'
     train_in_workers(2, SCRIPT, *argv)
-    assert run(script, arguments(data, tmp_path / 'one', *more)) == 0
+    assert run(script, *arguments(data, tmp_path / 'one', *more)) == 0
     left, right = (
         parameters(tmp_path / name / 'model_bert_squad_0.params') for name in ('one', 'two')
     )
@@ -269,12 +253,12 @@ def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
         (tmp_path / 'model' / path.name).write_bytes(path.read_bytes())
     config.write_text(json.dumps({**json.loads(config.read_text()), 'do_lower_case': False}))
     argv = only_predict(data, tmp_path / 'out', '--bert_model', tmp_path / 'model', '--uncased')
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert "--uncased: the model's vocabulary is cased" in capsys.readouterr().err
 
 
 def test_prediction_by_random_parameters_warns(script, data, tmp_path):
-    assert run(script, arguments(data, tmp_path, '--only_predict')) == 0
+    assert run(script, *arguments(data, tmp_path, '--only_predict')) == 0
     assert 'the predictions come from a random head' in (tmp_path / 'log_squad.txt').read_text()
 
 
@@ -315,5 +299,5 @@ def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
     argv += ['--predict_file', squad / 'dev-v2.0-part.json', '--bert_model', 'bert_6_384_12']
     argv += ['--training_steps', '2', '--batch_size', '4', '--output_dir', tmp_path]
     argv += ['--max_seq_length', '128', '--doc_stride', '100', '--max_query_length', '24']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert read(tmp_path, 'results.json')['best']['dev']['total'] == 100

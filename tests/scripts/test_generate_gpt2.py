@@ -1,7 +1,6 @@
 """scripts/generate_gpt2.py on small random models."""
 
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -26,16 +25,6 @@ from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / 'scripts' / 'generate_gpt2.py'
 BAR = '=' * 40
-
-
-@pytest.fixture(scope='module')
-def script():
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location('generate_gpt2', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 SIZES = {'n_embd': 32, 'scale': 0.5}
 

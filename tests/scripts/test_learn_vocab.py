@@ -6,18 +6,15 @@ import shlex
 
 import mxnet as mx
 import pytest
-from script_runs import load_script
+from script_runs import SCRIPTS
 
 import model_zoo
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
 
+SCRIPT = SCRIPTS / 'learn_vocab.py'
+
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('learn_vocab')
 
 
 @pytest.fixture

@@ -3,17 +3,14 @@
 import json
 
 import pytest
-from script_runs import load_script, run
+from script_runs import SCRIPTS, run
+
+SCRIPT = SCRIPTS / 'memory.py'
 
 CONFIG = {
     'vocab_size': 20000, 'hidden_size': 64, 'num_hidden_layers': 2, 'num_attention_heads': 2,
     'intermediate_size': 128, 'max_position_embeddings': 256,
 }  # fmt: skip
-
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('memory')
 
 
 def test_memory_grows_with_the_batch(script, tmp_path, capsys):

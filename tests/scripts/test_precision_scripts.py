@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tiny
 from halves import HALVES
+from script_runs import SCRIPTS
 
 import bert
 import export.export as export_script
@@ -17,17 +18,10 @@ from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
 from model_zoo.app import cli
 
+SCRIPT = SCRIPTS / 'finetune_classifier.py'
+
 ROOT = pathlib.Path(__file__).parents[2]
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
-
-
-@pytest.fixture(scope='module')
-def script():
-    path = ROOT / 'scripts' / 'finetune_classifier.py'
-    spec = importlib.util.spec_from_file_location('finetune_classifier', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope='module')

@@ -1,7 +1,6 @@
 """scripts/run_pretraining.py end to end, on small models and made-up shards."""
 
 import errno
-import importlib.util
 import json
 import os
 import pathlib
@@ -11,14 +10,14 @@ import signal
 import subprocess
 import zipfile
 
+import arrays
 import numpy as np
 import pytest
 import warm
-from script_runs import start
+from script_runs import run, start
 from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
-from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import write_shard
@@ -28,14 +27,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = ROOT / 'scripts' / 'run_pretraining.py'
 
 SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
-
-
-@pytest.fixture(scope='module')
-def script():
-    spec = importlib.util.spec_from_file_location('run_pretraining', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope='module')
@@ -55,21 +46,13 @@ def arguments(data, tmp_path):
     ]
 
 
-def run(script, argv):
-    """Run the script in this process; returns its exit status."""
-    return cli.run(script.main, list(map(str, argv)))
-
-
 def final_model(folder):
     """The parameters that a run has left, by name."""
     return read_tensors(os.path.join(folder, 'model', 'model.params'))[0]
 
 
 def assert_equal(folder, other):
-    ours, theirs = final_model(folder), final_model(other)
-    assert set(ours) == set(theirs)
-    for name in ours:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    arrays.assert_equal(final_model(folder), final_model(other))
 
 
 def checkpoints(folder):
@@ -106,7 +89,7 @@ def test_the_originals_lines_are_understood(script, line):
 def test_a_run(script, arguments, data, tmp_path):
     """It learns, logs as GluonNLP does, and leaves what other scripts take."""
     argv = arguments('--num_steps', 12, '--log_interval', 4, '--eval_interval', 6)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     folder = tmp_path / 'ckpt'
     log = (folder / 'log_phase1.txt').read_text()
     assert [f'[step {step}]\tmlm_loss=' in log for step in (4, 8, 12)] == [True] * 3
@@ -133,7 +116,7 @@ def test_memorizes_its_training_data(script, data, tmp_path, arguments):
     argv[argv.index('--hparams') + 1] = 'num_layers=1,units=64,dropout=0.0'
     argv[argv.index('--lr') + 1] = '1e-3'
     argv[argv.index('--batch_size') + 1] = '18'
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     report = results['training']['epochs'][-1]['report']['eval']
     assert report['mlm_acc'] > 0.9, report
@@ -141,10 +124,10 @@ def test_memorizes_its_training_data(script, data, tmp_path, arguments):
 
 
 def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_path):
-    assert run(script, arguments('--num_steps', 3)) == 0
+    assert run(script, *arguments('--num_steps', 3)) == 0
     model = str(tmp_path / 'ckpt' / 'model')
     other = ['--model', model, '--data_eval', str(data / 'eval.npz')]
-    assert run(script, [*other, '--ckpt_dir', str(tmp_path / 'other')]) == 0
+    assert run(script, *other, '--ckpt_dir', str(tmp_path / 'other')) == 0
     ours = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     theirs = json.loads((tmp_path / 'other' / 'evaluation.json').read_text())
     trained = ours['training']['epochs'][-1]['report']['eval']
@@ -172,7 +155,7 @@ def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_pat
         argv[argv.index('--ckpt_dir') + 1] = str(folder)
         argv[argv.index('--lr') + 1] = '1e-3'
         argv[argv.index('--hparams') + 1] += ',dropout=0.0'
-        assert run(script, argv) == 0
+        assert run(script, *argv) == 0
         models.append(final_model(folder))
     for name, value in models[0].items():
         for model in models[1:]:
@@ -185,7 +168,7 @@ def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
         argv = arguments('--num_steps', 4, '--accumulate', 2, '--num_buckets', 3, *flags)
         argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / f'{len(flags)}')
         argv[argv.index('--hparams') + 1] += ',dropout=0.0'
-        assert run(script, argv) == 0
+        assert run(script, *argv) == 0
         models.append(final_model(tmp_path / f'{len(flags)}'))
     for name, value in models[0].items():
         assert np.abs(value - models[1][name]).max() < 1e-5, name
@@ -193,42 +176,42 @@ def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
 
 def test_total_batch_size(script, arguments, tmp_path, capsys):
     argv = arguments('--total_batch_size', 16, '--accumulate', 2, '--num_steps', 2)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     argv = arguments('--total_batch_size', 17, '--accumulate', 2)
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert '--total_batch_size 17 is not divisible by 2' in capsys.readouterr().err
     argv = arguments('--total_batch_size', 32, '--accumulate', 2)
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert 'the total is 16' in capsys.readouterr().err
 
 
 def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
     """One name for the flags that GluonNLP has for this."""
     argv = arguments('--num_steps', 6, '--ckpt_interval', 3)
-    assert run(script, [*argv, '--batch_tokens', 64]) == 1
+    assert run(script, *argv, '--batch_tokens', 64) == 1
     assert '--batch_tokens and --batch_size' in capsys.readouterr().err
     at = argv.index('--batch_size')
     by_tokens = [*argv[:at], *argv[at + 2 :], '--batch_tokens', '64']
-    assert run(script, by_tokens) == 0
+    assert run(script, *by_tokens) == 0
     assert ' x 64 tokens' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
     os.rename(tmp_path / 'ckpt', tmp_path / 'by_tokens')
     argv[at + 1] = '64'
-    assert run(script, [*argv, '--use_avg_len', '--num_buckets', 10]) == 0
+    assert run(script, *argv, '--use_avg_len', '--num_buckets', 10) == 0
     assert_equal(tmp_path / 'ckpt', tmp_path / 'by_tokens')
-    assert run(script, [*by_tokens, '--total_batch_size', 8]) == 1
+    assert run(script, *by_tokens, '--total_batch_size', 8) == 1
     assert '--batch_tokens and --total_batch_size' in capsys.readouterr().err
 
 
 def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
     argv = arguments('--num_steps', 9, '--ckpt_interval', 3, '--keep_checkpoints', 3)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     folder = tmp_path / 'ckpt'
     os.rename(folder / 'model', tmp_path / 'model')
     newest = folder / 'checkpoints' / checkpoints(folder)[-1]
     content = bytearray((newest / 'model.params').read_bytes())
     content[len(content) // 2] ^= 1
     (newest / 'model.params').write_bytes(content)
-    assert run(script, [*argv, '--resume']) == 0
+    assert run(script, *argv, '--resume') == 0
     log = (folder / 'log_phase1.txt').read_text()
     assert re.search('^[0-9:]+ warning: .*step-00000009.* is damaged', log, re.MULTILINE)
     assert re.search('^[0-9:]+ going on from .*step-00000006', log, re.MULTILINE)
@@ -253,32 +236,32 @@ def test_full_disk_leaves_the_checkpoint_before(
     argv = arguments('--num_steps', 10, '--ckpt_interval', 2)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, 'write_params', full_disk)
-        assert run(script, argv) == 1
+        assert run(script, *argv) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith('error: cannot write the checkpoint')
     assert 'No space left on device' in error
     folder = tmp_path / 'ckpt'
     assert [name[:13] for name in checkpoints(folder)] == ['step-00000002', 'step-00000004']
-    assert run(script, [*argv, '--resume']) == 0
+    assert run(script, *argv, '--resume') == 0
     argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert_equal(folder, tmp_path / 'unbroken')
 
 
 def test_resume_needs_the_same_flags_and_data(script, arguments, data, tmp_path, capsys):
-    assert run(script, arguments('--num_steps', 4, '--ckpt_interval', 2)) == 0
-    assert run(script, arguments('--num_steps', 4, '--resume', '--warmup_ratio', 0.5)) == 1
+    assert run(script, *arguments('--num_steps', 4, '--ckpt_interval', 2)) == 0
+    assert run(script, *arguments('--num_steps', 4, '--resume', '--warmup_ratio', 0.5)) == 1
     assert '--warmup_ratio is 0.5 and was ' in capsys.readouterr().err
     argv = arguments('--num_steps', 4, '--resume')
     argv[argv.index('--data') + 1] = str(data / 'train-0.npz')
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert '--data is ' in capsys.readouterr().err
 
 
 def test_an_earlier_training_is_not_replaced_unasked(script, arguments, tmp_path, capsys):
-    assert run(script, arguments('--num_steps', 4)) == 0
+    assert run(script, *arguments('--num_steps', 4)) == 0
     before = checkpoints(tmp_path / 'ckpt')
-    assert run(script, arguments('--num_steps', 2)) == 1
+    assert run(script, *arguments('--num_steps', 2)) == 1
     assert 'add --resume to go on' in capsys.readouterr().err
     assert checkpoints(tmp_path / 'ckpt') == before
 
@@ -298,30 +281,30 @@ def test_the_training_is_saved_before_its_last_evaluation(
     with zipfile.ZipFile(path, 'w') as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     assert 'the vocabulary 45 tokens' in capsys.readouterr().err
     assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000003')
 
 
 def test_start_step(script, arguments, tmp_path, capsys):
     argv = arguments('--num_steps', 6, '--ckpt_interval', 2, '--keep_checkpoints', 9)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
-    assert run(script, [*argv, '--start_step', '2']) == 0
+    assert run(script, *argv, '--start_step', '2') == 0
     assert_equal(tmp_path / 'ckpt', tmp_path)
-    assert run(script, [*argv, '--start_step', '3']) == 1
+    assert run(script, *argv, '--start_step', '3') == 1
     assert 'no checkpoint of step 3' in capsys.readouterr().err
 
 
 def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data, tmp_path, capsys):
     argv = arguments('--num_steps', 4, '--warmup_ratio', 0)
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     folder = tmp_path / 'ckpt'
     phase1 = final_model(folder)
     phase2 = [*argv, '--phase2', '--phase1_num_steps', '4']
     phase2[phase2.index('--lr') + 1] = '0'
     phase2[phase2.index('--num_steps') + 1] = '3'
-    assert run(script, phase2) == 0
+    assert run(script, *phase2) == 0
     for name, value in final_model(folder).items():
         np.testing.assert_array_equal(value, phase1[name])
     state = json.loads(next((folder / 'checkpoints_phase2').glob('*/state.json')).read_text())
@@ -338,14 +321,14 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
 def test_nan_names_the_step(script, arguments, tmp_path, capsys):
     argv = arguments('--num_steps', 9, '--warmup_ratio', 0)
     argv[argv.index('--lr') + 1] = '1e38'
-    assert run(script, argv) == 1
+    assert run(script, *argv) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith('error: training has diverged at step 2: loss nan, learning rate ')
     assert 'gradient norm' in error
 
 
 def test_float16_logs_its_scale(script, arguments, tmp_path, capsys):
-    assert run(script, arguments('--num_steps', 4, '--log_interval', 2, '--dtype', 'float16')) == 0
+    assert run(script, *arguments('--num_steps', 4, '--log_interval', 2, '--dtype', 'float16')) == 0
     log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
     assert log.count('loss_scale=') == 2
     assert 'skipped=' in log
@@ -356,7 +339,7 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     path = tmp_path / 'profile' / 'events.json'
     argv += ['--max_predictions_per_seq', str(MASKS), '--profile', str(path)]
     argv[argv.index('--data') + 1] = str(data / 'none*.npz')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert json.loads(path.read_text())['traceEvents']
     log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
     assert 'FullyConnected' in log
@@ -367,14 +350,14 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
 def evaluation(script, data, tmp_path, *more):
     """What an evaluation of a model with fixed weights says."""
     argv = ['--model', tmp_path / 'ckpt' / 'model', '--batch_size_eval', 4, *more]
-    assert run(script, [*argv, '--ckpt_dir', tmp_path / 'evaluation']) == 0
+    assert run(script, *argv, '--ckpt_dir', tmp_path / 'evaluation') == 0
     return json.loads((tmp_path / 'evaluation' / 'evaluation.json').read_text())['eval']
 
 
 @pytest.mark.parametrize('steps', [1, 2, 4])
 def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path, steps):
     """The figures are those of a file with exactly the samples of these batches."""
-    assert run(script, arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
+    assert run(script, *arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
     trained = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())['training']
     vocab = load_vocab(str(data / 'vocab.txt'))
     samples = make_samples(18, 2)
@@ -407,7 +390,7 @@ def test_raw_text(script, data, tmp_path):
     argv = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', LENGTH]
     argv += ['--max_predictions_per_seq', MASKS, '--num_dataset_workers', 1, *SIZE]
     argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', 5, '--ckpt_dir', tmp_path / 'ckpt']
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     results = json.loads((tmp_path / 'ckpt' / 'results.json').read_text())
     assert results['training']['epochs'][-1]['report']['eval']['mlm_loss'] > 0
 
@@ -433,7 +416,7 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
     for name, message in messages.items():
         argv = arguments('--num_steps', 2)
         argv[argv.index('--data') + 1] = str(tmp_path / name)
-        assert run(script, argv) == 1
+        assert run(script, *argv) == 1
         error = capsys.readouterr().err.splitlines()[-1]
         assert error.startswith('error: ') and message in error
 
@@ -485,7 +468,7 @@ def test_killed_20_times_and_resumed(script, arguments, tmp_path):
     log = (folder / 'log_phase1.txt').read_text()
     assert len(set(re.findall('going on from .*/(step-.*)', log))) >= 14
     argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
-    assert run(script, argv) == 0
+    assert run(script, *argv) == 0
     assert checkpoints(folder)[-1] == checkpoints(tmp_path / 'unbroken')[-1]
     assert_equal(folder, tmp_path / 'unbroken')
     for name in ('model.params', 'optimizer.params'):

@@ -4,15 +4,12 @@ import json
 
 import pytest
 from contract import Killed, classifier, kill
-from script_runs import assert_same_model, load_script, refusal, run
+from script_runs import SCRIPTS, assert_same_model, refusal, run
 
 from bert import BertForSequenceClassification
 from model_zoo.opening import open_model
 
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('finetune_classifier')
+SCRIPT = SCRIPTS / 'finetune_classifier.py'
 
 
 @pytest.fixture(scope='module')

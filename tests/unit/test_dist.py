@@ -2,27 +2,17 @@
 
 import gzip
 import hashlib
-import importlib.util
 import io
 import os
-import pathlib
 import subprocess
 import sys
 import tarfile
 import zipfile
 
 import pytest
+from script_runs import ROOT, load_script
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / '.ci' / 'dist.py'
-
-
-@pytest.fixture(scope='module')
-def dist():
-    spec = importlib.util.spec_from_file_location('dist', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def write_archive(path, names, time, mode, user):
@@ -33,7 +23,8 @@ def write_archive(path, names, time, mode, user):
             archive.addfile(info, io.BytesIO(name.encode()))
 
 
-def test_what_a_machine_leaves_in_an_archive_is_taken_out(dist, tmp_path):
+def test_what_a_machine_leaves_in_an_archive_is_taken_out(tmp_path):
+    dist = load_script('dist', SCRIPT.parent)
     write_archive(tmp_path / 'a.tar.gz', ['b', 'a'], 1e9, 0o664, 'one')
     write_archive(tmp_path / 'b.tar.gz', ['a', 'b'], 2e9, 0o600, 'two')
     first, second = (dist.packed_again(tmp_path / f'{n}.tar.gz', 1.5e9) for n in 'ab')

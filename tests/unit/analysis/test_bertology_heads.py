@@ -6,12 +6,13 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from PIL import Image
 
-from bert import BertConfig, BertForSequenceClassification
+from bert import BertForSequenceClassification
 from export import export_block
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
-from gpt2 import GPT2Config, GPT2LMHeadModel
+from gpt import OpenAIGPTLMHeadModel
+from gpt2 import GPT2LMHeadModel
 from model_zoo.analysis import (
     attention_of,
     heads_left,
@@ -35,30 +36,11 @@ class Batch(NamedTuple):
     labels: mx.nd.NDArray
 
 
-def bert():
-    return BertForSequenceClassification(BertConfig(
-        vocab_size=VOCAB, hidden_size=16, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        intermediate_size=24, max_position_embeddings=16,
-    ))  # fmt: skip
-
-
-def gpt():
-    return OpenAIGPTLMHeadModel(OpenAIGPTConfig(
-        vocab_size=VOCAB, n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=16, n_ctx=16
-    ))  # fmt: skip
-
-
-def gpt2():
-    return GPT2LMHeadModel(GPT2Config(
-        vocab_size=VOCAB, n_embd=16, n_layer=LAYERS, n_head=HEADS, n_positions=16, n_ctx=16
-    ))  # fmt: skip
-
-
-@pytest.fixture(params=[bert, gpt, gpt2], ids=lambda make: make.__name__)
+@pytest.fixture(params=[BertForSequenceClassification, OpenAIGPTLMHeadModel, GPT2LMHeadModel])
 def block(request):
-    block = request.param()
-    block.initialize(mx.init.Normal(0.4))
-    return block
+    is_bert = request.param is BertForSequenceClassification
+    heads = {'num_attention_heads' if is_bert else 'n_head': HEADS}
+    return tiny.make(request.param, VOCAB, 0.4, **heads)
 
 
 def batches(count=2):

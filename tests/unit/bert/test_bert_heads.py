@@ -5,6 +5,7 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import array, flatten
 from bert_compare import (
     CONFIG,
     HEADS,
@@ -27,16 +28,6 @@ def make(name, **options):
     block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
     block.initialize()
     return block
-
-
-def array(values):
-    return mx.nd.array(values, dtype='int32')
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
 
 
 def numpy_log_softmax(scores):

@@ -4,6 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
+from arrays import assert_equal
 
 import bert
 from bert.mapping import bert_mappings
@@ -34,12 +35,6 @@ def make(name='BertModel', changes=(), **options):
 
 def tensors_of(block):
     return block._own_tensors()
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, two[name])
 
 
 ALL_PARTS = {'use_decoder': True, 'use_classifier': True}

@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import array, assert_same, flatten
 
 import bert
 from model_zoo.errors import InputError, UnknownNameError, ZooError
@@ -33,19 +34,6 @@ def make_inputs(batch=3, length=9, dtype='int32', seed=0):
     valid = random.randint(1, length + 1, batch)
     positions = random.randint(0, length, (batch, 4))
     return [mx.nd.array(each, dtype=dtype) for each in (words, types, valid, positions)]
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
-
-
-def assert_same(one, two, tolerance=1e-5):
-    one, two = flatten(one), flatten(two)
-    assert len(one) == len(two)
-    for first, second in zip(one, two):
-        np.testing.assert_allclose(first.asnumpy(), second.asnumpy(), atol=tolerance, rtol=0)
 
 
 ALL = {
@@ -412,10 +400,6 @@ def test_models_of_one_configuration_are_pruned_each_by_itself():
 
 
 # -- bad inputs ---------------------------------------------------------------------------------
-
-
-def array(values, dtype='int32'):
-    return mx.nd.array(values, dtype=dtype)
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

@@ -5,6 +5,7 @@ import dataclasses
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 from bert import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel
 from bert.model import BertEncoder
@@ -62,14 +63,7 @@ class SlimForSequenceClassification(SlimBlock, BertForSequenceClassification):
     model_class = SlimModel
 
 
-CONFIG = SlimConfig(
-    vocab_size=30,
-    hidden_size=16,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    intermediate_size=24,
-    max_position_embeddings=12,
-)
+CONFIG = SlimConfig(30, **{**tiny.BERT, 'num_attention_heads': 4})
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

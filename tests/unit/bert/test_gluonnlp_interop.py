@@ -6,6 +6,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same, flatten
 
 import bert
 import model_zoo
@@ -86,19 +87,6 @@ def make_inputs(batch=3, length=9):
     valid = random.randint(1, length + 1, batch)
     positions = random.randint(0, length, (batch, 4))
     return [mx.nd.array(each, dtype='float32') for each in (words, types, valid, positions)]
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
-
-
-def assert_same(one, two):
-    one, two = flatten(one), flatten(two)
-    assert len(one) == len(two)
-    for first, second in zip(one, two):
-        np.testing.assert_allclose(first.asnumpy(), second.asnumpy(), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize('parts', PARTS)

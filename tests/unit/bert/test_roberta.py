@@ -6,6 +6,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same
 
 import bert
 import model_zoo
@@ -55,13 +56,6 @@ def make_inputs():
     random = np.random.RandomState(0)
     arrays = random.randint(0, 40, (3, 9)), [9, 4, 1], random.randint(0, 9, (3, 4))
     return [mx.nd.array(each) for each in arrays]
-
-
-def assert_same(ours, theirs):
-    ours, theirs = ([x] if isinstance(x, mx.nd.NDArray) else list(x) for x in (ours, theirs))
-    assert len(ours) == len(theirs)
-    for one, other in zip(ours, theirs):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize('decoder', [False, True])

@@ -4,6 +4,7 @@ import dataclasses
 import logging
 import os
 
+import arrays
 import mxnet as mx
 import numpy as np
 import pytest
@@ -87,10 +88,7 @@ def tensors(block):
 
 
 def assert_equal(one, two):
-    one, two = tensors(one), tensors(two)
-    assert sorted(one) == sorted(two)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
+    arrays.assert_equal(tensors(one), tensors(two))
 
 
 # -- graphs -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
+from arrays import assert_equal
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, OpenAIGPTModel
@@ -55,12 +56,6 @@ def ids(array):
 
 def assert_close(ours, theirs):
     np.testing.assert_allclose(ours.asnumpy(), theirs, rtol=0, atol=1e-5)
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
 
 
 # -- OpenAI's NumPy files -------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from arrays import assert_equal
 
 from model_zoo.checkpoint import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Transposed
 from model_zoo.errors import CheckpointError
@@ -25,12 +26,6 @@ def make(**options):
         Rule('^bias', '^out.bias'),
     ]
     return Mapping(rules, 'body.', **options)
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_load_and_save():

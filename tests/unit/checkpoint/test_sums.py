@@ -6,9 +6,10 @@ import os
 import subprocess
 
 import pytest
+import tiny
 
-from bert import BertConfig, BertForSequenceClassification, BertTokenizer
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from bert import BertForSequenceClassification, BertTokenizer
+from gpt import OpenAIGPTLMHeadModel
 from model_zoo import open_model
 from model_zoo.app.report import About, write_card
 from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, warn_of_changes
@@ -19,19 +20,12 @@ WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b']
 
 @pytest.fixture
 def block():
-    config = BertConfig(
-        len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
-    )
-    block = BertForSequenceClassification(config)
-    block.initialize()
-    return block
+    return tiny.make(BertForSequenceClassification, len(WORDS))
 
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    path = tmp_path / 'words.txt'
-    path.write_text('\n'.join(WORDS) + '\n')
-    return BertTokenizer(str(path))
+    return BertTokenizer(str(tiny.write_words(tmp_path, 'ab')))
 
 
 def flip_last_byte(path):
@@ -85,11 +79,7 @@ def test_weights_that_changed_are_refused(tmp_path, block, tokenizer, format, we
 
 
 def test_each_of_the_numpy_files_is_checked(tmp_path):
-    config = OpenAIGPTConfig(
-        40, n_special=0, n_positions=8, n_ctx=8, n_embd=8, n_layer=1, n_head=2
-    )
-    block = OpenAIGPTLMHeadModel(config)
-    block.initialize()
+    block = tiny.make(OpenAIGPTLMHeadModel, n_special=0)
     block.save_pretrained(tmp_path, format='numpy')
     assert {'params_shapes.json', 'params_9.npy'} <= set(read_sums(tmp_path / SUMS))
     flip_last_byte(tmp_path / 'params_9.npy')

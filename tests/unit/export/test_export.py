@@ -8,22 +8,16 @@ import threading
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 import warm
+from arrays import flatten
 
 import bert
 import export
 from export import comparison
 from model_zoo.errors import InputError
 
-CONFIG = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 32,
-    'max_position_embeddings': 24,
-    'initializer_range': 0.3,
-}
+CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_attention_heads': 4, 'initializer_range': 0.3}
 HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
 
 
@@ -39,12 +33,6 @@ def make_inputs(batch=3, length=9, choices=False, dtype='int32'):
     types = np.random.randint(0, 2, (*shape, length))
     valid = np.random.randint(1, length + 1, shape)
     return [mx.nd.array(x, dtype=dtype) for x in (words, types, valid)]
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
 
 
 def load(paths, count=3):

@@ -5,17 +5,8 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
-from gpt_compare import (
-    CONFIGS,
-    HEADS,
-    PACKAGES,
-    assert_same,
-    config_class,
-    family_of,
-    flatten,
-    make_inputs,
-    rows_for,
-)
+from arrays import assert_same, flatten
+from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of, make_inputs, rows_for
 
 import export
 from model_zoo.errors import InputError

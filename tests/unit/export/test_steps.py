@@ -6,6 +6,7 @@ import os
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 import warm
 
 import gpt
@@ -15,21 +16,16 @@ from export import ExportError, export_steps, steps
 from export.export import main
 from model_zoo.errors import InputError
 
-DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24, 'n_ctx': 24}
-TRANSFO_XL = {
-    'cutoffs': [10], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
-    'n_layer': 2, 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0, 'init_std': 0.3, 'proj_init_std': 0.3,
-}  # fmt: skip
-
 
 def transformer_xl(**options):
-    config = transfo_xl.TransfoXLConfig(40, **{**TRANSFO_XL, **options})
+    sizes = {'cutoffs': [10], 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0, **options}
+    config = tiny.transfo_xl_config(40, init_std=0.3, proj_init_std=0.3, **sizes)
     return transfo_xl.TransfoXLLMHeadModel(config)
 
 
 BLOCKS = {
-    'gpt': lambda: gpt.OpenAIGPTLMHeadModel(gpt.OpenAIGPTConfig(40, **DECODER)),
-    'gpt2': lambda: gpt2.GPT2LMHeadModel(gpt2.GPT2Config(40, **DECODER)),
+    'gpt': lambda: gpt.OpenAIGPTLMHeadModel(tiny.decoder_config(gpt.OpenAIGPTConfig, 40)),
+    'gpt2': lambda: gpt2.GPT2LMHeadModel(tiny.decoder_config(gpt2.GPT2Config, 40)),
     'same length': lambda: transformer_xl(same_length=True),
     'any length': lambda: transformer_xl(same_length=False, pre_lnorm=True),
     'without memory': lambda: transformer_xl(same_length=False, mem_len=0),

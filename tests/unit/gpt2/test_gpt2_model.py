@@ -5,7 +5,8 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
-from gpt_compare import CONFIGS, assert_same, flatten, make_inputs, rows_for, run
+from arrays import assert_same, flatten
+from gpt_compare import CONFIGS, make_inputs, rows_for, run
 
 import gpt2
 from model_zoo.errors import InputError, UnknownNameError

@@ -5,21 +5,17 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
-from bert import BertConfig, BertForPreTraining, BertForSequenceClassification
+from bert import BertForPreTraining, BertForSequenceClassification
 from model_zoo.errors import InputError
 from model_zoo.inference import make_engine
 from model_zoo.inference.engine import CastBlock
 from model_zoo.layers import precision
 
-CONFIG = BertConfig(
-    60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-    max_position_embeddings=20,
-)  # fmt: skip
-
 
 def make(block_class, monkeypatch=None):
-    block = block_class(CONFIG)
+    block = block_class(tiny.bert_config(60))
     mx.random.seed(2)
     block.initialize(mx.init.Normal(0.3))
     if monkeypatch is not None:  # a CPU without AVX-512 can make the graph, but not run it

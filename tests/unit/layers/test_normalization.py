@@ -5,20 +5,13 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
-from bert import BertConfig, BertModel
+from bert import BertModel
 from export import export_block
 from model_zoo.layers.precision import LayerNorm
 
 STATIC = {'static_alloc': True, 'static_shape': True}
-SIZES = {
-    'vocab_size': 20,
-    'hidden_size': 16,
-    'intermediate_size': 32,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'max_position_embeddings': 16,
-}
 
 
 def rows(kind, shape):
@@ -67,7 +60,7 @@ def operators(symbol):
 
 
 def test_only_graphs_that_train_have_other_operators(tmp_path):
-    block = BertModel(BertConfig(**SIZES))
+    block = BertModel(tiny.bert_config(20))
     block.initialize()
     block.hybridize(**STATIC)
     inputs = mx.nd.ones((2, 5)), mx.nd.zeros((2, 5)), mx.nd.array([5, 3])
@@ -96,7 +89,7 @@ def test_only_graphs_that_train_have_other_operators(tmp_path):
 
 
 def test_float16_has_the_operator():
-    block = BertModel(BertConfig(**SIZES))
+    block = BertModel(tiny.bert_config(20))
     block.initialize()
     block.cast('float16')
     block.hybridize(**STATIC)

@@ -9,6 +9,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import array, flatten
 from halves import HALVES, needs_bfloat16
 from mxnet.gluon import nn
 
@@ -57,16 +58,6 @@ def difference(one, two):
     """The largest difference relative to the largest value of `two`."""
     one, two = (np.asarray(each, 'float32') for each in (one, two))
     return np.abs(one - two).max() / np.abs(two).max()
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
-
-
-def array(values, dtype='int32'):
-    return mx.nd.array(values, dtype=dtype)
 
 
 # -- the bricks ---------------------------------------------------------------------------------

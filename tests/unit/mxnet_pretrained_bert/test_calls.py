@@ -9,6 +9,8 @@ import logging
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same as same
+from arrays import flatten
 
 import bert
 import export
@@ -57,20 +59,6 @@ def make(name):
 
 def ids(*shape, high=41):
     return mx.nd.array(np.random.randint(0, high, shape), dtype='int32')
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
-
-
-def same(one, two):
-    one, two = flatten(one), flatten(two)
-    assert len(one) == len(two)
-    for first, second in zip(one, two):
-        assert first.shape == second.shape
-        np.testing.assert_allclose(first.asnumpy(), second.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_names():

@@ -5,55 +5,26 @@ import logging
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from arrays import assert_same, masked_inputs
 
 import mxnet_pretrained_bert as package
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 
-BERT = {
-    'vocab_size': 41, 'hidden_size': 16, 'num_hidden_layers': 3, 'num_attention_heads': 4,
-    'intermediate_size': 32, 'max_position_embeddings': 24, 'initializer_range': 0.3,
-    'hidden_dropout_prob': 0.5,
-}  # fmt: skip
-DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 16, 'n_layer': 2,
-           'n_head': 4}  # fmt: skip
-XL = {'vocab_size': 41, 'cutoffs': [10, 20], 'd_model': 16, 'd_embed': 16, 'n_head': 2,
-      'd_head': 8, 'd_inner': 32, 'n_layer': 2, 'mem_len': 4, 'clamp_len': 8}  # fmt: skip
-BLOCKS = {
-    'BertModel': lambda: package.BertModel(package.BertConfig(**BERT)),
-    'BertForPreTraining': lambda: package.BertForPreTraining(package.BertConfig(**BERT)),
-    'OpenAIGPTLMHeadModel': lambda: package.OpenAIGPTLMHeadModel(
-        package.OpenAIGPTConfig(**DECODER)
-    ),
-    'GPT2DoubleHeadsModel': lambda: package.GPT2DoubleHeadsModel(package.GPT2Config(**DECODER)),
-    'TransfoXLLMHeadModel': lambda: package.TransfoXLLMHeadModel(
-        package.TransfoXLConfig(**XL)
-    ),
-}
+BLOCKS = ['BertModel', 'BertForPreTraining', 'OpenAIGPTLMHeadModel', 'GPT2DoubleHeadsModel',
+          'TransfoXLLMHeadModel']  # fmt: skip
 
 
-def make(name='BertModel'):
-    block = BLOCKS[name]()
-    block.initialize(mx.init.Normal(0.3))
-    return block
-
-
-def make_inputs():
-    words = mx.nd.array(np.random.randint(0, 41, (2, 7)), dtype='int32')
-    types = mx.nd.array(np.random.randint(0, 2, (2, 7)), dtype='int32')
-    return words, types, mx.nd.array([[0, 1, 1, 1, 1, 0, 1], [1] * 7])
-
-
-def same(ours, theirs):
-    for one, two in zip(ours, theirs):
-        np.testing.assert_array_equal(one.asnumpy(), two.asnumpy())
+def make(name='BertModel', **sizes):
+    sizes.update({'num_hidden_layers': 3} if name.startswith('Bert') else {})
+    return tiny.make(getattr(package, name), 41, **sizes)
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_eval_and_train(hybridized):
-    block = package.BertForMaskedLM(package.BertConfig(**BERT))
-    block.initialize()
+    block = make('BertForMaskedLM', hidden_dropout_prob=0.5)
     block.hybridize(hybridized)
-    words, labels = make_inputs()[0], mx.nd.ones((2, 7))
+    words, labels = masked_inputs()[0], mx.nd.ones((2, 7))
 
     def losses():
         result = []
@@ -98,7 +69,7 @@ def test_state_dict_and_back(name, tmp_path):
     mx.nd.save(path, block.state_dict())
     assert other.load_state_dict(mx.nd.load(path)) == ([], [])
     values = [each.data() for each in block._own_parameters().values()]
-    same(values, [each.data() for each in other._own_parameters().values()])
+    assert_same([*values, [each.data() for each in other._own_parameters().values()]], 0)
     state = block.state_dict()
     names = dict(block.named_parameters())
     assert set(names) <= set(state) or name == 'TransfoXLLMHeadModel'
@@ -145,4 +116,4 @@ def test_weights_from_a_state_dict(tmp_path, name, caplog):
             str(tmp_path), state_dict=state, cache_dir=str(tmp_path / 'cache')
         )
     assert not caplog.messages
-    same(other.state_dict().values(), state.values())
+    assert_same([*other.state_dict().values(), state.values()], 0)

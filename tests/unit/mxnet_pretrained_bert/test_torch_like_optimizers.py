@@ -6,6 +6,7 @@ import pickle
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from mxnet import gluon
 
 import mxnet_pretrained_bert as bert
@@ -13,10 +14,6 @@ from model_zoo.errors import InputError, UnknownNameError
 from mxnet_pretrained_bert.optimization import BertAdam, OpenAIAdam, WarmupLinearSchedule
 
 BOTH = pytest.mark.parametrize('optimizer_class', [BertAdam, OpenAIAdam])
-CONFIG = {
-    'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2,
-    'intermediate_size': 16, 'max_position_embeddings': 12, 'initializer_range': 0.3,
-}  # fmt: skip
 
 
 def make_net():
@@ -129,7 +126,7 @@ def test_state_dict_and_back(optimizer_class):
 @BOTH
 def test_parameters_without_a_gradient_stay(optimizer_class):
     """A part that the loss doesn't depend on, and a frozen one, aren't decayed either."""
-    config = bert.BertConfig(**CONFIG)
+    config = tiny.bert_config(30, initializer_range=0.3)
     block = bert.BertForMaskedLM(bert.BertModel(config, use_pooler=True, use_decoder=True))
     block.initialize()
     block.bert.token_type_embed.weight.grad_req = 'null'
@@ -150,7 +147,7 @@ def test_parameters_without_a_gradient_stay(optimizer_class):
 
 def test_clips_queries_keys_and_values_apart():
     """As the original, of which they are three parameters."""
-    block = bert.BertModel(bert.BertConfig(**CONFIG))
+    block = bert.BertModel(tiny.bert_config(30, initializer_range=0.3))
     block.initialize()
     weight = block.encoder.layers[0].attention.qkv.weight
     optimizer = BertAdam([weight], lr=1.0, weight_decay=0, b1=0.0, b2=0.0, max_grad_norm=1.0)

@@ -20,11 +20,12 @@ from model_zoo.pretrained import (
     PackageFiles,
     PretrainedEntry,
     catalogue,
-    download,
     find_files,
 )
 from model_zoo.pretrained.find import in_repository
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
+
+pytestmark = pytest.mark.usefixtures('no_network')
 
 WEIGHTS = bytes(range(256)) * 40
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', '##s']  # as Google orders them
@@ -34,15 +35,6 @@ CONFIG = '{"hidden_size": 4}'
 
 def sha1(content):
     return hashlib.sha1(content).hexdigest()
-
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch, tmp_path):
-    """Nothing leaves the machine, and no cache of the user's is touched."""
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setattr(download, 'BACKOFF', 0.001)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import threading
 import types
 from typing import NamedTuple
 
+import arrays
 import mxnet as mx
 import numpy as np
 import pytest
@@ -89,10 +90,7 @@ def values(loop):
 
 
 def assert_equal(left, right):
-    left, right = values(left), values(right)
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+    arrays.assert_equal(values(left), values(right))
 
 
 class StopAt(Callback):

@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
+from arrays import assert_equal
 from transfo_xl_compare import VARIANTS, make_config, unpack
 
 from model_zoo.checkpoint import read_tensors
@@ -27,12 +28,6 @@ def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
 
 def tensors_of(block):
     return block._own_tensors()
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, two[name])
 
 
 @pytest.mark.parametrize('form', ['huggingface', 'tensorflow'])

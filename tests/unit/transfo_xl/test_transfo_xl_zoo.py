@@ -10,6 +10,8 @@ import transfo_xl
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.pretrained import get_entry, resolve_alias
 
+pytestmark = pytest.mark.usefixtures('no_network')
+
 NAME = 'transfo_xl_18_1024_16'
 SMALL = {
     'num_layers': 2,
@@ -22,15 +24,6 @@ SMALL = {
     'mem_len': 5,
 }
 SENTENCES = [['the', 'cat', 'sat', 'down'], ['the', 'dog', 'sat']]
-
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch, tmp_path):
-    """Nothing leaves the machine, and no cache of the user's is touched."""
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    monkeypatch.setenv('HF_ENDPOINT', 'http://127.0.0.1:9')
-    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
 
 
 @pytest.fixture

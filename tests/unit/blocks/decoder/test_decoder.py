@@ -5,15 +5,14 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import array, assert_equal, assert_same, flatten
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
     PACKAGES,
-    assert_same,
     config_class,
     family_of,
-    flatten,
     losses_and_gradients,
     make_block,
     make_inputs,
@@ -41,10 +40,6 @@ def make(name, seed=1, changes=(), **options):
 
 def inputs_of(name, batch=3, length=9, seed=0, optional=True):
     return make_inputs(name, CONFIG, seed, rows_for(name, batch), length, optional)
-
-
-def array(values, dtype='int32'):
-    return mx.nd.array(values, dtype=dtype)
 
 
 def first(outputs):
@@ -546,12 +541,6 @@ def test_from_pretrained_with_more_special_tokens(tmp_path, name):
 
 def tensors_of(block):
     return block._own_tensors()
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for key, value in one.items():
-        np.testing.assert_array_equal(value, two[key])
 
 
 @pytest.mark.parametrize('form', ['native', 'huggingface'])

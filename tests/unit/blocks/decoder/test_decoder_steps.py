@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import array
 from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of
 
 from model_zoo.errors import InputError
@@ -19,10 +20,6 @@ def make(name, pruned=False, **options):
     if pruned:
         block.prune_heads(PRUNED)
     return block
-
-
-def array(values):
-    return mx.nd.array(values, dtype='int32')
 
 
 def padded(rows):

@@ -6,11 +6,14 @@ import gluonnlp
 import mxnet as mx
 import numpy as np
 import pytest
-from gpt_compare import HEADS, PACKAGES, assert_same
+from arrays import assert_same
+from gpt_compare import HEADS, PACKAGES
 
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, UnknownNameError
 from model_zoo.pretrained import list_pretrained, resolve_alias
+
+pytestmark = pytest.mark.usefixtures('no_network')
 
 SMALL = {
     'num_layers': 2,
@@ -28,19 +31,6 @@ TOKENS = {
     'gpt2': ['l', 'o', 'w', 'Ġ', 'lo', 'low', 'Ġlow', '<|endoftext|>'],
 }
 MERGES = {'gpt': ['l o', 'lo w</w>'], 'gpt2': ['l o', 'lo w', 'Ġ low']}
-
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch, tmp_path):
-    """Nothing leaves the machine, and no cache of the user's is touched."""
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
-    monkeypatch.setenv('HF_HOME', str(tmp_path / 'hub'))
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    from model_zoo.pretrained import download
-
-    monkeypatch.setattr(download, 'BACKOFF', 0.001)
 
 
 @pytest.fixture(params=sorted(NAMES))

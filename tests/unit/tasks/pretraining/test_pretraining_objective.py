@@ -5,9 +5,10 @@ import logging
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from training_loops import training_loop
 
-from bert import BertConfig, BertForPreTraining
+from bert import BertForPreTraining
 from model_zoo.batches import Batch
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
 from model_zoo.tasks.pretraining.objective import (
@@ -24,17 +25,10 @@ VOCAB, LENGTH, POSITIONS = 50, 12, 4
 
 def make_model(seed=1, ctx=None):
     """A small one without dropout, hybridized."""
-    config = BertConfig(
-        vocab_size=VOCAB,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=LENGTH,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        initializer_range=0.1,
-    )
+    config = tiny.bert_config(
+        VOCAB, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, initializer_range=0.1,
+    )  # fmt: skip
     model = BertForPreTraining(config)
     seed_all(seed)
     model.initialize(ctx=ctx)

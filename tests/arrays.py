@@ -1,0 +1,39 @@
+"""Arrays of blocks: made, taken out of nested outputs, and compared."""
+
+import mxnet as mx
+import numpy as np
+
+__all__ = ['array', 'assert_equal', 'assert_same', 'flatten', 'masked_inputs']
+
+
+def array(values, dtype='int32'):
+    return mx.nd.array(values, dtype=dtype)
+
+
+def masked_inputs():
+    """Two rows of words below 41, token types, and a mask with holes in one of them."""
+    words, types = np.random.randint(0, 41, (2, 7)), np.random.randint(0, 2, (2, 7))
+    return array(words), array(types), mx.nd.array([[0, 1, 1, 1, 1, 0, 1], [1] * 7])
+
+
+def flatten(outputs):
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
+
+
+def assert_same(ours, theirs, tolerance=1e-5):
+    """That arrays, or lists (of lists) of them, differ by no more than the tolerance."""
+    ours, theirs = flatten(ours), flatten(theirs)
+    assert len(ours) == len(theirs)
+    for result, wanted in zip(ours, theirs):
+        result, wanted = (x.asnumpy() if hasattr(x, 'asnumpy') else x for x in (result, wanted))
+        assert result.shape == wanted.shape
+        np.testing.assert_allclose(result, wanted, atol=tolerance, rtol=0)
+
+
+def assert_equal(one, two):
+    """That two dicts of arrays by name are equal."""
+    assert sorted(one) == sorted(two)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, two[name], err_msg=name)
