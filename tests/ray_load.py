@@ -34,7 +34,7 @@ def replicas():
 
 def is_up():
     try:
-        connection = http.client.HTTPConnection('127.0.0.1', PORT, timeout=10)
+        connection = http.client.HTTPConnection('127.0.0.1', PORT, timeout=SECONDS)
         connection.request('GET', '/health')
         return connection.getresponse().status == 200
     except OSError:

@@ -72,7 +72,7 @@ class Client:
             # what the application doesn't answer itself is for its server to log
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(
-                transport=transport, base_url='http://test', timeout=30, **self.options
+                transport=transport, base_url='http://test', timeout=300, **self.options
             ) as client:
                 return await asyncio.gather(*(client.request(m, p, **o) for m, p, o in requests))
 

@@ -84,7 +84,7 @@ def ask(handle, method, path, settings=None, **options):
 
     async def answer():
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url='http://test', timeout=30
+            transport=httpx.ASGITransport(app), base_url='http://test', timeout=300
         ) as client:
             return await client.request(method, path, **options)
 
@@ -169,7 +169,7 @@ def test_the_ingress_has_the_limits(replica):
 
     class Slow:
         async def respond(self, scope, body):
-            await asyncio.sleep(10)
+            await asyncio.sleep(1000)
             yield
 
     answer, _ = classify(Handle(Slow()), settings=Settings(timeout=0.1))
