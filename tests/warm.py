@@ -81,10 +81,11 @@ def _tell_of_ends(channel):
 
 def _do(files, program, argv, env, cwd):
     """What ``python program argv`` does; returns its exit status."""
+    encoding = env.get('PYTHONIOENCODING', 'utf-8')
     for number, (name, mode, errors) in enumerate(STREAMS):
         os.dup2(files[number], number)
         os.close(files[number])
-        stream = open(number, mode, encoding='utf-8', errors=errors, closefd=False)  # noqa: SIM115
+        stream = open(number, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,6 +1,8 @@
 """What importing model_zoo sets before MXNet computes, and what it leaves to the user."""
 
 import ctypes
+import functools
+import json
 import os
 import re
 import signal
@@ -25,59 +27,64 @@ LEFT = {'OMP_NUM_THREADS', 'GOMP_SPINCOUNT', *environment.VARIABLES}
 NOT_LEFT = {'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'OMP_WAIT_POLICY', 'ZOO_BLAS'}
 
 
-def run(program, **changes):
-    """Output of a program with no variable set but those of `changes`."""
+def start(program, **changes):
+    """A finished program with no variable set but those of `changes`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', program], cwd=ROOT,
         env={**kept, 'PYTHONPATH': str(ROOT), **changes}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done
 
 
-CHANGES = """
-import os
+def run(program, **changes):
+    return start(program, **changes).stdout.strip()
+
+
+FACTS = """
+import json, os
 before = dict(os.environ)
 import {packages}
-for name in sorted(os.environ):
-    if before.get(name) != os.environ[name]:
-        print(f'{{name}}={{os.environ[name]}}')
+changed = {{name: value for name, value in os.environ.items() if before.get(name) != value}}
+import ctypes, mxnet
+path = os.path.join(os.path.dirname(mxnet.__file__), 'libopenblas.so.0')
+core = ctypes.CDLL(path).openblas_get_corename
+core.restype = ctypes.c_char_p
+print(json.dumps([changed, core().decode().lower()]))
 """
+
+
+@functools.lru_cache(maxsize=None)
+def facts(packages='model_zoo', **changes):
+    """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin."""
+    done = start(FACTS.format(packages=packages), OMP_DISPLAY_ENV='verbose', **changes)
+    changed, core = json.loads(done.stdout)
+    spins = re.search("GOMP_SPINCOUNT = '([0-9]+)'", done.stderr).group(1)
+    return changed, core, spins
 
 
 @pytest.mark.parametrize('packages', ['model_zoo', 'bert', 'export', 'mxnet, model_zoo'])
 def test_what_child_processes_get(packages):
-    found = dict(line.split('=') for line in run(CHANGES.format(packages=packages)).splitlines())
+    found = facts(packages)[0]
     found = {name: value for name, value in found.items() if not name.startswith('KMP_')}  # MXNet's
     assert found.keys() == LEFT
     assert found['OMP_NUM_THREADS'] == str(environment.available_processors())
 
 
 def test_what_the_user_has_set_stays():
-    given = dict.fromkeys(LEFT, '7')
-    assert run(CHANGES.format(packages='model_zoo'), **given) == ''
-    waits = run(CHANGES.format(packages='model_zoo'), OMP_WAIT_POLICY='active')
-    assert 'GOMP_SPINCOUNT' not in waits
+    changed, _, spins = facts(**dict.fromkeys(LEFT, '7'))
+    assert changed == {} and spins == '7'
 
 
 def test_all_of_it_can_be_switched_off():
-    assert run(CHANGES.format(packages='model_zoo'), ZOO_ENVIRONMENT='off') == ''
+    assert facts(ZOO_ENVIRONMENT='off')[0] == {}
 
 
 def test_threads_that_wait_spin_for_a_short_time():
-    kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
-
-    def spins(**changes):
-        done = subprocess.run(
-            [sys.executable, '-c', 'import model_zoo'], capture_output=True, text=True,
-            env={**kept, 'PYTHONPATH': str(ROOT), 'OMP_DISPLAY_ENV': 'verbose', **changes},
-        )  # fmt: skip
-        return re.search("GOMP_SPINCOUNT = '([0-9]+)'", done.stderr).group(1)
-
-    assert spins() == environment.SPINS
-    assert spins(GOMP_SPINCOUNT='12') == '12'
-    assert spins(OMP_WAIT_POLICY='passive') == '0'
+    assert facts()[2] == environment.SPINS
+    changed, _, spins = facts(OMP_WAIT_POLICY='passive')
+    assert 'GOMP_SPINCOUNT' not in changed and spins == '0'
 
 
 @pytest.mark.parametrize(
@@ -157,21 +164,10 @@ print(len(os.listdir('/proc/self/task')) - before)
     assert more == [2, 0]
 
 
-CORE = """
-import ctypes, os
-import {packages}
-path = os.path.join(os.path.dirname(__import__('mxnet').__file__), 'libopenblas.so.0')
-name = ctypes.CDLL(path).openblas_get_corename
-name.restype = ctypes.c_char_p
-print(name().decode().lower())
-"""
-
-
 @has_avx2
 def test_openblas_uses_avx2():
-    core = CORE.format(packages='model_zoo')
-    assert run(core) in environment._AVX2_KERNELS
-    assert run(core, OPENBLAS_CORETYPE='Sandybridge') == 'sandybridge'
+    assert facts()[1] in environment._AVX2_KERNELS
+    assert facts(OPENBLAS_CORETYPE='Sandybridge')[1] == 'sandybridge'
 
 
 @has_avx2

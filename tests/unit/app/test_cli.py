@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import mxnet as mx
 import pytest
@@ -218,10 +217,7 @@ def test_a_terminal_without_these_characters(encoding, text, message):
         'import sys; from model_zoo.app import cli; '
         f'sys.exit(cli.run(lambda _: print({text!a})))'
     )
-    done = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True,
-        env={**os.environ, 'PYTHONIOENCODING': encoding},
-    )  # fmt: skip
+    done = warm.run(['-c', code], env={**os.environ, 'PYTHONIOENCODING': encoding})
     assert (done.returncode, done.stdout) == (1, '')
     (line,) = done.stderr.splitlines()
     assert line.startswith(message)

@@ -1,11 +1,9 @@
 """A run's folder: one run at a time, and none writes over another training."""
 
-import os
 import subprocess
-import sys
 
 import pytest
-from script_runs import ROOT
+from script_runs import start
 
 from model_zoo.app import RunFolder, add_training_arguments, cli
 from model_zoo.errors import InputError
@@ -79,19 +77,13 @@ def test_resuming_and_overwriting_contradict_one_another(tmp_path):
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
-    first = subprocess.Popen(
-        [sys.executable, '-c', HOLDER, str(tmp_path / 'out')],
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert first.stdout.readline() == 'ready\n'
-        with pytest.raises(InputError, match='another run is writing to .*wait for it'):
-            open_folder(tmp_path / 'out', trains=False)
-    finally:
-        first.kill()
-        first.communicate()
+    with start('-c', HOLDER, tmp_path / 'out', stdout=subprocess.PIPE) as first:
+        try:
+            assert first.stdout.readline() == 'ready\n'
+            with pytest.raises(InputError, match='another run is writing to .*wait for it'):
+                open_folder(tmp_path / 'out', trains=False)
+        finally:
+            first.kill()
     open_folder(tmp_path / 'out')
 
 
