@@ -16,14 +16,14 @@ CONFIG = {
 def test_memory_grows_with_the_batch(script, tmp_path, capsys):
     config, output = tmp_path / 'config.json', tmp_path / 'memory.json'
     config.write_text(json.dumps(CONFIG))
-    argv = ['--config_file', config, '--shapes', '1x256,64x256', '--output', output]
+    argv = ['--config_file', config, '--shapes', '1x256,16x256', '--output', output]
     assert run(script, *argv) == 0, capsys.readouterr().err
     first, second = json.loads(output.read_text())['rows']
     size = first['parameters']
     assert size == second['parameters'] and 1.3e6 < size < 1.5e6
     # weights, gradients and Adam's averages; and what the layers of a sample need at the least
     assert first['bytes'] > 16 * size
-    assert second['bytes'] - first['bytes'] > 63 * 256 * 4 * 2 * (64 * 6 + 2 * 128)
+    assert second['bytes'] - first['bytes'] > 15 * 256 * 4 * 2 * (64 * 6 + 2 * 128)
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].split() == ['batch', 'length', 'parameters', 'step', 'a', 'sample', 'in', 'MB']
     assert len(rows[1].split()) == 4 and float(rows[2].split()[4]) > 0
