@@ -21,7 +21,7 @@ GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
 FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']
 
 
-def write_reviews(folder):
+def write_reviews(folder, train=480):
     """vocab.txt, and train.tsv, dev.tsv, test.tsv of a task that can be learnt."""
     write_words(folder, [*GOOD, *BAD, *FILLERS, '.', '0', '1'])
     rng = random.Random(5)
@@ -31,7 +31,7 @@ def write_reviews(folder):
         words.insert(rng.randrange(len(words)), rng.choice(GOOD if label else BAD))
         return ' '.join(words) + ' .'
 
-    for name, count in (('train', 480), ('dev', 60), ('test', 21)):
+    for name, count in (('train', train), ('dev', 60), ('test', 21)):
         lines = ['label\ttext'] if name != 'test' else ['index\ttext']
         for number in range(count):
             label = int(rng.random() < 0.6)
@@ -67,11 +67,11 @@ def _without_impossible(content):
     return content
 
 
-def write_questions(folder):
+def write_questions(folder, train=400):
     """vocab.txt, and train and dev sets of both versions of SQuAD."""
     write_words(folder, [*COLOURS, *OTHERS, 'what', 'colour', 'it', '.', '?'])
     rng = random.Random(1)
-    for name, count in (('train', 400), ('dev', 40)):
+    for name, count in (('train', train), ('dev', 40)):
         content = _questions(rng, count, name)
         (folder / f'{name}-2.json').write_text(json.dumps(content))
         (folder / f'{name}-1.json').write_text(json.dumps(_without_impossible(content)))
@@ -91,7 +91,7 @@ def write_sentences(folder):
         (folder / f'{name}.tsv').write_text('\n'.join(lines) + '\n')
 
 
-def write_situations(folder):
+def write_situations(folder, train=150):
     """vocab.txt, and sets of three endings as CSV; that with an x is right."""
     write_words(folder, [*'abcdefx', '.'])
     rng = random.Random(3)
@@ -101,7 +101,7 @@ def write_situations(folder):
         rng.shuffle(words)
         return ' '.join(words) + ' .'
 
-    for name, count in (('train', 150), ('val', 24), ('test', 10)):
+    for name, count in (('train', train), ('val', 24), ('test', 10)):
         rows = [',video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2']
         rows[0] += ',label' if name != 'test' else ''
         for number in range(count):
@@ -112,14 +112,14 @@ def write_situations(folder):
         (folder / f'{name}.csv').write_text('\n'.join(rows) + '\n')
 
 
-def write_tagged(folder):
+def write_tagged(folder, train=240):
     """vocab.txt, and sentences.
 
     Names begin with n and go on with m; of three or four pieces, in short and long sentences.
     """
     write_words(folder, [*'abcdenm', '##x', '##y'])
     rng = random.Random(3)
-    for name, count in (('train', 240), ('valid', 30), ('test', 12)):
+    for name, count in (('train', train), ('valid', 30), ('test', 12)):
         lines = ['-DOCSTART- -X- O', '']
         for number in range(count):
             size = 70 if number == 3 else rng.randint(1, 9)

@@ -45,7 +45,7 @@ COMMON = ['--training_steps', 4, '--batch_size', 8, '--lr', '1e-3']
 
 
 def test_classification(model, tmp_path):
-    write_reviews(tmp_path)
+    write_reviews(tmp_path, 40)
     script = load_script('finetune_classifier')
     task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
     files = [f'--{name}_file' for name in ('train', 'dev')]
@@ -70,7 +70,7 @@ def test_classification(model, tmp_path):
 
 
 def test_squad(model, tmp_path):
-    write_questions(tmp_path)
+    write_questions(tmp_path, 40)
     files = ['--train_file', tmp_path / 'train-2.json', '--predict_file', tmp_path / 'dev-2.json']
     sizes = ['--max_seq_length', 64, '--doc_stride', 12, '--max_query_length', 30, '--version_2']
     out = tmp_path / 'out'
@@ -89,20 +89,16 @@ def test_squad(model, tmp_path):
     assert all(text in ('', 'empty') or text in context for context, text in found)
 
 
-def test_swag(model, tmp_path):
-    write_situations(tmp_path)
-    argv = ['--do_train', '--data_dir', tmp_path, '--max_seq_length', 40, '--bert_model', model]
+@pytest.mark.parametrize('name, write, task, head', [
+    ('swag', write_situations, ['--do_train', '--max_seq_length', 40], 'ForMultipleChoice'),
+    ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
+])  # fmt: skip
+def test_choices_and_tags(model, tmp_path, name, write, task, head):
+    write(tmp_path, 40)
     out = tmp_path / 'out'
-    assert run(load_script('finetune_swag'), *argv, *COMMON, '--output_dir', out) == 0
-    assert class_of(out / 'best_model') == variant(model, 'ForMultipleChoice')
-
-
-def test_tagging(model, tmp_path):
-    write_tagged(tmp_path)
-    argv = ['--data_dir', tmp_path, '--seq-len', 24, '--bert_model', model]
-    out = tmp_path / 'out'
-    assert run(load_script('finetune_tagging'), *argv, *COMMON, '--output_dir', out) == 0
-    assert class_of(out / 'best_model') == variant(model, 'ForTokenClassification')
+    argv = [*task, '--data_dir', tmp_path, '--bert_model', model, *COMMON, '--output_dir', out]
+    assert run(load_script(f'finetune_{name}'), *argv) == 0
+    assert class_of(out / 'best_model') == variant(model, head)
 
 
 def test_extract_features_and_embedding(model, tmp_path):

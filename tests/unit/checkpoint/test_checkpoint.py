@@ -140,12 +140,14 @@ def test_files_that_cannot_be_opened(tmp_path):
 # -- damage -------------------------------------------------------------------------------------
 
 
-def test_native_truncated_anywhere(native):
-    content = native.read_bytes()
+@pytest.mark.parametrize('name', ['native', 'plain'])
+def test_truncated_anywhere(name, request):
+    path = request.getfixturevalue(name)
+    content = path.read_bytes()
     for length in range(len(content)):
-        native.write_bytes(content[:length])
+        path.write_bytes(content[:length])
         with pytest.raises(CheckpointError):
-            read_tensors(native)
+            read_tensors(path)
 
 
 def test_native_with_a_bit_flipped_in_any_byte(native):
@@ -174,14 +176,6 @@ def test_native_with_parts_exchanged_or_more(native):
         native.write_bytes(damaged)
         with pytest.raises(CheckpointError):
             read_tensors(native)
-
-
-def test_plain_truncated_anywhere(plain):
-    content = plain.read_bytes()
-    for length in range(len(content)):
-        plain.write_bytes(content[:length])
-        with pytest.raises(CheckpointError):
-            read_tensors(plain)
 
 
 def test_plain_with_a_bit_flipped_in_any_byte_never_crashes(plain):

@@ -47,11 +47,17 @@ def test_interrupted(tmp_path, mode, error):
     assert os.listdir(tmp_path) == ['file']
 
 
-def test_full_disk(tmp_path):
-    with pytest.raises(InputError, match="cannot write '.*file': No space left"), atomic_write(
-        tmp_path / 'file'
-    ):
-        raise OSError(28, 'No space left on device')
+@pytest.mark.parametrize(
+    'error, raised, message',
+    [
+        (OSError(28, 'No space left on device'), InputError, "cannot write '.*file': No space"),
+        # also an OSError, but not of the writing
+        (PretrainedNotFoundError('no weights'), PretrainedNotFoundError, '^no weights$'),
+    ],
+)
+def test_errors_within(tmp_path, error, raised, message):
+    with pytest.raises(raised, match=message), atomic_write(tmp_path / 'file'):
+        raise error
     assert os.listdir(tmp_path) == []
 
 
@@ -83,14 +89,6 @@ def test_files_together_where_none_can_be_written(tmp_path):
         str(tmp_path / 'none')
     ):
         raise AssertionError('there is no folder to write to')
-
-
-def test_errors_of_ours_stay_what_they_are(tmp_path):
-    with pytest.raises(PretrainedNotFoundError, match='^no weights$'), atomic_write(
-        tmp_path / 'file'
-    ):
-        raise PretrainedNotFoundError('no weights')  # an OSError, but not of the writing
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
