@@ -11,7 +11,6 @@ from mxnet.gluon.block import _flatten, _regroup
 from ..errors import InputError
 from ..layers.cells import MirroredCell
 from ..layers.graphs import LOCK
-from ..layers.precision import trains
 
 __all__ = ['BlockGraphs', 'finish_backward', 'without_subgraphs']
 
@@ -65,7 +64,8 @@ class BlockGraphs(HybridBlock):
     def _use_graph(self, inputs):
         """Let Gluon use the graph for these inputs; it is built at the first call."""
         options = (getattr(self, name) for name in self.graph_options)
-        key = _pattern(inputs), trains(), *options
+        trains = mx.autograd.is_recording() and mx.autograd.is_training()
+        key = _pattern(inputs), trains, *options
         if key == self._graph_key:
             return
         if self._graph_key is not None:
