@@ -26,6 +26,7 @@ from .heads import (
     BertForQuestionAnswering,
     BertForSequenceClassification,
     BertForTokenClassification,
+    BertSentenceEncoder,
 )
 from .model import BertModel
 from .roberta import (
@@ -38,7 +39,6 @@ from .roberta import (
     RobertaModel,
 )
 from .roberta_tokenizer import RobertaTokenizer, XLMRobertaTokenizer
-from .sentence import BertSentenceEncoder
 from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 from .xlm_roberta import (
     XLMRobertaConfig,

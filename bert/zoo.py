@@ -16,9 +16,9 @@ from .heads import (
     BertForQuestionAnswering,
     BertForSequenceClassification,
     BertForTokenClassification,
+    BertSentenceEncoder,
 )
 from .model import BertModel
-from .sentence import BertSentenceEncoder
 from .tokenizer import open_tokenizer
 
 __all__ = ['BERT', 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
