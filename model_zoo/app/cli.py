@@ -42,7 +42,7 @@ USUAL = frozenset((
     'resume', 'overwrite_output_dir',
 ))  # fmt: skip
 #: settings that a file of them leaves to the command line
-_OF_ONE_RUN = 'resume', 'overwrite_output_dir'
+_OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -253,7 +253,7 @@ def test_flags_from_a_file(tmp_path):
     assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['x', 'y'])
     assert args.fast and args.cased is False and args.rare_2 is None
     assert not hasattr(args, 'config')
-    cli.write_yaml(str(path), {**vars(args), 'resume': True})
+    cli.write_yaml(str(path), {**vars(args), 'resume': True, 'output_dir': 'out'})
     again = many_flags().parse_args([f'--config={path}'])
     assert again == args
 
