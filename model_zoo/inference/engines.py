@@ -147,7 +147,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             f"{engine} computes in {' or '.join(PRECISIONS[engine])}, not {precision}{hint}"
         )
     if engine == 'mxnet':
-        _tell_of_faster(block, precision)
+        _tell_of_faster(precision, _work_of(block))
         return _mxnet_engine(block, precision, ctx)
     if not has_engine(engine):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
@@ -171,15 +171,11 @@ def _work_of(block):
     return 'generation' if isinstance(block, GenerationMixin) else 'forward'
 
 
-@functools.lru_cache(maxsize=None)
-def _log_once(message):
-    logger.info(message)
-
-
-def _tell_of_faster(block, precision):
-    for each in choices(precision, _work_of(block))[:1]:
+@functools.lru_cache(maxsize=None)  # once in a process
+def _tell_of_faster(precision, work):
+    for each in choices(precision, work)[:1]:
         if each.speed >= _LEAST_GAIN:
-            _log_once(
+            logger.info(
                 f"engine={each.engine!r} is {each.speed:.1f} times as fast as 'mxnet' in "
                 f"{precision} here{'' if each.is_installed else f': {each.cure}'}"
             )

@@ -104,7 +104,14 @@ def pipeline(
             f'the task {task} needs a model that was trained for it: pipeline({task!r}, FOLDER)'
             if task else f'name a task or a model; the tasks are {", ".join(known)}'
         )
-    _check_options(model, options)
+    refuse_arguments_of_transformers(options)
+    if isinstance(options.get('tokenizer'), str):  # its name, as transformers takes it
+        if options['tokenizer'] != model:
+            raise InputError(
+                f"`tokenizer` is {options['tokenizer']!r}: leave it out, a model has its own, "
+                'or give a tokenizer, such as open_model() returns'
+            )
+        del options['tokenizer']
     options.setdefault('exact', True)
     own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
     options['ctx'] = ctx
@@ -124,18 +131,6 @@ def pipeline(
         _check_trained_for(pipeline_class, family, opened.block)
     made = make_engine(opened.block, engine, precision, ctx)
     return pipeline_class(opened, engine=made, **own)
-
-
-def _check_options(model, options):
-    """Take a tokenizer's name as transformers does, and refuse what only transformers has."""
-    refuse_arguments_of_transformers(options)
-    if isinstance(options.get('tokenizer'), str):
-        if options['tokenizer'] != model:
-            raise InputError(
-                f"`tokenizer` is {options['tokenizer']!r}: leave it out, a model has its own, "
-                'or give a tokenizer, such as open_model() returns'
-            )
-        del options['tokenizer']
 
 
 def _block_task(pipeline_class, family):
