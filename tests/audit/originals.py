@@ -18,7 +18,7 @@ import bert
 import gpt2
 import transfo_xl
 from export import export_block
-from model_zoo.app import PartialOutput
+from model_zoo.app import PartialOutput, cli
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
 from model_zoo.tasks.pretraining.files import write_tfrecords
@@ -46,6 +46,7 @@ def notes(folder):
     (folder / 'summary.json').write_text(json.dumps({'toy': content}))
     best = {'epoch': 1, 'dev': {'f1': 0.5}}
     (folder / 'results.json').write_text(json.dumps({'task': 'x', 'best': best, 'seconds': 3.5}))
+    cli.write_yaml(str(folder / 'settings.yaml'), {'lr': 5e-5, 'labels': ['a', 'b'], 'fast': True})
     (folder / 'copied.json').write_text(json.dumps({'config.json': [1, 'x']}))
 
 

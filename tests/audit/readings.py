@@ -15,7 +15,7 @@ import gpt
 import gpt2
 import transfo_xl
 from bert_embedding import BertEmbedding
-from model_zoo.app import PartialOutput, load_exported
+from model_zoo.app import PartialOutput, cli, load_exported
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
@@ -265,6 +265,15 @@ def results(folder):
     return load_script('info').history(str(folder))
 
 
+def settings(folder):
+    parser = cli.parser('A training.')
+    parser.add_config()
+    parser.add_argument('--lr', type=float)
+    parser.add_argument('--labels', nargs='+')
+    parser.add_argument('--fast', action='store_true')
+    return vars(parser.parse_args(['--config', str(folder / 'settings.yaml')]))
+
+
 def copied(folder):
     """A damaged note makes a copy new."""
     url = f'memory://{folder}/model'
@@ -394,6 +403,7 @@ READINGS = {
     'recipe': ('notes', {'recipe.json': 'json'}, recipe, {}),
     'summary of recipes': ('notes', {'summary.json': 'json'}, summary, {}),
     'results of a training': ('notes', {'results.json': 'json'}, results, {}),
+    'settings of a training': ('notes', {'settings.yaml': 'lines'}, settings, {}),
     'note of a copy': ('notes', {'copied.json': 'json'}, copied,
                        {**SEALED, 'needs': ('fsspec',)}),
     'archive tar.gz': ('archives', {'x.tar.gz': 'tar'}, unpack('x.tar.gz'), {}),
