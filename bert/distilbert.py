@@ -96,8 +96,8 @@ class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswer
         super().__init__(bert, prefix=prefix, params=params, **options)
         self.dropout = nn.Dropout(self.config.qa_dropout)
 
-    def encode(self, *inputs):
-        encoded = super().encode(*inputs)
+    def encode(self, *inputs, **named):
+        encoded = super().encode(*inputs, **named)
         encoded.sequence = self.dropout(encoded.sequence)
         return encoded
 

@@ -87,3 +87,20 @@ def test_names():
 def test_bad_configurations(fields, message):
     with pytest.raises(ZooError, match=message):
         bert.DistilBertConfig(**{**CONFIG, **fields})
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_scores_and_loss_of_an_answer(hybridized):
+    block = bert.DistilBertForQuestionAnswering(bert.DistilBertConfig(**CONFIG))
+    block.initialize(mx.init.Normal(0.3))
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    words, valid = mx.nd.array([[3, 4, 5, 6], [7, 8, 0, 0]]), mx.nd.array([4, 2])
+    places = mx.nd.array([1, 0])
+    scores = [each.asnumpy() for each in block(words, None, valid)]
+    loss = block(words, None, valid, places, places)
+    expected = []
+    for each in scores:
+        rows = [row[:length] for row, length in zip(each, (4, 2))]
+        logs = [row - np.log(np.exp(row).sum()) for row in rows]
+        expected.append(-np.mean([logs[0][1], logs[1][0]]))
+    np.testing.assert_allclose(loss.asscalar(), np.mean(expected), rtol=1e-4)
