@@ -9,6 +9,7 @@ from model_zoo.layers.losses import without_padding
 from model_zoo.util.checks import check_ids, check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
+from .memory import StreamReading
 from .model import TransfoXLBlock, TransfoXLModel, initializers
 from .steps import TransfoXLSegments, TransfoXLSteps
 
@@ -61,6 +62,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     label_inputs = {'labels': (2, 'vocab_size')}
     backbone = 'transformer'
     model_class = TransfoXLModel
+    reading = StreamReading
     _steps = _segments = None
 
     def __init__(self, transformer, prefix=None, params=None):

@@ -1,10 +1,17 @@
 """Language models with a memory that lasts from one batch to the next."""
 
+import os
+
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import Block
 
-__all__ = ['CarriedMemory', 'SegmentReader']
+from model_zoo.errors import InputError
+
+from .streams import StreamLoader
+from .tokenizer import TransfoXLTokenizer
+
+__all__ = ['CarriedMemory', 'SegmentReader', 'StreamReading']
 
 
 class SegmentReader:
@@ -118,3 +125,61 @@ class CarriedMemory(Block):
 def _batch_axis(memory):
     """Memories of layers are (length, batch, units); the last array has a number for each row."""
     return 1 if len(memory.shape) == 3 else 0
+
+
+class StreamReading:
+    """How Transformer-XL reads a text: in order, in streams, with a memory.
+
+    See `model_zoo.tasks.language_model.BlockReading`, whose parameters and methods it has.
+    """
+
+    not_for = ('block_size',)
+    needs_vocab = True
+
+    def __init__(self, model, tokenizer, settings, workers):
+        self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
+        names = 'tgt_len', 'ext_len', 'mem_len'
+        for name in names:
+            if getattr(settings, name) is None:
+                setattr(settings, name, getattr(model.config, name))
+        lengths = [getattr(settings, name) for name in names]
+        model.reset_length(*lengths)
+        for name, length in zip(names, lengths):
+            setattr(model.config, name, length)  # of what is saved
+        self.block = CarriedMemory(model, settings.batch_size, workers)
+        self._reader = SegmentReader(model)
+
+    @staticmethod
+    def learn_vocab(path, size, folder):
+        special = ['<unk>', '<eos>']
+        size = None if size is None else max(0, size - len(special))
+        tokenizer = TransfoXLTokenizer(special=special, max_size=size)
+        tokenizer.count_file(path, add_eos=True)
+        tokenizer.build_vocab()
+        tokenizer.save_pretrained(folder)
+        return os.path.join(folder, 'vocab.json')
+
+    @staticmethod
+    def options(settings, tokenizer):
+        cutoffs = tokenizer().cutoffs() if settings.cutoffs is None else settings.cutoffs
+        return {'cutoffs': cutoffs}
+
+    def load(self, path, batch_size, train, contexts):
+        """Loader of a text's batches, the number of words that they predict, and its tokens."""
+        if len(contexts) > 1:
+            raise InputError(
+                f'`gpus` {self._settings.gpus}: Transformer-XL reads batch after batch, and '
+                'remembers; give one GPU, or `comm_backend` horovod with a process for each'
+            )
+        tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
+        lengths = self._settings.tgt_len, self._settings.ext_len
+        workers = self._workers if train else None
+        loader = StreamLoader(tokens, batch_size, *lengths, contexts[0], workers)
+        ends = self._tokenizer.convert_tokens_to_ids('<eos>')
+        return loader, int((loader.labels != ends).sum()), tokens
+
+    def mean_loss(self, batch):
+        return self.block(batch).sum() / batch.count
+
+    def loss_sum(self, batch):
+        return self._reader(batch).sum()

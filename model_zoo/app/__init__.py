@@ -17,9 +17,6 @@ from .arguments import (
     from_flags,
     segment_files,
 )
-from .distillation import (
-    Teacher,
-)
 from .engines import (
     add_engine_arguments,
     calibrate,
@@ -48,8 +45,7 @@ from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
 from .settings import parse_settings
 from .task_choice import add_custom_task_arguments
-from .task_model import make_task_model
-from .task_run import Evaluator, TaskRun, run_task
+from .task_run import Evaluator, TaskRun, make_task_model, run_task
 
 __all__ = [
     'BATCH_SIZES',
@@ -64,7 +60,6 @@ __all__ = [
     'Run',
     'RunFolder',
     'Score',
-    'Teacher',
     'Training',
     'add_batch_tokens_argument',
     'add_comm_backend_argument',

@@ -58,7 +58,10 @@ def add_settings(parser, cls):
         title = titles[field.name]
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(f'--{field.name}', **_options(field))
+        options = _options(field)
+        if options.pop('rank_last', False):  # an abbreviation is another flag's
+            parser.rank_last(field.name)
+        groups[title].add_argument(f'--{field.name}', **options)
 
 
 def _options(field):

@@ -28,6 +28,8 @@ TASKS = {
     'question-answering': ('squad', 'SquadTask'),
     'multiple-choice': ('choice', 'ChoiceTask'),
     'sentence-similarity': ('sentences', 'SentenceTask'),
+    'text-generation': ('language_model', 'LanguageModelTask'),
+    'fill-mask': ('masked_lm', 'MaskedLMTask'),
 }
 _ALIASES = {
     'sentiment-analysis': 'text-classification', 'ner': 'token-classification',

@@ -47,6 +47,8 @@ class ModelChoice:
         Name, or a folder, or a checkpoint.
     config : str or None
         Path of the configuration that goes with a checkpoint.
+    vocab_file : str or None
+        The vocabulary to use instead of the model's.
     is_folder : bool
         Whether `model` is a folder of ``save_pretrained``, or a checkpoint: files of its own.
     """
@@ -95,11 +97,12 @@ class ModelChoice:
         self._parameters = args.model_parameters
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self._dtype = args.dtype
-        self._vocab_file = args.vocab_file
+        self._given_family = getattr(args, 'family', None)
+        self.vocab_file = args.vocab_file
         if checkpoint and folder is not None:  # that has what belongs to the weights
             files = files_in_folder(folder)
             self.config = self.config or files.config
-            self._vocab_file = self._vocab_file or files.vocab
+            self.vocab_file = self.vocab_file or files.vocab
         self._hparams = parse_hparams(args.hparams)
         self.is_folder = bool(checkpoint) or is_model_folder(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
@@ -125,7 +128,7 @@ class ModelChoice:
     @property
     def has_released_vocab(self):
         """Whether the vocabulary is the one that was published with a named model."""
-        return not (self.is_folder or self._vocab_file)
+        return not (self.is_folder or self.vocab_file)
 
     @property
     def has_task(self):
@@ -136,7 +139,8 @@ class ModelChoice:
         """The class of the block for a task of the model, which may be a variant of the family."""
         if isinstance(task, type):
             return task
-        return find_block_class(self._family, task, self.model, self._dataset)
+        family = self._family or family_of(self.model, self._dataset) or self._given_family
+        return find_block_class(family, task, self.model, self._dataset)
 
     def check_trained_for(self, task):
         """Raise InputError if the model's folder says that it was trained for another task."""
@@ -159,7 +163,7 @@ class ModelChoice:
             self.block_class(task),
             dataset_name=self._dataset,
             weights=self._pretrained,
-            vocab_file=self._vocab_file,
+            vocab_file=self.vocab_file,
             do_lower_case=do_lower_case,
         )
 
@@ -192,9 +196,9 @@ class ModelChoice:
             model, _ = resolve(self.model, self._dataset)
             family = get_family(get_entry(model).family)
             options = {**family.fields_of(model, self._hparams), **options}
-            if self._vocab_file and weights is True:
+            if self.vocab_file and weights is True:
                 raise InputError(
-                    f'--vocab_file {self._vocab_file!r}: pretrained weights have their own '
+                    f'--vocab_file {self.vocab_file!r}: pretrained weights have their own '
                     'vocabulary; it goes with --from_scratch, --model_parameters or '
                     f'--{self._parameters_flag}'
                 )
@@ -204,7 +208,7 @@ class ModelChoice:
             dataset_name=self._dataset,
             weights=weights,
             config=self.config,
-            vocab_file=self._vocab_file,
+            vocab_file=self.vocab_file,
             do_lower_case=do_lower_case,
             ctx=ctx,
             **options,

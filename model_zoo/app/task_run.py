@@ -3,21 +3,18 @@
 import logging
 import time
 
-from ..batches import BucketedLoader
 from ..errors import InputError
 from ..tasks.labels import name_labels, write_labels
-from ..tasks.scores import evaluate_segments
-from ..tasks.task import Data
+from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
-from .distillation import Teacher
+from .arguments import check_length
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
-from .job import describe, job_of
+from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
 from .run import Outcome, Run, Score, Training
-from .task_model import make_task_model
 
-__all__ = ['Evaluator', 'TaskRun', 'run_task']
+__all__ = ['Evaluator', 'TaskRun', 'make_task_model', 'run_task']
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +34,7 @@ class Evaluator:
     """
 
     def __init__(self, task, forward, sets, metrics=None):
-        self._task, self._forward, self.sets, self._metrics = task, forward, sets, metrics
+        self._task, self.forward, self.sets, self._metrics = task, forward, sets, metrics
         self._kept = None  # segment -> outputs of the trained model
 
     def labelled(self, *segments):
@@ -55,7 +52,7 @@ class Evaluator:
         """The model's outputs on a set."""
         if self._kept is not None and segment in self._kept:
             return self._kept[segment]
-        outputs = self._task.predict(self._forward, self.sets[segment], guard)
+        outputs = self._task.predict(self.forward, self.sets[segment], guard)
         if self._kept is not None:
             self._kept[segment] = outputs
         return outputs
@@ -63,9 +60,10 @@ class Evaluator:
     def evaluate(self, guard=None, segments=None):
         """See `evaluate_segments`: of the dev sets, or those named."""
         segments = self._task.evaluated(self.sets) if segments is None else segments
-        return evaluate_segments(self._measure, self.labelled(*segments), self._task.metric, guard)
+        return self._task.evaluate(self, self.labelled(*segments), guard)
 
-    def _measure(self, segment, guard):
+    def measure(self, segment, guard=None):
+        """The scores of a set, and samples a second."""
         data, started = self.sets[segment], time.perf_counter()
         outputs = self.outputs(segment, guard)
         speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
@@ -78,7 +76,7 @@ class Evaluator:
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
         names = []
-        for segment in self._task.predicted:
+        for segment in self._task.predicted or ():
             if segment in self.sets:
                 outputs = self.outputs(segment)
                 names += self._task.write(folder, segment, self.sets[segment], outputs)
@@ -128,14 +126,17 @@ class TaskRun:
         rows = None if task.reads_late else self._read(sources, dev_share, choice)
         self._base = choice.title if choice else type(opened[0]).__name__
         task.workers = make_workers(settings.comm_backend, settings.allreduce_dtype)
-        trains = not settings.only_inference
-        self.run = Run(settings, task.name, task.family, task.workers, trains=trains, **options)
+        trains = task.trains
+        self.run = Run(
+            settings, task.name, task.prefix, task.workers, trains=trains, **options
+        )
         self.run.is_kept = is_kept
         task.adopt(choice)
         rows = self._read(sources, dev_share, choice) if rows is None else rows
         if opened:
             self._check_block(opened[0])
-        self.model, self.tokenizer = opened or self._open(choice, trains)
+        self.model, self.tokenizer = opened or self._open(choice)
+        self._block = task.fit(self.model, self.tokenizer)
         # bad dev and test sets fail before the training
         order = sorted(rows, key=lambda name: name == 'train')
         self.sets = {name: self._load(name, rows[name]) for name in order}
@@ -152,20 +153,21 @@ class TaskRun:
         self.task.prepare(rows, choice)
         return rows
 
-    def _open(self, choice, trains):
+    def _open(self, choice):
         task, settings = self.task, self.settings
-        lowers = getattr(settings, 'do_lower_case', None)
-        if getattr(settings, 'teacher', None):
-            self._teacher = Teacher(settings, task.record, self.run.contexts)
-            if settings.student_layers is not None:
-                self._base = f'{settings.student_layers} layers of its teacher'
-                return self._teacher.student()
-        if getattr(settings, 'deploy', False):
+        self._teacher = task.teacher(self.run.contexts)
+        if self._teacher is not None and settings.student_layers is not None:
+            self._base = f'{settings.student_layers} layers of its teacher'
+            return self._teacher.student()
+        if task.is_exported:
             self.run.contexts = self.run.contexts[:1]
-            return self._deployed(), choice.tokenizer(task.head, lowers)
+            return self._deployed(), choice.tokenizer(task.head, task.lowers)
+        lowers, options = task.lowers, task.model_options()
+        if not task.has_own_head:
+            return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
         return make_task_model(
-            settings, choice, task.head, self.run.contexts, trains=trains,
-            length_flag=task.length, do_lower_case=lowers, **task.model_options(),
+            settings, choice, task.head, self.run.contexts, trains=task.trains,
+            length_flag=task.length, do_lower_case=lowers, **options,
         )  # fmt: skip
 
     _teacher = None
@@ -212,25 +214,18 @@ class TaskRun:
 
     def _forward(self):
         task, model, settings = self.task, self.model, self.settings
-        if settings.engine == 'mxnet':
-            return lambda batch: task.forward(model, batch)
-        return forward_of(settings, model)
+        if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
+            return forward_of(settings, model)
+        return lambda batch: task.forward(model, batch)
 
     def _load(self, segment, rows):
-        settings, started = self.settings, time.perf_counter()
-        samples = self.task.encode(rows, self.tokenizer)
-        options = {'batch_size': settings.dev_batch_size}
-        if segment == 'train':
-            options = {'batch_size': settings.batch_size, 'batch_tokens': settings.batch_tokens}
-            options.update(shuffle=True, workers=self.task.workers)
-        loader = BucketedLoader(
-            samples, seed=settings.seed, round_to=settings.round_to,
-            pad_val=self.tokenizer.pad_token_id or 0, ctx=self.run.contexts,
-            **{**options, **self.task.loader_options(segment)},
-        )  # fmt: skip
+        started, run = time.perf_counter(), self.run
+        data = self.task.load(segment, rows, self.tokenizer, run.contexts, run.accumulate)
         seconds = time.perf_counter() - started
-        logger.info('%s: %d %s, %.1f s', segment, self.task.size(rows), self.task.unit, seconds)
-        return Data(rows, samples, loader)
+        if self.task.unit:
+            count = self.task.size(rows)
+            logger.info('%s: %d %s, %.1f s', segment, count, self.task.unit, seconds)
+        return data
 
     def infer(self):
         """Evaluate and predict; see `Run.infer`."""
@@ -259,25 +254,24 @@ class TaskRun:
                 results['test'] = results['best_model']['test']
             return evaluator.predict(folder)
 
-        sizes = {name: task.size(part.rows) for name, part in {'train': data, **self.sets}.items()}
-        described = {task.data_field: task.describe(data)}
-        if described[task.data_field] is None:
-            values = (part for sample in data.samples for part in sample.content)
-            described[task.data_field] = describe(len(data.samples), task.samples_unit, values)
+        sets = {'train': data, **self.sets} if task.unit else {}
+        sizes = {name: task.size(part.rows) for name, part in sets.items()}
+        described = {
+            name: value if value is None or isinstance(value, (str, bool)) else describe(*value)
+            for name, value in task.describe(data).items()
+        }
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)
-            described['teacher'] = self._teacher.description
-        if hasattr(self.settings, 'do_predict'):
-            described['do_predict'] = False
+            described['teacher'] = describe_model(self._teacher.block)
         self.state = self.run.train(
             Training(
-                title, self.model, data.loader, objective,
-                callbacks=self._callbacks, **task.training(),
+                title, self._block, data.loader, objective, callbacks=self._callbacks,
+                numbers=UPDATE_NUMBERS if task.draws_updates else (), **task.training(),
             ),
-            Score(task.metric, evaluator.evaluate if has_dev else None),
+            Score(task.score_name, evaluator.evaluate if has_dev else None),
             Outcome(
-                self.save, predict, results, evaluator.examine,
+                self.save, None if task.predicted is None else predict, results, evaluator.examine,
                 About(task.use, self._base, sizes, task.unit, task.labels),
             ),
             job_of(self.settings, task.free, **described),
@@ -293,11 +287,12 @@ class TaskRun:
         """After an interruption, give the model the best epoch's parameters, if there is one."""
         self.state = self.run.loop.state
         if self.state.best:
-            self.model.load_parameters(self.run.files.path(self.state.best['epoch']))
+            self._block.load_parameters(self.run.files.path(self.state.best['epoch']))
         self.evaluator.keep()
 
     def close(self):
         """Let other runs write to the folder."""
+        self.task.close()
         self.run.folder.close()
 
     def save(self, folder, **options):
@@ -309,11 +304,64 @@ class TaskRun:
 
 def run_task(task):
     """Train a task, or with ``only_inference`` evaluate a model of it: what its command does."""
-    check_engine_arguments(task.settings, task.settings.only_inference)
-    run = TaskRun(task)
-    if getattr(task.settings, 'only_calibration', False):
-        run.calibrate()
-    elif task.settings.only_inference:
-        run.infer()
-    else:
-        run.train()
+    settings = task.settings
+    if isinstance(settings, FinetuneSettings):
+        check_engine_arguments(settings, settings.only_inference)
+    try:
+        run = TaskRun(task)
+        if isinstance(settings, DeploySettings) and settings.only_calibration:
+            run.calibrate()
+        elif task.trains:
+            run.train()
+        else:
+            run.infer()
+    finally:
+        task.close()
+
+
+def make_task_model(
+    args, choice, task, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
+    **task_options,
+):  # fmt: skip
+    """A task's model with its parameters, and its tokenizer.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    choice : ModelChoice
+    task : str or type
+        Such as 'classification', or a subclass of `bert.BertTask`.
+    ctx : mxnet.Context
+    trains : bool
+        Whether the run trains the model; if not, a random head gets a warning, and a model of
+        another task is refused.
+    length_flag : str
+        Name, without dashes, of the flag for the most tokens of a text.
+    do_lower_case : bool, optional
+        Whether texts are lowered; by default what the vocabulary is for. A vocabulary that was
+        published with its model is lowered as that was, as in pytorch-pretrained-bert.
+    **task_options
+        Such as ``num_labels=2``.
+
+    Returns
+    -------
+    (BertTask, tokenizer)
+        Hybridized.
+    """
+    if not trains and not choice.has_task:
+        logger.warning(
+            'neither a folder of a trained model nor --model_parameters is given: the predictions '
+            'come from a random head'
+        )
+    if not trains:
+        choice.check_trained_for(task)
+    lowers = None if choice.has_released_vocab else do_lower_case
+    model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)
+    if do_lower_case not in (None, tokenizer.do_lower_case):
+        logger.warning(
+            'the vocabulary of %s decides: texts are %s',
+            choice.model,
+            'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
+        )
+    check_length(args, length_flag, model)
+    return model, tokenizer

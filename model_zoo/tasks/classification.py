@@ -21,6 +21,7 @@ import numpy as np
 from ..batches import Sample
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cross_entropy, distillation_loss, mean_squared_error, states_error
+from ..opening import open_model
 from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
 from ..training.objective import Objective
@@ -62,6 +63,7 @@ __all__ = [
     'ClassifierFeatures',
     'Distillation',
     'METRICS',
+    'Teacher',
     'check_task_choice',
     'compute_baseline',
     'compute_metrics',
@@ -484,6 +486,45 @@ _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datas
 _BOOLEAN = {'type': 'boolean', 'nargs': '?', 'const': True}
 
 
+class Teacher:
+    """The model that a small one learns from.
+
+    Parameters
+    ----------
+    settings : TeacherSettings
+    task : model_zoo.tasks.classification_data.Task
+    ctx : mxnet.Context or list of mxnet.Context
+    """
+
+    def __init__(self, settings, task, ctx):
+        self._settings, self._ctx = settings, ctx
+        self.block, self.tokenizer, _ = open_model(
+            settings.teacher, 'classification', ctx=ctx, num_labels=task.num_labels
+        )
+        if settings.dtype != 'float32':
+            self.block.cast(settings.dtype)
+        self.block.hybridize(static_alloc=True)
+
+    def student(self):
+        """The model that begins with layers of the teacher, and its tokenizer."""
+        settings = self._settings
+        layers = teacher_layers(
+            settings.student_layers, self.block.config.num_hidden_layers, settings.teacher_layers
+        )
+        student = make_student(self.block, layers, self._ctx)
+        if settings.dtype != 'float32':
+            student.cast(settings.dtype)
+        return student, self.tokenizer
+
+    def objective(self, student):
+        """What the student's training minimizes."""
+        settings = self._settings
+        return Distillation(
+            student, self.block, settings.teacher_layers, settings.temperature,
+            settings.teacher_weight, settings.states_weight,
+        ).objective()  # fmt: skip
+
+
 @settings()
 class TeacherSettings(FinetuneSettings):
     """Distillation: a small classifier learns from a large one."""
@@ -666,6 +707,14 @@ class ClassificationTask(Task):
         return path
 
     _has_pairs = False
+
+    def teacher(self, contexts):
+        if self.settings.teacher is None:
+            return None
+        return Teacher(self.settings, self.record, contexts)
+
+    def describe(self, data):
+        return {**super().describe(data), 'do_predict': False}
 
     def sources(self):
         settings, record = self.settings, self.record

@@ -1,8 +1,10 @@
-"""Language models: blocks of a text, perplexity."""
+"""The task of a language model: a text in blocks or streams, perplexity."""
 
 import logging
 import math
+import os
 import time
+from typing import List, Optional
 
 import numpy as np
 
@@ -10,9 +12,21 @@ from ..batches import Sample, SampleLoader
 from ..batches.sampling import random_state
 from ..batches.windows import split_windows
 from ..errors import InputError
+from ..optimizer import SCHEDULES, get_schedule
+from ..registry import family_of_class
+from ..tokenization.learn import learn_byte_pairs
+from ..tokenization.vocab_file import find_vocab_file
+from ..training.objective import Objective
+from ..training.settings import BackendSettings, ModelSettings, TrainingSettings, setting, settings
+from ..util.lines import read_text
+from .tables import check_files, split_text, text_file
+from .task import Data, Task
 
 __all__ = [
     'BlockLoader',
+    'BlockReading',
+    'LanguageModelSettings',
+    'LanguageModelTask',
     'evaluate_perplexity',
     'measure_perplexity',
 ]
@@ -144,3 +158,271 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
         metrics['tokens_per_second'],
     )
     return -metrics['loss'], {segment: metrics}
+
+
+@settings(optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01)
+class LanguageModelSettings(ModelSettings, BackendSettings, TrainingSettings):
+    """The training of a language model on a text."""
+
+    title = 'text'
+
+    train_file: Optional[str] = setting(None, 'text in UTF-8')
+    eval_file: Optional[str] = setting(
+        None, 'text to measure the perplexity on', flag={'required': True}
+    )
+    text_column: Optional[str] = setting(None, 'where a text is a table: its column')
+    block_size: Optional[int] = setting(
+        None, "tokens of a block; default: the model's context"
+    )
+    tgt_len: Optional[int] = setting(
+        None, "Transformer-XL's segments; default: as the model says", at_least=1
+    )
+    ext_len: Optional[int] = setting(
+        None, 'positions of a segment that are repeated with the next one'
+    )
+    mem_len: Optional[int] = setting(None, "positions that the model's memory holds")
+    learn_vocab: Optional[int] = setting(
+        None, 'with `from_scratch`: learn the vocabulary from the training text, at most this many '
+        'byte pairs for GPT-2 or words for Transformer-XL (default for this one: all words)',
+        at_least=1, flag={'metavar': 'SIZE'},
+    )  # fmt: skip
+    cutoffs: Optional[List[int]] = setting(
+        None, "Transformer-XL's, `from_scratch`; default: by the frequencies of the words",
+        flag={'nargs': '*'},
+    )  # fmt: skip
+    max_grad_norm: float = setting(
+        1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
+    )
+    lr_schedule: str = setting('warmup_cosine', choices=list(SCHEDULES))
+    model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
+    dataset: Optional[str] = setting(
+        None, "the data set it was pretrained on; default: the model's usual one"
+    )
+    pretrained_parameters: Optional[str] = setting(
+        None, 'file of pretrained parameters, without the task'
+    )
+
+    def check(self):
+        super().check()
+        check_files(self, 'train_file', 'eval_file')
+        if self.learn_vocab and not (self.from_scratch and self.train_file):
+            raise InputError('`learn_vocab` needs `from_scratch` and `train_file`')
+        if self.learn_vocab and self.vocab_file:
+            raise InputError('`learn_vocab` makes a vocabulary: leave out `vocab_file`')
+        if self.cutoffs is not None and not self.from_scratch:
+            raise InputError('`cutoffs` needs `from_scratch`: a trained model has its own')
+        if self.vocab_file and os.path.isdir(self.vocab_file):
+            self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
+
+
+class BlockReading:
+    """How OpenAI GPT and GPT-2 read a text: each block of it by itself.
+
+    A head whose model reads otherwise has a class like this one as its attribute ``reading``.
+
+    Parameters
+    ----------
+    model : ZooBlock
+        A language model.
+    tokenizer : Tokenizer
+    settings : LanguageModelSettings
+    workers : Workers
+
+    Attributes
+    ----------
+    block : Block
+        What is trained.
+    not_for : tuple of str
+        Settings that have no meaning for the model.
+    """
+
+    not_for = 'tgt_len', 'ext_len', 'mem_len', 'cutoffs'
+    needs_vocab = False
+
+    def __init__(self, model, tokenizer, settings, workers):
+        self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
+        self.block = model
+        if settings.block_size is None:
+            settings.block_size = model.context_length
+        if not 2 <= settings.block_size <= model.context_length:
+            raise InputError(
+                f'`block_size` {settings.block_size}: give 2 to {model.context_length}, the tokens '
+                'that the model takes'
+            )
+
+    @staticmethod
+    def learn_vocab(path, size, folder):
+        """Learn a vocabulary from a text; returns the path of its file."""
+        return learn_byte_pairs(path, size, folder)
+
+    @staticmethod
+    def options(settings, tokenizer):
+        """Options of a new model; ``tokenizer()`` opens the tokenizer."""
+        return {}
+
+    def load(self, path, batch_size, train, contexts):
+        """Loader of a text's batches, the number of its words, and its tokens."""
+        text = read_text(path)
+        tokens = np.array(self._tokenizer.encode(text), np.int32)
+        loader = BlockLoader(
+            tokens, self._settings.block_size, batch_size, train, self._settings.seed, contexts,
+            self._workers if train else None,
+        )  # fmt: skip
+        return loader, len(text.split()), tokens
+
+    def mean_loss(self, batch):
+        """The mean loss of a batch's tokens."""
+        return self.block(batch.words, valid_length=batch.valid_length, lm_labels=batch.words)
+
+    def loss_sum(self, batch):
+        """The sum of the losses of a batch's tokens."""
+        return self.mean_loss(batch) * batch.count
+
+
+class LanguageModelTask(Task):
+    """Words that follow: the training of OpenAI GPT, GPT-2 or Transformer-XL on a text.
+
+    Sets in memory are texts, or rows with a column of texts; there is a line's end between them.
+
+    Parameters
+    ----------
+    settings : LanguageModelSettings
+    """
+
+    settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
+    family = trained_for = predicted = None
+    metric, use, unit, samples_unit = 'loss', 'text-generation', 'tokens', 'tokens'
+    score_name, length, has_own_head = 'log-likelihood of a token', 'block_size', False
+    free = 'train_file', 'eval_file', 'vocab_file', 'text_column'
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._sizes, self._words, self._options = {}, {}, {}
+
+    trains = property(lambda self: self.settings.train_file is not None)
+    title = property(lambda self: os.path.basename(self.settings.train_file))
+
+    def begin(self):
+        if self.settings.resume and not self.trains:
+            raise InputError('`resume` continues a training: it needs `train_file`')
+
+    def take(self, sources):
+        settings = self.settings
+        sources = {
+            name: text_file(source, name, settings.output_dir, column=settings.text_column)
+            for name, source in sources.items()
+        }
+        settings.train_file, settings.eval_file = sources['train'], sources.get('dev')
+        check_files(settings, 'train_file', 'eval_file')
+        return sources
+
+    def sources(self):
+        sources = {'train': self.settings.train_file, 'dev': self.settings.eval_file}
+        return {name: path for name, path in sources.items() if path is not None}
+
+    def split(self, rows, share):
+        """Hold out the last lines: a text is in order."""
+        return split_text(rows, share, self.settings.output_dir)
+
+    def read(self, source, segment):
+        """A text stays in its file."""
+        return source
+
+    def is_labelled(self, rows):
+        return True
+
+    def prepare(self, rows, choice=None):
+        if choice is None:
+            return
+        block_class = choice.block_class(self.head)
+        for name in self._reading_of(block_class).not_for:
+            if getattr(self.settings, name) is not None:
+                family = family_of_class(block_class).name
+                raise InputError(f'`{name}` is not for {family}: leave it out')
+
+    def adopt(self, choice):
+        if choice is None:
+            return
+        settings, reading = self.settings, self._reading_of(choice.block_class(self.head))
+        if settings.learn_vocab or (reading.needs_vocab and settings.from_scratch):
+            with self.workers.first_alone():
+                settings.vocab_file = settings.vocab_file or self._learn(reading)
+                choice.vocab_file = settings.vocab_file
+        if settings.from_scratch:
+            self._options = reading.options(settings, lambda: choice.tokenizer(self.head))
+
+    @staticmethod
+    def _reading_of(model):
+        return getattr(model, 'reading', BlockReading)
+
+    def _learn(self, reading):
+        settings = self.settings
+        folder = os.path.join(settings.output_dir, 'vocab')
+        path = os.path.join(folder, 'vocab.json')
+        if (settings.resume or self.workers.rank > 0) and os.path.isfile(path):
+            return path
+        return reading.learn_vocab(settings.train_file, settings.learn_vocab, folder)
+
+    def model_options(self):
+        return self._options
+
+    def fit(self, model, tokenizer):
+        self._model = model
+        self._reading = self._reading_of(model)(model, tokenizer, self.settings, self.workers)
+        return self._reading.block
+
+    def load(self, segment, rows, tokenizer, contexts, accumulate):
+        settings, train = self.settings, segment == 'train'
+        size = settings.batch_size if train else settings.dev_batch_size
+        loader, self._words[segment], tokens = self._reading.load(rows, size, train, contexts)
+        self._sizes[rows] = len(tokens)
+        if train:
+            self._train_tokens = len(tokens)
+        return Data(rows, tokens, loader)
+
+    def size(self, rows):
+        return self._sizes[rows]
+
+    def describe(self, data):
+        return {'train_file': (len(data.samples), 'tokens', [data.samples])}
+
+    def objective(self, model, data):
+        return Objective(
+            lambda batch: [self._reading.mean_loss(batch)], lambda batch: (batch.count,),
+            unit='tokens',
+        )  # fmt: skip
+
+    def training(self):
+        settings = self.settings
+
+        def schedule(num_steps):
+            return get_schedule(
+                settings.lr_schedule, settings.lr, settings.warmup_ratio, num_steps, first_step=1
+            )
+
+        return {'max_grad_norm': settings.max_grad_norm, 'schedule': schedule}
+
+    def forward(self, model, batch):
+        return self._reading.loss_sum(batch)
+
+    def evaluate(self, evaluator, segments, guard=None):
+        score, report = 0.0, {}
+        for segment in segments:
+            loader = evaluator.sets[segment].loader
+            value, part = evaluate_perplexity(
+                evaluator.forward, loader, self._words[segment], segment, guard
+            )
+            score, report = score if report else value, {**report, **part}
+        return score, report
+
+    def predict(self, forward, data, guard=None):
+        """Nothing."""
+
+    def decode(self, data, outputs):
+        """Nothing."""
+
+    def examine(self, segment, data, outputs):
+        """Nothing: there are no single examples."""
+
+    def results(self):
+        return {'tokens': self._train_tokens, 'vocab_size': self._model.config.vocab_size}

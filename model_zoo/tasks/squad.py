@@ -1123,7 +1123,8 @@ class SquadTask(Task):
 
     def describe(self, data):
         squad = data.rows
-        return f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
+        text = f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
+        return {self.data_field: text}
 
     def loss(self, model, batch):
         return model(*batch.inputs, batch.labels[:, 0], batch.labels[:, 1])

@@ -5,8 +5,8 @@ import os
 
 from ..errors import InputError, MissingExtraError
 from ..pretrained import local_path
-from ..util.files import read_json
-from ..util.lines import read_json_lines, read_lines
+from ..util.files import atomic_write, read_json
+from ..util.lines import read_json_lines, read_lines, read_text
 from ..util.remote import is_file, is_folder, is_url, join
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     'read_records',
     'read_rows',
     'segment_files',
+    'split_text',
+    'text_file',
 ]
 
 #: usual names of the column of a text
@@ -80,6 +82,52 @@ def given_rows(rows, names, segment):
         yield place, dict(zip(names[len(cells)], cells))
     if number < 0:
         raise InputError(f'the {segment} set has no rows')
+
+
+def text_file(source, segment, folder, between='\n', column=None):
+    """The path of a file with the texts of a set.
+
+    Parameters
+    ----------
+    source : str, os.PathLike or iterable
+        A path is taken as it is, but that of a table; see `given_rows` for others.
+    segment : str
+    folder : str
+        Receives the file, in ``.rows``.
+    between : str
+        Stands between two texts.
+    column : str, optional
+        Of the texts; by default the first of `TEXT_COLUMNS` that is there.
+    """
+    if is_path(source) and not is_table_file(source):
+        return os.fspath(source)
+    rows = read_records(source) if is_path(source) else given_rows(source, {1: ('text',)}, segment)
+    texts = []
+    for place, row in rows:
+        name = column or next(filter(row.__contains__, TEXT_COLUMNS), None)
+        if not isinstance(row.get(name), str):
+            raise InputError(f'{place}: give a text; its columns are {", ".join(map(str, row))}')
+        texts.append(row[name].strip('\n'))
+    path = os.path.join(folder, '.rows', f'{segment}.txt')
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(between.join(texts) + '\n')
+    return path
+
+
+def split_text(path, share, folder, between='\n'):
+    """Write a text's first parts and its last ones, a share of them, to files; return these."""
+    parts = [part for part in read_text(path).split(between) if part.strip()]
+    count = max(1, round(share * len(parts)))
+    if count >= len(parts):
+        raise InputError(f'`dev` {share} of {len(parts)} texts leaves nothing on one side')
+    paths = []
+    os.makedirs(os.path.join(folder, '.rows'), exist_ok=True)
+    for name, chosen in (('train', parts[:-count]), ('dev', parts[-count:])):
+        paths.append(os.path.join(folder, '.rows', f'part_{name}.txt'))
+        with atomic_write(paths[-1]) as file:
+            file.write(between.join(chosen) + '\n')
+    return paths
 
 
 def is_table(path):

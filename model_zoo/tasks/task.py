@@ -5,13 +5,19 @@ from typing import NamedTuple, Sequence
 
 import numpy as np
 
-from ..batches import SampleLoader
+from ..batches import BucketedLoader, SampleLoader
 from ..errors import InputError
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.files import atomic_write
-from .scores import Examination, cross_entropies, mean_cross_entropy, softmax
+from .scores import (
+    Examination,
+    cross_entropies,
+    evaluate_segments,
+    mean_cross_entropy,
+    softmax,
+)
 from .tables import segment_files
 
 __all__ = ['Data', 'Task']
@@ -60,8 +66,8 @@ class Task:
         The score of `score` that compares epochs; higher is better.
     use : str or None
         The task of `model_zoo.pipeline` that the trained model is for.
-    unit : str
-        What rows are called.
+    unit : str or None
+        What rows are called; None where they aren't counted.
     length : str
         The setting with the largest number of tokens.
     files : dict of str to tuple of str
@@ -78,8 +84,13 @@ class Task:
         Whether `read` needs what `adopt` learns; otherwise bad data fail before the log begins.
     most_lost : float
         What INT8 may cost of `metric`.
-    predicted : tuple of str
-        Segments whose predictions are written.
+    predicted : tuple of str, or None
+        Segments whose predictions are written. None: nothing is predicted, and the best model isn't
+        evaluated once more.
+    has_own_head : bool
+        Whether the head is random in a pretrained model, as a classifier's is.
+    draws_updates : bool
+        Whether a loader draws the samples of an update together, on all devices.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     workers : Workers
@@ -92,6 +103,7 @@ class Task:
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
+    has_own_head, draws_updates = True, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False
     family = 'bert'
 
@@ -102,6 +114,31 @@ class Task:
     def title(self):
         """The task's name in titles."""
         return self.name
+
+    @property
+    def prefix(self):
+        """What comes before the name in the names of files of parameters."""
+        return self.family or ''
+
+    @property
+    def trains(self):
+        """Whether the settings ask for a training."""
+        return not self.settings.only_inference
+
+    @property
+    def score_name(self):
+        """What the score that compares epochs is called."""
+        return self.metric
+
+    @property
+    def is_exported(self):
+        """Whether the model is an exported one, with ``deploy``."""
+        return getattr(self.settings, 'deploy', False)
+
+    @property
+    def lowers(self):
+        """Whether texts are lower-cased; None: as the vocabulary says."""
+        return getattr(self.settings, 'do_lower_case', None)
 
     @property
     def trained_for(self):
@@ -209,9 +246,46 @@ class Task:
         """
         raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
 
+    def fit(self, model, tokenizer):
+        """Take over what the opened model says, before the sets are loaded.
+
+        Returns
+        -------
+        Block
+            What is trained, which may be around the model.
+        """
+        return model
+
+    def load(self, segment, rows, tokenizer, contexts, accumulate):
+        """The `Data` of a set, by default of `encode` and a `BucketedLoader`.
+
+        Parameters
+        ----------
+        segment : str
+        rows : sequence
+        tokenizer : Tokenizer
+        contexts : list of mxnet.Context
+        accumulate : int
+            Batches of an update, on all devices.
+        """
+        settings, samples = self.settings, self.encode(rows, tokenizer)
+        options = {'batch_size': settings.dev_batch_size}
+        if segment == 'train':
+            options = {'batch_size': settings.batch_size, 'batch_tokens': settings.batch_tokens}
+            options.update(shuffle=True, workers=self.workers)
+        loader = BucketedLoader(
+            samples, seed=settings.seed, round_to=settings.round_to,
+            pad_val=tokenizer.pad_token_id or 0, ctx=contexts,
+            **{**options, **self.loader_options(segment)},
+        )  # fmt: skip
+        return Data(rows, samples, loader)
+
     def loader_options(self, segment):
         """Further options of the `BucketedLoader` of a segment."""
         return {}
+
+    def close(self):
+        """End what the loaders have begun."""
 
     def size(self, rows):
         """How many rows there are."""
@@ -220,8 +294,13 @@ class Task:
     def describe(self, data):
         """The training set in a job: a training goes on with the same data alone.
 
-        By default None: its samples' number and checksum.
+        Returns
+        -------
+        dict
+            Setting -> a text; or a number, its unit and the values to take a checksum of.
         """
+        values = (part for sample in data.samples for part in sample.content)
+        return {self.data_field: (len(data.samples), self.samples_unit, values)}
 
     def adapt_outputs(self, words, outputs):
         """The outputs of an exported model in the form of the block's."""
@@ -250,7 +329,27 @@ class Task:
         """Further options of `Training`, such as a schedule."""
         return {}
 
+    def teacher(self, contexts):
+        """A model that the trained one learns from, see `classification.Teacher`; or None."""
+
     # -- results
+
+    def evaluate(self, evaluator, segments, guard=None):
+        """Score the model on sets.
+
+        Parameters
+        ----------
+        evaluator : Evaluator
+            With ``forward``, ``sets`` and ``measure(segment, guard)``.
+        segments : sequence of str
+        guard : InterruptGuard, optional
+
+        Returns
+        -------
+        (float, dict)
+            See `evaluate_segments`.
+        """
+        return evaluate_segments(evaluator.measure, segments, self.metric, guard)
 
     def forward(self, model, batch):
         """The outputs of a model without labels."""
