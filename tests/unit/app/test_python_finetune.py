@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+import toy_data
 from script_runs import load_script, run
 
 import model_zoo
@@ -259,3 +260,63 @@ def test_a_task_of_ones_own(folder):
     rows = [('a', 0), ('b b', 1), ('c c c', 2)] * 8
     trained = model_zoo.finetune(folder, RatingTask, rows, rows, epochs=12, batch_size=6, lr=1e-2)
     assert trained.scores['closeness'] > -0.5
+
+
+TEXTS = ['a b c d\ne f g h', 'a b c\nd e f', 'b c d e\nf g h', 'c d\ne f\ng h'] * 4
+MASKED = {**SMALL, 'max_predictions_per_seq': 3}
+
+
+def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
+    train, dev = tmp_path / 'train.txt', tmp_path / 'dev.txt'
+    train.write_text('\n\n'.join(TEXTS) + '\n')
+    dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
+    argv = [
+        '--train_corpus', train, '--dev_corpus', dev, '--masked_lm_only', '--bert_model', folder,
+        '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1, '--max_seq_length', 12,
+        '--max_predictions_per_seq', 3, '--num_workers', 0, '--output_dir', tmp_path / 'out',
+    ]  # fmt: skip
+    assert run(load_script('finetune_lm'), *argv) == 0
+    results = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    best = {k: v for k, v in results['best']['eval'].items() if not k.endswith('_per_second')}
+    for sets in ((train, dev), (iter(TEXTS), [{'text': text} for text in TEXTS[:6]])):
+        trained = model_zoo.finetune(folder, 'fill-mask', *sets, **MASKED)
+        assert trained.scores == best
+    assert trained('a b [MASK] d')[0]['token_str']
+    assert 'mlm_loss' in model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, **MASKED).scores
+
+
+NEW = {
+    'gpt2': [
+        '--hparams', 'num_layers=1,units=32,num_heads=2,max_length=16', '--learn_vocab', 290
+    ],
+    'transfo_xl': [
+        '--hparams', 'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16',
+        '--tgt_len', 8, '--mem_len', 8,
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('family', NEW)
+def test_a_language_model_as_the_script_trains_it(tmp_path, family):
+    toy_data.write_texts(tmp_path)
+    argv = [
+        '--from_scratch', '--family', family, '--train_file', tmp_path / 'train.txt',
+        '--eval_file', tmp_path / 'eval.txt', '--training_steps', 2, '--batch_size', 4,
+        '--output_dir', tmp_path / 'first', *NEW[family],
+    ]  # fmt: skip
+    assert run(load_script('train_lm'), *argv) == 0
+    model = str(tmp_path / 'first' / 'best_model')
+    train, dev = tmp_path / 'train.txt', tmp_path / 'eval.txt'
+    argv = [
+        '--model', model, '--train_file', train, '--eval_file', dev, '--training_steps', 3,
+        '--batch_size', 4, '--lr', 1e-3, '--seed', 1, '--output_dir', tmp_path / 'out',
+    ]  # fmt: skip
+    assert run(load_script('train_lm'), *argv) == 0
+    results = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    best = {k: v for k, v in results['best']['dev'].items() if not k.endswith('_per_second')}
+    options = {'training_steps': 3, 'batch_size': 4, 'lr': 1e-3, 'seed': 1}
+    for source in (train, train.read_text().splitlines()):
+        trained = model_zoo.finetune(model, 'text-generation', source, dev, dev, **options)
+        assert trained.scores == trained.test_scores == best and trained.predictions is None
+    held_out = model_zoo.finetune(model, 'text-generation', train, dev=0.2, **options)
+    assert held_out.scores['perplexity'] > 1
