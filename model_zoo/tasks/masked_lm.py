@@ -267,12 +267,12 @@ class MaskedLMTask(Task):
         return {}
 
 
-def make_sample_options(args, next_sentence, short_given):
+def make_sample_options(settings, next_sentence, short_given):
     """How samples are made from a text; masks that get lost are warned of.
 
     Parameters
     ----------
-    args : object
+    settings : object
         With attributes of the names of the fields of `SampleOptions`, or some of them.
     next_sentence : bool
         Whether the model predicts next sentences.
@@ -288,19 +288,19 @@ def make_sample_options(args, next_sentence, short_given):
             '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
             'packed with as many sentences as fit'
         )
-    names = [field.name for field in dataclasses.fields(SampleOptions) if hasattr(args, field.name)]
-    options = SampleOptions(**{name: getattr(args, name) for name in names})
+    names = [field.name for field in dataclasses.fields(SampleOptions) if hasattr(settings, field.name)]
+    options = SampleOptions(**{name: getattr(settings, name) for name in names})
     options = dataclasses.replace(options, next_sentence=next_sentence)
     options.warn_of_lost_masks()
     return options
 
 
-def pretraining_class(args, model, dataset=None):
+def pretraining_class(settings, model, dataset=None):
     """The class of the block to pre-train.
 
     Parameters
     ----------
-    args : object
+    settings : object
         With ``masked_lm_only`` and ``from_scratch``.
     model : str
         Name, folder or checkpoint.
@@ -319,9 +319,9 @@ def pretraining_class(args, model, dataset=None):
         If the weights are ELECTRA's discriminator.
     """
     family = family_of_class(find_block_class('bert', None, model, dataset))
-    if 'replaced_words' in family.tasks and not args.from_scratch:
+    if 'replaced_words' in family.tasks and not settings.from_scratch:
         _check_generator(model, dataset)
-    both = 'pretraining' in family.tasks and not args.masked_lm_only
+    both = 'pretraining' in family.tasks and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
 
 
