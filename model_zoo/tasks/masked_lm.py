@@ -288,8 +288,9 @@ def make_sample_options(settings, next_sentence, short_given):
             '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
             'packed with as many sentences as fit'
         )
-    names = [field.name for field in dataclasses.fields(SampleOptions) if hasattr(settings, field.name)]
-    options = SampleOptions(**{name: getattr(settings, name) for name in names})
+    names = (field.name for field in dataclasses.fields(SampleOptions))
+    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    options = SampleOptions(**given)
     options = dataclasses.replace(options, next_sentence=next_sentence)
     options.warn_of_lost_masks()
     return options
