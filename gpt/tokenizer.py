@@ -134,19 +134,9 @@ class OpenAIGPTTokenizer(BPETokenizer):
         return chunk._replace(spans=tuple(spans), numbers=tuple(numbers), words=words)
 
     def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=True):
-        """Text of a sequence of ids.
+        """Text of a sequence of ids, in lower case; the original spacing is lost.
 
-        Parameters
-        ----------
-        ids : sequence of int
-        skip_special_tokens : bool
-        clean_up_tokenization_spaces : bool
-            Whether to drop ``<unk>`` and the spaces before punctuation and contractions.
-
-        Returns
-        -------
-        str
-            In lower case; the original spacing is lost.
+        By default ``<unk>`` and the spaces before punctuation and contractions are dropped.
         """
         text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
         text = text.replace(_END, ' ').strip()

@@ -99,16 +99,7 @@ class Family:
         return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
 
     def make_tokenizer(self, file):
-        """The tokenizer for a vocabulary's file.
-
-        Parameters
-        ----------
-        file : model_zoo.tokenization.vocab_file.VocabFile
-
-        Returns
-        -------
-        Tokenizer
-        """
+        """The tokenizer for a vocabulary's `VocabFile`."""
         if file.kind == 'tokenizers' and file.kind not in self.vocab_kinds:
             return FileTokenizer.from_vocab_file(file)
         return self.open_tokenizer(file)
@@ -137,19 +128,9 @@ class Family:
         raise UnknownNameError.of(f'task or block of {self.name}', task, [*self.tasks, *names])
 
     def fields_of(self, model, hparams, allowed=True):
-        """Fields of the configuration for GluonNLP's hyper-parameters.
+        """Fields of the configuration for GluonNLP's hyper-parameters of a model.
 
-        Parameters
-        ----------
-        model : str
-            For the messages.
-        hparams : dict of str
-        allowed : bool
-            Whether they may change the architecture.
-
-        Returns
-        -------
-        dict of str
+        InputError unless they are known, and don't change the architecture, or may (`allowed`).
         """
         fields, names = {}, {}
         for name, value in hparams.items():

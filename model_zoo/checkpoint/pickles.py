@@ -21,24 +21,10 @@ __all__ = ['read_object_array', 'read_pickle']
 
 
 def read_pickle(path, classes=()):
-    """Read a file of ``pickle.dump`` or ``torch.save`` that holds plain data.
+    """Read a file of ``pickle.dump`` or ``torch.save`` that holds plain data and arrays.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-    classes : iterable of str
-        ``'module.name'`` of classes and functions that may be named. Their instances are read as
-        ``types.SimpleNamespace`` objects of their attributes.
-
-    Returns
-    -------
-    object
-        Tensors are NumPy arrays.
-
-    Raises
-    ------
-    CheckpointError
-        If the file can't be read, isn't a pickle, or names something else; the message says what.
+    `classes` are ``'module.name'`` of what may be named; their instances are read as
+    ``types.SimpleNamespace`` of their attributes. CheckpointError if it names anything else.
     """
     path = os.fspath(path)
     try:

@@ -361,21 +361,10 @@ def is_torch(head):
 
 
 def read_torch(path):
-    """Read a PyTorch file of tensors by name: what ``torch.save(model.state_dict(), path)`` writes.
+    """The tensors of a file of weights, float16 and bfloat16 as float32; and no metadata.
 
-    Parameters
-    ----------
-    path : str
-        If the tensors are in a dict in the file's one, such as ``'state_dict'`` beside an
-        optimizer's state, they are found there.
-
-    Returns
-    -------
-    tensors : dict of str to numpy.ndarray
-        float16 and bfloat16 become float32. The arrays are views, some perhaps of the same numbers,
-        and not to be written to.
-    metadata : dict
-        Empty.
+    If they are in a dict in the file's one, such as ``'state_dict'`` beside an optimizer's state,
+    they are found there. They are views, some of the same numbers, and not to be written to.
     """
     with open(path, 'rb') as file:
         head = file.read(len(_PICKLE))

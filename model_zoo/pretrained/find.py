@@ -401,24 +401,10 @@ _NOTE = 'copied.json'
 
 
 def copy_of(url, folder):
-    """The path of a copy that has the files of a URL; what has changed is fetched again.
+    """The path of a copy, in `folder`, of the files of a URL; what has changed is fetched again.
 
-    Parameters
-    ----------
-    url : str
-        Of a folder; or of a file, or the beginning of a TensorFlow checkpoint's names: then what
-        lies beside it comes, too, unless it is large.
-    folder : str
-        Of this copy alone.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    OSError
-        If it can't be read, or is neither.
+    Beside a file, or the beginning of the names of a TensorFlow checkpoint, what lies there comes,
+    too, unless it is large. OSError if the URL can't be read.
     """
     url = url.rstrip('/')
     parent, _, name = url.rpartition('/')

@@ -381,19 +381,7 @@ class ByteLevelTokenizer(BPETokenizer):
         super().__init__(vocab_file, merges_file, special_tokens, max_len)
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence of ids.
-
-        Parameters
-        ----------
-        ids : sequence of int
-            Ids of a part of a text may end within a character; see `errors`.
-        skip_special_tokens : bool
-            Whether to leave out the tokens of :meth:`set_special_tokens`.
-
-        Returns
-        -------
-        str
-        """
+        """Text of a sequence of ids, which may end within a character; see `errors`."""
         content = bytearray()
         for token in self.convert_ids_to_tokens(ids, skip_special_tokens):
             if token in self.special_tokens:

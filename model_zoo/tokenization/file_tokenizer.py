@@ -125,16 +125,7 @@ class FileTokenizer(Tokenizer):
 
     @classmethod
     def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
-        """Make the tokenizer of a folder with ``tokenizer.json``, or of the file.
-
-        Parameters
-        ----------
-        name_or_dir : str or os.PathLike
-        dataset_name, root
-            See `Tokenizer.from_pretrained`; the catalogue has no such file yet.
-        **kwargs
-            Arguments of the class, which win over what the files say.
-        """
+        """Make the tokenizer of a folder with ``tokenizer.json``, or of the file."""
         path = file_in(name_or_dir, FILE_NAME)
         return super().from_pretrained(path, dataset_name, root, **kwargs)
 
@@ -157,18 +148,7 @@ class FileTokenizer(Tokenizer):
         return {'special_tokens': special, **Tokenizer._kept_settings(file)}
 
     def save_vocabulary(self, path):
-        """Write the tokenizer's file.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            A file, or a directory in which ``tokenizer.json`` is written.
-
-        Returns
-        -------
-        str
-            Path of the file.
-        """
+        """Write the file, or ``tokenizer.json`` in a directory; returns its path."""
         path = file_in(path, FILE_NAME)
         with atomic_write(path) as file:
             file.write(self._rust.to_str(pretty=True))

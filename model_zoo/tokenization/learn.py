@@ -108,19 +108,9 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
 
 
 def count_words(lines, lower=True):
-    """Count the words that `learn_word_pieces` would learn from.
+    """Count the words that `learn_word_pieces` would learn from; counts of texts can be added.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Words beyond `LONGEST_WORD` are left out, with one warning.
-    lower : bool
-        Whether texts are lower-cased and lose their accents.
-
-    Returns
-    -------
-    collections.Counter
-        Counts of the same texts can be added.
+    Words beyond `LONGEST_WORD` are left out, with one warning.
     """
     normalizer, splitter = _word_piece_steps(lower)
     counts = collections.Counter()

@@ -507,20 +507,7 @@ eos_token_id : int or None
         return BatchEncoding(rows, length, pad_id or 0)
 
     def join_pair(self, ids, pair_ids):
-        """A pair's ids with the special tokens.
-
-        Parameters
-        ----------
-        ids, pair_ids : numpy.ndarray, int32
-            Of the two texts.
-
-        Returns
-        -------
-        ids : numpy.ndarray, int32
-        token_types : numpy.ndarray, int32
-        start : int
-            Where the second text begins.
-        """
+        """A pair's ids with special tokens, their types, and where the second text begins."""
         frame = self._around(True)[1]
         before, between, after = frame.ids
         joined = np.concatenate([before, ids, between, pair_ids, after]).astype(np.int32)

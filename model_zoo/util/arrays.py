@@ -16,20 +16,10 @@ def pad_rows(rows, pad_id=0, length=None, round_to=1):
 
 
 def pool(states, mode, skip=0):
-    """Pool the vectors of a text's tokens.
+    """The vector, (units,), of a text whose tokens have `states`, (tokens, units).
 
-    Parameters
-    ----------
-    states : numpy.ndarray, shape (tokens, units)
-    mode : {'cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean', 'lasttoken'}
-        As sentence-transformers calls them. 'weightedmean' weights each token with its position,
-        counted from 1.
-    skip : int
-        The number of tokens at the beginning that are left out.
-
-    Returns
-    -------
-    numpy.ndarray, shape (units,)
+    `mode` is as sentence-transformers calls it; 'weightedmean' weights each token with its
+    position, counted from 1. The first `skip` tokens are left out.
     """
     kept = states[skip:]
     if mode == 'cls':

@@ -44,17 +44,8 @@ INTERVAL = 30.0  # seconds between two lines of the log
 def progress(items, unit, title=None, total=None, leave=False):
     """Yield `items`: with a bar on a terminal, else with a line in the log every 30 seconds.
 
-    Parameters
-    ----------
-    items : iterable
-    unit : str
-        The name of the items, in the plural.
-    title : str, optional
-        Shown first.
-    total : int, optional
-        The number of items, if the iterable doesn't know its length.
-    leave : bool
-        Whether the bar stays visible at the end.
+    `unit` is their name in the plural, `total` their number, if they don't know it; with `leave`
+    the bar stays at the end.
     """
     if total is None and hasattr(items, '__len__'):
         total = len(items)

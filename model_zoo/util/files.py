@@ -211,24 +211,11 @@ def _temporary_for(target):
 
 
 def writable_target(path):
-    """Where a file is written, and what is there.
+    """Where a file is written, and the `os.stat_result` of what is there, or None.
 
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    str or None
-        The path, or where it is a symbolic link, that which it leads to. None for what is written
-        to as it is: a device, a pipe, or what a program has opened, such as ``/dev/stdout``.
-    os.stat_result or None
-        None if nothing is there.
-
-    Raises
-    ------
-    InputError
-        If there is a folder, or a file that nobody may write.
+    Of a symbolic link that is what it leads to. None stands for what is written to as it is: a
+    device, a pipe, or what a program has opened, such as ``/dev/stdout``. InputError for a folder,
+    or a file that nobody may write.
     """
     problem = status = None
     try:
@@ -531,24 +518,9 @@ def write_json(path, value):
 
 @contextlib.contextmanager
 def written_together(directory, prefix=''):
-    """A folder for files that are put into `directory` at the end of the block, all or none.
+    """A folder in `directory`, whose files are put into `directory` at the end of the block.
 
-    Parameters
-    ----------
-    directory : str
-        Exists. After an error the files in it are what they were.
-    prefix : str
-        Of the folder's name.
-
-    Yields
-    ------
-    str
-        The folder, in `directory`. Whatever files it holds at the end are those that are put.
-
-    Raises
-    ------
-    InputError
-        If the system can't write them.
+    All are put, or none: after an error the files in `directory` are what they were.
     """
     folder = None
     try:
