@@ -49,6 +49,15 @@ def start(program, *argv, **options):
     return warm.Process([program, *argv], env=environment, **options)
 
 
+def wait_until(condition, process=None):
+    """Return when a condition holds; fail after minutes, or where the process ends before."""
+    end = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < end, 'it did not come to be'
+        assert process is None or process.poll() is None, 'the process has ended before'
+        time.sleep(0.01)
+
+
 def run_workers(count, program, *argv, timeout=900):
     """Run a program in several processes that find each other as horovodrun has them do.
 

@@ -6,13 +6,12 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, run, start
+from script_runs import SCRIPTS, run, start, wait_until
 
 from bert import BertModel, BertTokenizer
 from model_zoo.tasks.features import POOL, FeatureExtractor
@@ -372,10 +371,7 @@ def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
     argv, whole = many
     process = start(SCRIPT, *argv, tmp_path / name, stderr=subprocess.PIPE)
     ends = tmp_path / f'{name}.part' / 'ends'
-    deadline = time.monotonic() + 300
-    while not (ends.exists() and ends.stat().st_size > 8 * 100):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.01)
+    wait_until(lambda: ends.exists() and ends.stat().st_size > 8 * 100, process)
     process.send_signal(end)
     told = process.stderr.read()
     process.wait(300)

@@ -4,13 +4,20 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import mxnet as mx
 import numpy as np
 import pytest
 from contract import classifier as arguments
-from script_runs import ROOT, assert_same_model, assert_same_parameters, parameters, run, start
+from script_runs import (
+    ROOT,
+    assert_same_model,
+    assert_same_parameters,
+    parameters,
+    run,
+    start,
+    wait_until,
+)
 from toy_data import GOOD
 
 import export.export as export
@@ -325,9 +332,7 @@ def test_tasks_run_to_the_end(script, data, tmp_path, task, metrics, submissions
 def test_a_killed_process_loses_what_came_after_its_last_checkpoint(toy, script, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
     with start(SCRIPT, *argv, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not list(tmp_path.glob('checkpoints/step-*')):
-            time.sleep(0.01)
-        assert process.poll() is None
+        wait_until(lambda: list(tmp_path.glob('checkpoints/step-*')), process)
         process.kill()
     assert not (tmp_path / 'results.json').exists()  # it was in the first epoch
     assert run(script, *argv, '--resume') == 0

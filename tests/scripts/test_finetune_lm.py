@@ -6,14 +6,21 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
 import tiny
 from command_flags import main_of
 from contract import Killed, kill
-from script_runs import SCRIPTS, assert_same_model, load_script, run, start, train_in_workers
+from script_runs import (
+    SCRIPTS,
+    assert_same_model,
+    load_script,
+    run,
+    start,
+    train_in_workers,
+    wait_until,
+)
 from toy_data import FEW, write_counting
 
 from bert import BertForPreTraining, BertModel, BertTokenizer
@@ -209,10 +216,7 @@ def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
     assert run(script, *argv, '--output_dir', whole) == 0
     log = tmp_path / 'out' / 'log_lm.txt'
     process = start(SCRIPT, *argv, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 300
-    while not (log.exists() and 'Epoch 2' in log.read_text('utf-8')):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.01)
+    wait_until(lambda: log.exists() and 'Epoch 2' in log.read_text('utf-8'), process)
     process.send_signal(signal.SIGINT)
     process.wait(300)
     assert process.returncode in (130, 0)  # 0: it was done before

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from script_runs import wait_until
 from tiny_models import save_bert
 
 import model_zoo
@@ -271,13 +272,6 @@ def in_background(function):
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     return thread, results
-
-
-def wait_until(condition):
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end, 'it never came'
-        time.sleep(0.01)
 
 
 def test_a_full_queue(small, pipelines):

@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+from script_runs import wait_until
 
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
@@ -104,13 +105,6 @@ def ask(address, data, end=False):
         answer = read_all(opened)
     first, _, body = answer.partition(b'\r\n\r\n')
     return int(first.split()[1]) if first else None, body
-
-
-def wait_until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, 'it did not come to be'
-        time.sleep(0.02)
 
 
 def assert_alive(address):

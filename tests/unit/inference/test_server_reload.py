@@ -4,9 +4,9 @@ import json
 import os
 import shutil
 import threading
-import time
 
 import pytest
+from script_runs import wait_until
 from tiny_models import save_bert, save_gpt2
 
 import model_zoo
@@ -43,13 +43,6 @@ def app(folders):
 def client(served_at):
     with httpx.Client(base_url=f'http://{served_at}', timeout=300) as made:
         yield made
-
-
-def wait_until(condition):
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def labels_of(client):
