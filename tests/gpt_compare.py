@@ -1,7 +1,5 @@
 """What the comparisons of our GPT and GPT-2 with the originals share; needs no original itself."""
 
-import importlib.util
-import pathlib
 
 import mxnet as mx
 import numpy as np
@@ -51,15 +49,6 @@ HEADS = {
 }
 PACKAGES = {'gpt': gpt, 'gpt2': gpt2}
 LM_COEF = 0.5  # of the sum of two losses
-
-
-def load_oracle():
-    """The script that makes the fixtures, as a module; it runs the originals."""
-    path = pathlib.Path(__file__).parent / 'oracle' / 'make_gpt_fixtures.py'
-    spec = importlib.util.spec_from_file_location('make_gpt_fixtures', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def family_of(name):

@@ -3,7 +3,6 @@
 That the stored notebooks still run is found by `make docs`.
 """
 
-import importlib.util
 import os
 import pathlib
 import re
@@ -13,6 +12,7 @@ import sys
 import time
 
 import pytest
+from script_runs import load_script
 
 from model_zoo.app import cli
 from model_zoo.errors import UnknownNameError
@@ -24,15 +24,7 @@ SCRIPT = ROOT / 'docs' / 'run_notebooks.py'
 NOTEBOOKS = sorted((ROOT / 'docs' / 'notebooks').glob('*.ipynb'))
 ABSOLUTE = re.compile(r'(?<![\w.~/])/(?:home|root|tmp|usr|var|opt|work|Users)/\w')
 
-
-def load_script():
-    spec = importlib.util.spec_from_file_location('run_notebooks', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-run_notebooks = load_script()
+run_notebooks = load_script('run_notebooks', SCRIPT.parent)
 
 
 # -- the stored ones ----------------------------------------------------------------------------

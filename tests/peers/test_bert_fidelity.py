@@ -1,7 +1,5 @@
 """BERT against pytorch-pretrained-bert and transformers themselves."""
 
-import importlib.util
-import pathlib
 
 import mxnet as mx
 import numpy as np
@@ -24,6 +22,7 @@ import bert
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
+ORACLE = 'make_bert_fixtures'
 
 LARGER = {
     **CONFIG,
@@ -33,16 +32,6 @@ LARGER = {
     'intermediate_size': 512,  # so that our feed-forward layers are padded
     'initializer_range': 0.1,
 }
-
-
-@pytest.fixture(scope='module')
-def oracle():
-    """The script that makes the fixtures; it runs the original."""
-    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_bert_fixtures.py'
-    spec = importlib.util.spec_from_file_location('make_bert_fixtures', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

@@ -5,16 +5,12 @@ import numpy as np
 import pytest
 from arrays import assert_same
 from bert_compare import assert_gradients, gradients
-from gpt_compare import CONFIGS, HEADS, LARGER, load_oracle, make_block, make_inputs, rows_for, run
+from gpt_compare import CONFIGS, HEADS, LARGER, make_block, make_inputs, rows_for, run
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
-
-
-@pytest.fixture(scope='module')
-def oracle():
-    return load_oracle()
+ORACLE = 'make_gpt_fixtures'
 
 
 def make_both(oracle, folder, name, config):

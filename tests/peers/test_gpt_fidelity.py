@@ -11,7 +11,6 @@ from gpt_compare import (
     LARGER,
     PACKAGES,
     family_of,
-    load_oracle,
     losses_and_gradients,
     make_block,
     make_inputs,
@@ -22,14 +21,10 @@ from gpt_compare import (
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
+ORACLE = 'make_gpt_fixtures'
 
 CASES = [(head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]]
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
-
-
-@pytest.fixture(scope='module')
-def oracle():
-    return load_oracle()
 
 
 def make_both(oracle, folder, name, config):

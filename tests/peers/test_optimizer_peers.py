@@ -1,7 +1,5 @@
 """BERTAdam and OpenAIAdam train a network step for step as pytorch-pretrained-bert's do."""
 
-import importlib.util
-import pathlib
 
 import mxnet as mx
 import numpy as np
@@ -13,6 +11,7 @@ from model_zoo.optimizer import SCHEDULES, disable_weight_decay, get_schedule
 torch = pytest.importorskip('torch')
 originals = pytest.importorskip('pytorch_pretrained_bert.optimization')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore::UserWarning')]
+ORACLE = 'make_bert_fixtures'
 
 
 def network(random):
@@ -107,14 +106,13 @@ def grouped(model):
 
 @pytest.mark.parametrize('norm', [1.0, 0.05, -1])
 @pytest.mark.parametrize('name', ['BertAdam', 'OpenAIAdam'])
-def test_30_steps_of_bert_with_the_originals_methods(tmp_path, name, norm):
+def test_30_steps_of_bert_with_the_originals_methods(oracle, tmp_path, name, norm):
     """A head with small weights: rates and parameters are the same, each clipped by itself."""
     import bert_compare
     import pytorch_pretrained_bert
 
     import mxnet_pretrained_bert
 
-    oracle = load_oracle()
     head = oracle.make_head('BertForSequenceClassification').train()  # without dropout
     made = bert_compare.make_block(
         'BertForSequenceClassification', oracle.state_of(head), tmp_path
@@ -146,11 +144,3 @@ def test_30_steps_of_bert_with_the_originals_methods(tmp_path, name, norm):
             continue
         difference = np.abs(state[key].asnumpy() - value.numpy()).max()
         assert difference < 2e-4, (key, difference)
-
-
-def load_oracle():
-    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_bert_fixtures.py'
-    spec = importlib.util.spec_from_file_location('make_bert_fixtures', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -6,7 +6,6 @@ Those of its last version before 1.0 (June 2019) pass, and those of 0.6.2 but fo
 """
 
 import contextlib
-import importlib.util
 import os
 import pathlib
 import sys
@@ -17,6 +16,7 @@ from unittest import mock
 import mxnet as mx
 import numpy as np
 import pytest
+from script_runs import load_script
 
 import mxnet_pretrained_bert
 from mxnet_pretrained_bert.torch_like import TorchLike
@@ -243,10 +243,7 @@ def test_their_tests_pass_here(name, capfd):
     if not folder:
         pytest.skip('set ZOO_ORIGINAL_TESTS to the folder of the original tests')
     with original_package():
-        path = pathlib.Path(folder) / f'{name}.py'
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = load_script(name, pathlib.Path(folder))
         suites = unittest.defaultTestLoader.loadTestsFromModule(module)
         tests = [test for suite in suites for test in suite]
         tests = [test for test in tests if not test.id().endswith(tuple(LEFT_OUT))]

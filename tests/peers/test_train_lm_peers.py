@@ -1,24 +1,14 @@
 """scripts/train_lm.py against the same training in its originals, step for step."""
 
-import importlib.util
 import json
-import pathlib
 import random
 
 import pytest
+from script_runs import SCRIPTS, load_script
 
 pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore::UserWarning')]
-
-ROOT = pathlib.Path(__file__).parents[2]
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -48,8 +38,8 @@ def test_the_same_losses(family, options, tmp_path, monkeypatch):
     if family == 'gpt2':
         argv += ['--learn_vocab', '280']
     argv = list(map(str, argv))
-    load(ROOT / 'scripts' / 'train_lm.py').main(argv)
-    load(ROOT / 'scripts' / 'benchmark' / 'peer_training.py').main(
+    load_script('train_lm').main(argv)
+    load_script('peer_training', SCRIPTS / 'benchmark').main(
         ['train_lm', *argv, '--output_dir', str(tmp_path / 'original')]
     )
     ours, theirs = (

@@ -1,7 +1,5 @@
 """Transformer-XL against pytorch-pretrained-bert and transformers themselves."""
 
-import importlib.util
-import pathlib
 import sys
 import types
 
@@ -21,16 +19,7 @@ from transfo_xl_compare import (
 torch = pytest.importorskip('torch')
 modeling_transfo_xl = pytest.importorskip('pytorch_pretrained_bert.modeling_transfo_xl')
 pytestmark = pytest.mark.peers
-
-
-@pytest.fixture(scope='module')
-def oracle():
-    """The script that makes the fixtures; it runs the original."""
-    path = pathlib.Path(__file__).parent.parent / 'oracle' / 'make_transfo_xl_fixtures.py'
-    spec = importlib.util.spec_from_file_location('make_transfo_xl_fixtures', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+ORACLE = 'make_transfo_xl_fixtures'
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

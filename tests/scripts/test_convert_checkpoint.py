@@ -1,6 +1,5 @@
 """The converter of checkpoints, end to end."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -9,15 +8,13 @@ import pickle
 import numpy as np
 import pytest
 from arrays import assert_equal
+from script_runs import load_script
 
 from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from transfo_xl import TransfoXLCorpus
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'convert_checkpoint.py'
-spec = importlib.util.spec_from_file_location('convert_checkpoint', SCRIPT)
-convert_checkpoint = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(convert_checkpoint)
+convert_checkpoint = load_script('convert_checkpoint')
 
 
 @pytest.fixture

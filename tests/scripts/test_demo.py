@@ -1,6 +1,5 @@
 """scripts/demo.py from end to end, and that it fails when the result is poor."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -8,17 +7,14 @@ import subprocess
 import sys
 
 import pytest
+from script_runs import load_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def demo():
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location('demo', ROOT / 'scripts' / 'demo.py')
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script('demo')
 
 
 @pytest.mark.slow
