@@ -51,8 +51,9 @@ def finetune(
         A name, a folder, or a block, which is trained in place and needs `tokenizer`.
     task : str or Task
         'text-classification' (pairs and, with ``regression=True``, numbers, too),
-        'token-classification', 'question-answering', 'multiple-choice' or 'sentence-similarity'; or
-        a task of your own, an object or a class.
+        'token-classification', 'question-answering', 'multiple-choice', 'sentence-similarity',
+        'text-generation' (a language model) or 'fill-mask' (further pre-training); or a task of
+        your own, an object or a class.
     train : str, os.PathLike or iterable
         A path or URL, a pandas DataFrame, a ``datasets.Dataset``, or an iterable of rows, which is
         read once. Rows are dicts by column, or tuples: (text, label), (text, text, label); (words,

@@ -7,6 +7,7 @@ and Matthews, Pearson and Spearman where either side is constant (or has one sam
 """
 
 import dataclasses
+import itertools
 import json
 import logging
 import os
@@ -20,7 +21,13 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError, UnknownNameError
-from ..layers.losses import cross_entropy, distillation_loss, mean_squared_error, states_error
+from ..layers.losses import (
+    binary_cross_entropy,
+    cross_entropy,
+    distillation_loss,
+    mean_squared_error,
+    states_error,
+)
 from ..opening import open_model
 from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
@@ -44,7 +51,14 @@ from .classification_data import (
     read_file,
 )
 from .labels import adopt_labels
-from .scores import Examination, check_finite, cross_entropies, mean_cross_entropy, softmax
+from .scores import (
+    Examination,
+    check_finite,
+    class_scores,
+    cross_entropies,
+    mean_cross_entropy,
+    softmax,
+)
 from .tables import (
     PAIR_COLUMNS,
     TEXT_COLUMNS,
@@ -214,6 +228,8 @@ def compute_metrics(task, labels, outputs):
         If there is no such metric.
     """
     labels, outputs = np.asarray(labels), np.asarray(outputs)
+    if task.multi_label:
+        return _multi_label_metrics(labels, outputs)
     if task.regression:
         labels, outputs = labels.astype(np.float64), outputs.astype(np.float64)
         labels, predictions = labels.reshape(-1), outputs.reshape(-1)
@@ -235,6 +251,28 @@ def compute_metrics(task, labels, outputs):
         options = {'positive': task.positive_id} if name == 'f1' else {}
         values[name] = METRICS[name](labels, predictions, **options)
     return values
+
+
+def _multi_label_metrics(labels, outputs):
+    """F1 over the classes and over all answers, and how many texts have all labels right."""
+    from sklearn.metrics import f1_score
+
+    check_finite(outputs, 'the set')
+    guessed = outputs > 0
+    return OrderedDict(
+        macro_f1=float(f1_score(labels, guessed, average='macro', zero_division=0)),
+        micro_f1=float(f1_score(labels, guessed, average='micro', zero_division=0)),
+        accuracy=float((guessed == labels).all(axis=-1).mean()),
+    )
+
+
+def _probabilities(task, outputs):
+    """Of the classes; with several labels a text each has its own."""
+    if not task.multi_label:
+        return softmax(outputs)
+    from scipy.special import expit
+
+    return expit(outputs.astype(np.float64))
 
 
 def compute_baseline(task, labels):
@@ -276,8 +314,8 @@ def write_predictions(folder, task, segment, examples, outputs):
     if task.regression:
         predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
     else:
-        predictions = outputs.argmax(axis=-1)
-        header, rows = task.require_labels(), softmax(outputs)
+        predictions = outputs > 0 if task.multi_label else outputs.argmax(axis=-1)
+        header, rows = task.require_labels(), _probabilities(task, outputs)
     name = task.submission_file(segment)
     with atomic_write(os.path.join(folder, name)) as file:
         file.write('index\tprediction\n')
@@ -301,7 +339,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     See `write_predictions`.
     """
     names = write_predictions(folder, task, segment, examples, outputs)
-    rows = outputs.astype(np.float64) if task.regression else softmax(outputs)
+    rows = outputs.astype(np.float64) if task.regression else _probabilities(task, outputs)
     name = f'{segment}_results.tsv'
     with atomic_write(os.path.join(folder, name)) as file:
         for row in rows.reshape(len(rows), -1):
@@ -479,7 +517,7 @@ def _run(model, batch):
 
 
 _SEGMENTS = ('train', 'dev', 'test')
-_CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'dev_split')
+_CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'multi_label', 'dev_split')
 #: usual names of the column of the label
 _LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target')
 _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
@@ -608,6 +646,9 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     )  # fmt: skip
     header: bool = setting(False, 'files with numbered columns have a first line')
     regression: bool = setting(False, 'custom task: the labels are numbers')
+    multi_label: bool = setting(
+        False, 'custom task: a text has any number of labels, with commas between, or a list'
+    )
     label_order: str = setting(
         GLUONNLP, "whose order the labels of a new model have: GluonNLP's, or that of "
         'pytorch-pretrained-BERT and Google', choices=[GLUONNLP, ORIGINALS],
@@ -623,6 +664,12 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     do_eval: Optional[bool] = setting(
         None, 'evaluate, as a training does in any case; alone: `only_inference`', flag=_BOOLEAN
     )
+
+    def check(self):
+        super().check()
+        for other in ('regression', 'teacher'):
+            if self.multi_label and getattr(self, other):
+                raise InputError(f'`multi_label` and `{other}` exclude each other')
 
 
 class ClassificationTask(Task):
@@ -708,6 +755,11 @@ class ClassificationTask(Task):
 
     _has_pairs = False
 
+    def loss(self, model, batch):
+        if not self.record.multi_label:
+            return super().loss(model, batch)
+        return binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
+
     def teacher(self, contexts):
         if self.settings.teacher is None:
             return None
@@ -762,6 +814,8 @@ class ClassificationTask(Task):
     def decode(self, data, outputs):
         if self.record.regression:
             return outputs.reshape(-1).astype(float).tolist()
+        if self.record.multi_label:
+            return [list(itertools.compress(self.labels, row > 0)) for row in outputs]
         return super().decode(data, outputs)
 
     def score(self, data, outputs):
@@ -769,10 +823,15 @@ class ClassificationTask(Task):
         scores = dict(compute_metrics(self.record, labels, outputs))
         if self.record.regression:
             loss = float(np.mean((outputs.astype(np.float64).reshape(-1) - labels) ** 2))
+        elif self.record.multi_label:
+            loss = float(np.mean(_entropies_of_each(labels, outputs)))
         else:
             # of CoLA, too, as in the originals' eval_results.txt
             scores.setdefault('accuracy', float(np.mean(outputs.argmax(axis=-1) == labels)))
             loss = mean_cross_entropy(labels, outputs)
+            if self.record.names_its_files:
+                parts = class_scores(self.labels, labels, outputs.argmax(axis=-1))
+                scores['macro_f1'] = float(np.mean([part['f1'] for part in parts]))
         return {**scores, 'loss': loss}
 
     def write(self, folder, segment, data, outputs):
@@ -782,6 +841,17 @@ class ClassificationTask(Task):
 
     def examine(self, segment, data, outputs):
         record, labels = self.record, self.numbers(data.rows)
+        texts = [' / '.join(filter(None, (row.text_a, row.text_b))) for row in data.rows]
+        if record.multi_label:
+            usual = (labels.mean(axis=0) > 0.5).astype(int)  # labels that most texts have
+            return Examination(
+                segment, texts, [', '.join(row.label) for row in data.rows],
+                [', '.join(names) for names in self.decode(data, outputs)],
+                _entropies_of_each(labels, outputs).mean(axis=-1),
+                dict(_multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1)))),
+                ', '.join(itertools.compress(record.labels, usual)) or 'no label',
+                per_class=class_scores(record.labels, labels, outputs > 0),
+            )  # fmt: skip
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
             answers = outputs.astype(np.float64).reshape(-1)
@@ -793,13 +863,14 @@ class ClassificationTask(Task):
         count = len(data.rows)
         return Examination(
             segment,
-            [' / '.join(filter(None, (row.text_a, row.text_b))) for row in data.rows],
+            texts,
             names[:count],
             names[count:-1],
             losses,
             dict(baseline),
             names[-1],
             None if record.regression else record.require_labels(),
+            None if record.regression else class_scores(record.labels, labels, answers),
         )
 
     def check_outputs(self, words, outputs):
@@ -819,9 +890,17 @@ class ClassificationTask(Task):
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
             model.config.extras['problem_type'] = 'regression'
+        if self.record.multi_label:
+            model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:
             model.config.extras['text_pairs'] = True  # for the server's page
         model.save_pretrained(folder, tokenizer, **options)
+
+
+def _entropies_of_each(labels, outputs):
+    """The loss of each of several labels, float64."""
+    outputs = outputs.astype(np.float64)
+    return np.logaddexp(0, outputs) - labels * outputs
 
 
 def _plain(value):
@@ -939,5 +1018,6 @@ def make_task(settings, trains=False):
         files=files,
         dev_split=getattr(settings, 'dev_split', None),
         split_seed=settings.seed,
+        multi_label=getattr(settings, 'multi_label', False),
     )
     return infer_labels(task) if trains else task

@@ -123,6 +123,8 @@ class Task:
         ('originals'), and of the data set on the Hugging Face hub ('hub').
     positive : str, optional
         The label that F1 is of; by default the second one.
+    multi_label : bool
+        Each text has any number of the labels.
     label_range : (float, float), optional
         Bounds of a regression's labels; predictions are clipped to them.
     folders : tuple of str
@@ -163,6 +165,7 @@ class Task:
     exact: bool = False
     dev_split: Optional[float] = None
     split_seed: int = 0
+    multi_label: bool = False
 
     @property
     def is_pair(self):
@@ -258,6 +261,8 @@ class Task:
         """The metrics of a custom task: none, as long as its labels aren't known."""
         if self.regression:
             return 'pearson', 'spearman'
+        if self.multi_label:
+            return 'macro_f1', 'micro_f1', 'accuracy'
         return {None: (), 2: ('accuracy', 'f1')}.get(
             self.labels and len(self.labels), ('accuracy',)
         )
@@ -269,7 +274,7 @@ class Task:
         -------
         str or float
             The class's name as in `labels`; a number means a position among names. For regression
-            the number.
+            the number; with `multi_label` a tuple of names, which have commas between.
 
         Raises
         ------
@@ -277,6 +282,10 @@ class Task:
             If it is none of the task's labels; the message says what is expected.
         """
         text = text.strip()
+        if self.multi_label:
+            one = dataclasses.replace(self, multi_label=False)
+            chosen = {one.parse_label(name) for name in names_between_commas(text)}
+            return tuple(label for label in self.labels if label in chosen)
         if not self.regression:
             label = self.find_label(text)
             if label is None and self.has_words and re.fullmatch('[0-9]{1,9}', text):
@@ -301,7 +310,12 @@ class Task:
         return 1 if self.positive is None else self.labels.index(self.positive)
 
     def label_id(self, label):
-        """The class's id of `label` for the loss; for regression the number."""
+        """The class's id of `label` for the loss; for regression the number.
+
+        With `multi_label` an array of 0 and 1, one a class.
+        """
+        if self.multi_label:
+            return np.array([name in label for name in self.require_labels()], np.float32)
         return float(label) if self.regression else self.require_labels().index(label)
 
     def submission_file(self, segment):
@@ -317,8 +331,10 @@ class Task:
         ----------
         prediction : int or float
             The class's id; for regression the model's output, which is clipped to the labels'
-            range.
+            range; with `multi_label` whether the text has each label.
         """
+        if self.multi_label:
+            return ','.join(itertools.compress(self.require_labels(), prediction))
         if not self.regression:
             return self.require_labels()[int(prediction)]
         if self.label_range:
@@ -532,6 +548,7 @@ def custom_task(
     name='custom',
     dev_split=None,
     split_seed=0,
+    multi_label=False,
 ):
     """A task in the user's files: TSV, CSV, JSON lines, or folders of `datasets`; see `read_rows`.
 
@@ -559,6 +576,8 @@ def custom_task(
     dev_split : float, optional
         Hold out this share of the training file as the dev set, which then needs no file.
     split_seed : int
+    multi_label : bool
+        Each text has any number of labels: a list, or a text with commas between them.
 
     Returns
     -------
@@ -615,6 +634,7 @@ def custom_task(
         exact=True,
         dev_split=dev_split,
         split_seed=split_seed,
+        multi_label=multi_label,
     )
     return dataclasses.replace(task, metrics=task.metrics or task.default_metrics)
 
@@ -639,6 +659,11 @@ def infer_labels(task, data_dir=None):
         task.require_labels()
     path = find_file(task, data_dir, 'train')
     examples = read_file(task, path, 'train', str.strip)
+    if task.multi_label:
+        names = sorted({name for row in examples for name in names_between_commas(row.label)})
+        if len(names) < 2:
+            raise InputError(f'the labels of {path} are {names}; two are needed')
+        return task.with_labels(names)
     counts = collections.Counter(example.label for example in examples)
     first = examples[0].label
     column = f'label_column {task.layouts[0].label!r} of {path}'
@@ -687,14 +712,19 @@ class Example(NamedTuple):
     text_a : str
     text_b : str or None
         The second text of a pair.
-    label : str, float or None
+    label : str, float, tuple of str or None
         Name of the class (aliases resolved), or a regression's number. None in test sets.
     """
 
     guid: str
     text_a: str
     text_b: Optional[str]
-    label: Optional[Union[str, float]]
+    label: Optional[Union[str, float, Tuple[str, ...]]]
+
+
+def names_between_commas(text):
+    """The labels of a text that has several."""
+    return [name.strip() for name in text.split(',') if name.strip()]
 
 
 class BrokenRow(InputError):
@@ -801,6 +831,10 @@ def short(text):
 
 def make_example(task, cells, columns, number, parse_label):
     """The example in a row of fields."""
+    if task.multi_label:
+        cells = [
+            ','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells
+        ]
     cells = [_as_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
     if any(cells[column] is None for column in used):
@@ -812,7 +846,7 @@ def make_example(task, cells, columns, number, parse_label):
         raise BrokenRow(f'the text in column {which} (counted from 0) is empty')
     label = None
     if columns['label'] is not None:
-        if not cells[columns['label']].strip():
+        if not (cells[columns['label']].strip() or task.multi_label):
             raise BrokenRow(f'the label in column {columns["label"]} (counted from 0) is empty')
         try:
             label = parse_label(cells[columns['label']])

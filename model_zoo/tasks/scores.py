@@ -12,6 +12,7 @@ from ..errors import InputError
 __all__ = [
     'Examination',
     'check_finite',
+    'class_scores',
     'cross_entropies',
     'evaluate_segments',
     'mean_cross_entropy',
@@ -96,6 +97,8 @@ class Examination:
         That guess.
     classes : sequence of str, optional
         All that `labels` and `predictions` may be, if they are classes.
+    per_class : list of dict, optional
+        See `class_scores`.
     """
 
     segment: str
@@ -106,6 +109,7 @@ class Examination:
     baseline: Dict[str, float] = dataclasses.field(default_factory=dict)
     guess: Optional[str] = None
     classes: Optional[Sequence[str]] = None
+    per_class: Optional[List[dict]] = None
 
     def confusion(self):
         """The confusion matrix: a row a label, a column a prediction.
@@ -149,7 +153,36 @@ class Examination:
             'classes': None if self.classes is None else list(self.classes),
             'confusion': self.confusion(),
             'mistakes': self.worst(),
+            **({} if self.per_class is None else {'per_class': self.per_class}),
         }
+
+
+def class_scores(classes, right, guessed):
+    """Precision, recall and F1 of each class; 0 where they aren't defined.
+
+    Parameters
+    ----------
+    classes : sequence of str
+    right, guessed : numpy.ndarray, shape (samples,) or (samples, classes)
+        Numbers of the classes; or 1 where a sample has the class, else 0.
+
+    Returns
+    -------
+    list of dict
+        With label, precision, recall, f1 and examples, the number of samples of the class.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    columns = precision_recall_fscore_support(
+        right, guessed, labels=range(len(classes)), zero_division=0
+    )
+    return [
+        {
+            'label': label, 'precision': float(precision), 'recall': float(recall),
+            'f1': float(f1), 'examples': int(count),
+        }
+        for label, precision, recall, f1, count in zip(classes, *columns)
+    ]  # fmt: skip
 
 
 def squeeze(text, most=MOST_CHARACTERS):

@@ -262,6 +262,25 @@ def test_a_task_of_ones_own(folder):
     assert trained.scores['closeness'] > -0.5
 
 
+def test_several_labels_a_text(folder, tmp_path):
+    rows = [('a b', ['x', 'y']), ('c d', []), ('a', 'x'), ('b b', ['y'])] * 6
+    out = tmp_path / 'out'
+    options = {**SMALL, 'epochs': 20, 'multi_label': True, 'output_dir': out}
+    trained = model_zoo.finetune(folder, 'text-classification', rows, rows, rows[:4], **options)
+    assert trained.scores.keys() == {'macro_f1', 'micro_f1', 'accuracy', 'loss'}
+    assert trained.scores['macro_f1'] > 0.7
+    assert trained.history[-1]['loss'] < 0.6 * trained.history[0]['loss']
+    config = json.loads((out / 'best_model' / 'config.json').read_text())
+    assert config['problem_type'] == 'multi_label_classification'
+    for (text, _), predicted in zip(rows, trained.predictions):
+        scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
+        assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
+    per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
+    assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
+    with pytest.raises(InputError, match='`multi_label` and `regression` exclude'):
+        model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
+
+
 TEXTS = ['a b c d\ne f g h', 'a b c\nd e f', 'b c d e\nf g h', 'c d\ne f\ng h'] * 4
 MASKED = {**SMALL, 'max_predictions_per_seq': 3}
 
