@@ -3,6 +3,7 @@
 from .arguments import (
     add_batch_tokens_argument,
     add_comm_backend_argument,
+    add_custom_task_arguments,
     add_device_arguments,
     add_settings,
     add_training_arguments,
@@ -38,13 +39,11 @@ from .job import (
 )
 from .model_choice import ModelChoice, family_of, parse_hparams
 from .original_scripts import load_script, original_main
-from .originals import add_originals, convert_originals
+from .originals import add_originals, convert_originals, parse_settings
 from .pretraining import add_objective_argument, pretraining_class, sample_options
 from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
-from .settings import parse_settings
-from .task_choice import add_custom_task_arguments
 from .task_run import Evaluator, TaskRun, make_task_model, run_task
 
 __all__ = [

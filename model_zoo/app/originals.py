@@ -7,9 +7,9 @@ from typing import Any, Callable, Optional
 
 from ..errors import InputError
 from . import cli
-from .arguments import check_at_least_one
+from .arguments import add_settings, check_at_least_one
 
-__all__ = ['Original', 'TABLE', 'add_originals', 'convert_originals']
+__all__ = ['Original', 'TABLE', 'add_originals', 'convert_originals', 'parse_settings']
 
 logger = logging.getLogger(__name__)
 
@@ -395,3 +395,26 @@ def convert_originals(args, command):
         if not original.has_effect and getattr(args, flag) not in (None, False):
             cli.note(f'--{flag} has no effect: {original.help}')
         delattr(args, flag)
+
+
+def parse_settings(cls, doc, argv=None, originals=None):
+    """The settings of a command line: the fields of a dataclass are the flags.
+
+    Parameters
+    ----------
+    cls : type
+        A `Settings` class.
+    doc : str
+        Of the command; its first line is the description.
+    argv : list of str, optional
+    originals : str, optional
+        The command whose originals' flags are taken, too.
+    """
+    parser = cli.parser(doc.split('\n')[0])
+    add_settings(parser, cls)
+    if originals is not None:
+        add_originals(parser, originals)
+    args = parser.parse_args(argv)
+    if originals is not None:
+        convert_originals(args, originals)
+    return cls(**vars(args))
