@@ -13,9 +13,7 @@ class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
 
     See `DecoderLM` for parameters, inputs and outputs; there is no past.
 
-    References
-    ----------
-    ``OpenAIGPTLMHeadModel`` of pytorch-pretrained-bert's modeling_openai.py.
+    Source: ``OpenAIGPTLMHeadModel`` of pytorch-pretrained-bert's modeling_openai.py.
     """
 
     model_class = OpenAIGPTModel
@@ -26,9 +24,7 @@ class OpenAIGPTDoubleHeadsModel(OpenAIGPTBlock, DecoderDoubleHeads):
 
     See `DecoderDoubleHeads` for parameters, inputs and outputs; there is no past.
 
-    References
-    ----------
-    Radford et al., section 3.2; ``OpenAIGPTDoubleHeadsModel`` of pytorch-pretrained-bert's
+    Source: Radford et al., section 3.2; ``OpenAIGPTDoubleHeadsModel`` of pytorch-pretrained-bert's
     modeling_openai.py.
     """
 

@@ -29,10 +29,4 @@ class OpenAIGPTModel(OpenAIGPTBlock, DecoderModel):
     ----------
     Radford et al., "Improving Language Understanding by Generative Pre-Training", section 3.1;
     ``OpenAIGPTModel`` of pytorch-pretrained-bert's modeling_openai.py.
-
-    Examples
-    --------
-    >>> model = OpenAIGPTModel(OpenAIGPTConfig(n_layer=2, n_head=2, n_embd=8))
-    >>> model.initialize()
-    >>> hidden = model(mx.nd.array([[31, 51, 99], [15, 5, 0]], dtype='int32'))
     """

@@ -46,16 +46,7 @@ _CLEAN_UP = (
 
 
 def text_standardize(text):
-    """Normalize dashes, dots and quotes, and separate symbols by single spaces, for spaCy.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-    """
+    """Normalize dashes, dots and quotes, and separate symbols by single spaces, for spaCy."""
     for char, plain in _REPLACED.items():
         text = text.replace(char, plain)
     text = _RUNS.sub(r' \1 ', text)

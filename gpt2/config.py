@@ -23,9 +23,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     activation_function : {'gelu_new', 'gelu', 'relu', 'swish', 'tanh'}
         Activation of the feed-forward layer.
 
-    References
-    ----------
-    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
+    Source: Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
     ``GPT2Config`` of pytorch-pretrained-bert's modeling_gpt2.py; ``hparams.json`` of openai/gpt-2.
     """
 

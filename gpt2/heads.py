@@ -13,9 +13,7 @@ class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
 
     See `DecoderLM` for parameters, inputs and outputs.
 
-    References
-    ----------
-    ``GPT2LMHeadModel`` of pytorch-pretrained-bert's modeling_gpt2.py.
+    Source: ``GPT2LMHeadModel`` of pytorch-pretrained-bert's modeling_gpt2.py.
     """
 
     model_class = GPT2Model

@@ -26,9 +26,7 @@ class GPT2Model(GPT2Block, DecoderModel):
     See `DecoderModel` for parameters, inputs and outputs; the outputs are the hidden states
     and the `presents`, which are the `past` of a later call.
 
-    References
-    ----------
-    Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
+    Source: Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
     ``GPT2Model`` of pytorch-pretrained-bert's modeling_gpt2.py.
 
     Examples

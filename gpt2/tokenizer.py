@@ -13,14 +13,6 @@ class GPT2Tokenizer(ByteLevelTokenizer):
 
     The arguments are those of the base. ``<|endoftext|>`` is one of the vocabulary's own tokens; as
     in the original, a text's ids never hold it, so put its id before or after them.
-
-    Examples
-    --------
-    >>> tokenizer = GPT2Tokenizer.from_pretrained('gpt2')
-    >>> tokenizer.tokenize('Hello, world!')
-    ['Hello', ',', '\\u0120world', '!']
-    >>> tokenizer.decode(tokenizer.encode('Hello, world!'))
-    'Hello, world!'
     """
 
     pretrained_max_len = 1024

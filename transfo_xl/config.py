@@ -68,9 +68,7 @@ class TransfoXLConfig(Config):
         For each cluster, whether the softmax shares the embedding's projection. Default: see
         `proj_share_all_but_first`.
 
-    References
-    ----------
-    Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context";
+    Source: Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context";
     ``TransfoXLConfig`` of pytorch-pretrained-bert's modeling_transfo_xl.py.
     """
 

@@ -42,9 +42,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     mems : list
         See `TransfoXLModel`.
 
-    References
-    ----------
-    Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
+    Source: Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
     modeling_transfo_xl.py.
 
     Examples
@@ -137,17 +135,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             No gradient passes through them.
         state
             For the next segment.
-
-        Examples
-        --------
-        >>> from transfo_xl import TransfoXLConfig
-        >>> config = TransfoXLConfig(vocab_size=100, cutoffs=[20, 50], n_layer=2, d_model=16,
-        ...     d_embed=16, n_head=2, d_head=8, d_inner=32, mem_len=8)
-        >>> model = TransfoXLLMHeadModel(TransfoXLModel(config))
-        >>> model.initialize()
-        >>> text, state = mx.nd.array([[31, 51, 99, 15, 5]]), None
-        >>> for at in (0, 2):
-        ...     losses, state = model.read(text[:, at:at + 2], text[:, at + 1:at + 3], state)
         """
         with mx.autograd.pause():
             if self.base.ext_len or not self.base.mem_len:

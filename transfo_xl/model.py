@@ -60,11 +60,6 @@ class TransfoXLBlock(ZooBlock):
         """Change the lengths, for instance to evaluate with a longer memory than in training.
 
         Earlier memories don't fit any more. `config` doesn't change.
-
-        Parameters
-        ----------
-        tgt_len, ext_len, mem_len : int
-            See `TransfoXLConfig`.
         """
         base = self.base
         base.config.check_lengths(tgt_len, ext_len, mem_len)
@@ -75,18 +70,10 @@ class TransfoXLBlock(ZooBlock):
 
         Parameters
         ----------
-        batch_size : int
-        ctx : mx.Context, optional
-            Default: where the parameters are.
         empty : bool
             Whether all places are unused, as in the original for PyTorch. By default they hold
             zeros, which take part in the attention, as in pytorch-pretrained-bert, transformers
             and the original for TensorFlow.
-
-        Returns
-        -------
-        list
-            See `TransfoXLModel`; an empty list where `mem_len` is 0.
         """
         base = self.base
         if not base.mem_len:
@@ -174,9 +161,7 @@ class TransfoXLModel(TransfoXLBlock):
         The memory for the next segment, in the shapes of the input, so that a static graph isn't
         planned again. No gradient flows into it.
 
-    References
-    ----------
-    Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context",
+    Source: Dai et al., "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context",
     section 3; ``TransfoXLModel`` of pytorch-pretrained-bert's modeling_transfo_xl.py.
 
     Examples

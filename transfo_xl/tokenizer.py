@@ -179,14 +179,6 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     idx2sym : list of str
         The words, in the order of their ids.
     sym2idx : collections.OrderedDict
-
-    Examples
-    --------
-    >>> tokenizer = TransfoXLTokenizer(special=['<unk>', '<eos>'])
-    >>> tokenizer.count_sents([['the', 'cat'], ['the', 'dog']])
-    >>> tokenizer.build_vocab()
-    >>> tokenizer.encode('the bird', add_eos=True)
-    [2, 0, 1]
     """
 
     _default_pad_id = 0
@@ -268,21 +260,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return roles
 
     def count_file(self, path, verbose=False, add_eos=False):
-        """Count the words of a text file.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-        verbose : bool
-            Whether to show the progress.
-        add_eos : bool
-            Whether to count one ``<eos>`` per line.
-
-        Returns
-        -------
-        list of list of str
-            The words of each line.
-        """
+        """Count the words of a text file."""
         sents = [self.tokenize(line, add_eos) for line in _lines(path, verbose)]
         self.count_sents(sents)
         return sents
@@ -353,16 +331,6 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
         """Ids of the lines of a text file.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-        ordered : bool
-            Whether to join the lines.
-        verbose : bool
-            Whether to show the progress.
-        add_eos, add_double_eos : bool
-            See :meth:`tokenize`.
 
         Returns
         -------

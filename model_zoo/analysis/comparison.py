@@ -30,8 +30,6 @@ class Inputs(NamedTuple):
 
     Attributes
     ----------
-    words, token_types : numpy.ndarray, shape (batch, length), int32
-    valid_length : numpy.ndarray, shape (batch,), int32
     mask : numpy.ndarray, shape (batch, length), bool
         True where there is no padding.
     answers : numpy.ndarray, shape (2, batch), int32

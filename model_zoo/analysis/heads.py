@@ -37,8 +37,6 @@ class HeadMeasures(NamedTuple):
     importance : numpy.ndarray, shape (layers, heads), float64
         How much the loss changes with the head's output, not normalized: the absolute value of the
         product of its output and the loss's gradient, averaged over all tokens.
-    outputs : list
-        The third value that `forward` returned, for each batch.
     """
 
     entropy: np.ndarray
@@ -197,11 +195,6 @@ class MaskingStep(NamedTuple):
 
     Parameters
     ----------
-    heads : list of (int, int)
-        Layer and number of the heads that it masked, in addition to those before.
-    left : int
-        How many heads are left.
-    score : float
     accepted : bool
         Whether the score was good enough.
     """

@@ -65,13 +65,8 @@ class HeadStudy:
 
     Parameters
     ----------
-    subject : ClassifierSubject or LanguageModelSubject
     records : iterable of bytes
         With a method ``append(bytes)``.
-    guard : InterruptGuard
-        Asked before each batch.
-    **normal
-        See `normalize_importance`.
     """
 
     def __init__(self, subject, records, guard, **normal):
@@ -96,18 +91,6 @@ class HeadStudy:
 
     def prune(self, scores, importance, threshold, amount):
         """Mask heads, the least important ones first, and prune those that the model doesn't need.
-
-        Parameters
-        ----------
-        scores, importance
-            As `measure` has returned them.
-        threshold, amount
-            See `mask_heads`.
-
-        Returns
-        -------
-        dict
-            Plain JSON: the steps, and the model's size, speed and scores before and after.
         """
         model, metric = self._subject.model, self._subject.metric
 
@@ -154,10 +137,7 @@ class HeadStudy:
         }
 
     def _sequences_per_second(self):
-        """Speed of prediction over the data: the best of three rounds.
-
-        The first round includes one-time work, and other programs may use the machine.
-        """
+        """Speed of prediction over the data: the best of three rounds."""
         speeds = []
         for _ in range(3):
             started, count = time.perf_counter(), 0
@@ -170,13 +150,7 @@ class HeadStudy:
 
 
 class SentencePair:
-    """A BERT on a sentence or two, of which no score is known.
-
-    Parameters
-    ----------
-    model : ZooBlock
-    tokenizer : model_zoo.tokenization.base.Tokenizer
-    """
+    """A BERT on a sentence or two, of which no score is known."""
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -208,10 +182,6 @@ class ClassifierSubject(SentencePair):
 
     Parameters
     ----------
-    task : model_zoo.tasks.classification.Task
-    model : bert.BertForSequenceClassification
-    tokenizer : model_zoo.tokenization.base.Tokenizer
-    loader : BucketedLoader
     labels : numpy.ndarray, shape (examples,)
     metric : str, optional
         Default: the task's primary metric.
@@ -250,19 +220,7 @@ class ClassifierSubject(SentencePair):
 
 
 class LanguageModelSubject(OneSentence):
-    """A language model on a text.
-
-    Parameters
-    ----------
-    name : str
-        Of the text.
-    model : ZooBlock
-        Takes `lm_labels`.
-    tokenizer : model_zoo.tokenization.base.Tokenizer
-    loader : BlockLoader
-    metric : str, optional
-        'likelihood', the only one.
-    """
+    """A language model on a text."""
 
     metric = 'likelihood'
 

@@ -126,19 +126,8 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
 
     Parameters
     ----------
-    samples : sequence of Sample
-        All with a label, or all without. Or encodings of a tokenizer, which have none.
     pad_val : int or None
         Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
-    round_to : int, optional
-        Pad to a multiple of this.
-    ctx : mxnet.Context, optional
-    indices : numpy.ndarray, optional
-        See `Batch`.
-
-    Returns
-    -------
-    Batch
     """
     ctx = ctx or mx.cpu()
     texts = [row for sample in samples for row in _rows(sample.input_ids)]

@@ -25,9 +25,6 @@ class Loader(abc.ABC):
 
     Parameters
     ----------
-    seed : int
-    ctx : mxnet.Context or list of mxnet.Context, optional
-        The batches' devices; several take turns.
     workers : object, optional
         With ``rank`` and ``size``. Worker r has the samples ``r::size`` of each batch, so that all
         workers together see what a single one would with the sum of their batch sizes.
@@ -72,12 +69,6 @@ class SampleLoader(Loader):
     """Batches of samples that are in memory or made on demand.
 
     Subclasses give ``batch_indices``, and set ``_pad_val`` and ``_round_to``.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-    **options
-        See `Loader`.
     """
 
     _pad_val, _round_to = 0, None
@@ -93,12 +84,7 @@ class SampleLoader(Loader):
 
     @abc.abstractmethod
     def batch_indices(self, epoch):
-        """The samples of each batch of epoch `epoch`, for all workers.
-
-        Returns
-        -------
-        list of numpy.ndarray, int64
-        """
+        """The samples of each batch of epoch `epoch`, for all workers."""
 
     def epoch(self, epoch, start=0):
         for number, indices in enumerate(self.batch_indices(epoch)[start:], start):

@@ -12,8 +12,6 @@ class Window(NamedTuple):
 
     Parameters
     ----------
-    start, stop : int
-        The pieces that it sees.
     first, last : int
         Those for which its outputs count, from `first` to before `last`: they have no more context
         in any other window.

@@ -337,20 +337,7 @@ class Mapping:
         return self._in_order(result) if self._order else result
 
     def names(self, ours, own, with_prefix):
-        """Their names of one of our parameters; none if no rule knows it.
-
-        Parameters
-        ----------
-        ours : str
-        own : container of str
-            All our names, and `ours` among them.
-        with_prefix : bool
-            See `save`.
-
-        Returns
-        -------
-        list of str
-        """
+        """Their names of one of our parameters; none if no rule knows it."""
         rule, layer = self._rule(ours)
         if rule is None:
             return []

@@ -42,12 +42,6 @@ class ArrayArchive:
     ----------
     names : list of str
         Of its arrays.
-    comment : bytes
-
-    Raises
-    ------
-    CheckpointError
-        If it can't be read, or is damaged.
     """
 
     def __init__(self, path):

@@ -65,10 +65,6 @@ class Layout:
 
     Parameters
     ----------
-    mapping : str
-        The name of the family's table of names in `ZooBlock.mappings`.
-    weights : str
-        Name of the file of weights.
     write : callable
         ``write(path, tensors)``.
     """

@@ -74,10 +74,8 @@ class Tensor(NamedTuple):
 
     Attributes
     ----------
-    storage : _Storage
     offset : int
         Where in the storage it begins, in numbers, as the strides are.
-    size, stride : tuple of int
     code : str or None
         The numbers' type, in an untyped storage.
     """
@@ -93,11 +91,6 @@ class TorchFile:
     """Reads one file; the class that inherits says which names its pickles may ask for.
 
     Nothing is allocated that is larger than the file, whatever it claims to hold.
-
-    Parameters
-    ----------
-    size : int
-        Of the file, in bytes.
     """
 
     def __init__(self, size):
@@ -515,13 +508,7 @@ def check_keys(keys):
 
 
 class Limits:
-    """What one file may cost: memory in proportion to its size.
-
-    Parameters
-    ----------
-    size : int
-        Of the file, in bytes.
-    """
+    """What one file may cost: memory in proportion to its size."""
 
     def __init__(self, size):
         self.size = size
@@ -562,13 +549,10 @@ class Unpickler(pickle._Unpickler):
 
     Parameters
     ----------
-    file : file object
-        Binary.
     reader : object
         ``find(name)`` gives what a pickle gets for ``'module.name'``, ``find_storage(identity)``
         for a reference to something outside of it, and ``build(instance, state)`` sets the state
         of an instance.
-    limits : Limits
     """
 
     def __init__(self, file, reader, limits):

@@ -47,7 +47,6 @@ class NewToken(NamedTuple):
     ----------
     prompt, sequence : int
         Numbers of its prompt, and of the prompt's sequence.
-    token : int
     log_prob : float
         See `Continuation`.
     finish : str or None
@@ -134,10 +133,6 @@ def generate(
         If a prompt or an option can't be used; the message names it.
     UnknownNameError
         If `overflow` isn't known.
-
-    See Also
-    --------
-    stream : the tokens as they come.
     """
     request = Request(
         block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
@@ -253,16 +248,7 @@ TEXT_ENDS = ('<|endoftext|>', '<eos>')
 
 
 def text_ends(tokenizer):
-    """Ids of the `TEXT_ENDS` in the vocabulary.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-
-    Returns
-    -------
-    list of int
-    """
+    """Ids of the `TEXT_ENDS` in the vocabulary."""
     known = tokenizer.vocab.token_to_idx
     return [known[token] for token in TEXT_ENDS if token in known]
 
@@ -272,14 +258,8 @@ def text_of(tokenizer, tokens, finish):
 
     Parameters
     ----------
-    tokenizer : Tokenizer
-    tokens : list of int
     finish : str or None
         See `Continuation`; after ``'stop'`` the last token is left out.
-
-    Returns
-    -------
-    str
     """
     return tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
 
@@ -287,15 +267,8 @@ def text_of(tokenizer, tokens, finish):
 class StreamedText:
     """The text of one sequence, as its tokens come from `stream`.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    stop : sequence of str
-        Texts that end the sequence, and aren't part of it.
-
     Attributes
     ----------
-    tokens : list of int
     text : str
         What was returned so far; may lack the last tokens.
     is_stopped : bool

@@ -42,16 +42,6 @@ def distillation_loss(F, scores, wanted, temperature=1.0):
 
     The Kullback-Leibler divergence of the probabilities at a temperature, times its square, which
     keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
-
-    Parameters
-    ----------
-    scores, wanted : (batch, classes)
-        Unnormalized, of the model and of the teacher.
-    temperature : float
-
-    Returns
-    -------
-    (1,)
     """
     scores, wanted = F.cast(scores, 'float32'), F.cast(wanted, 'float32')
     own = F.log_softmax(scores / temperature, axis=-1)
@@ -67,11 +57,6 @@ def states_error(F, states, wanted, valid_length):
     ----------
     states, wanted : (batch, length, units)
         Of the model and of its teacher; both 0 behind the valid length.
-    valid_length : (batch,)
-
-    Returns
-    -------
-    (1,)
     """
     difference = F.cast(states, 'float32') - F.cast(wanted, 'float32')
     per_token = F.mean(F.square(difference), axis=-1)  # (B, L)
@@ -87,10 +72,6 @@ def binary_cross_entropy(F, scores, labels):
         Unnormalized, for the label 1.
     labels : (...)
         0, 1, or -1 to leave a position out.
-
-    Returns
-    -------
-    (1,)
     """
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
@@ -99,17 +80,7 @@ def binary_cross_entropy(F, scores, labels):
 
 
 def mean_squared_error(F, scores, labels):
-    """Mean of squared differences.
-
-    Parameters
-    ----------
-    scores : (batch, 1)
-    labels : (batch,) or (batch, 1)
-
-    Returns
-    -------
-    (1,)
-    """
+    """Mean of squared differences."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
     return F.mean(F.square(difference))
@@ -120,17 +91,6 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
 
     Positions outside of the sequence are left out, as are all -1. Padding gets no probability,
     so that the loss doesn't depend on how much of it there is.
-
-    Parameters
-    ----------
-    scores : (batch, length)
-        Unnormalized.
-    positions : (batch,)
-    valid_length : (batch,), or list of an attention mask, optional
-
-    Returns
-    -------
-    (1,)
     """
     scores = F.cast(scores, 'float32')
     steps = F.contrib.arange_like(scores, axis=1)  # (L,)
@@ -143,17 +103,7 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
 
 
 def without_padding(F, labels, valid_length):
-    """The labels of sequences, -1 behind their valid length.
-
-    Parameters
-    ----------
-    labels : (batch, length)
-    valid_length : (batch,), list of an attention mask (batch, length), or None
-
-    Returns
-    -------
-    (batch, length), float32
-    """
+    """The labels of sequences, -1 behind their valid length."""
     labels = F.cast(labels, 'float32')
     if valid_length is None:
         return labels
@@ -172,16 +122,6 @@ def in_batch_negatives(F, vectors, scale=20.0):
     """Cross-entropy of each text's match among all matches, and all third texts, of the batch.
 
     The scores are cosines times `scale` (multiple negatives ranking, Henderson et al. 2017).
-
-    Parameters
-    ----------
-    vectors : (batch, texts, units)
-        Of a text, of one that matches it and, perhaps, of others that don't.
-    scale : float
-
-    Returns
-    -------
-    (1,)
     """
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
@@ -197,30 +137,14 @@ def cosine_error(F, vectors, labels):
 
     Parameters
     ----------
-    vectors : (batch, 2, units)
     labels : (batch,)
         From 0 to 1.
-
-    Returns
-    -------
-    (1,)
     """
     return mean_squared_error(F, _cosines_with_first(F, vectors), labels)
 
 
 def triplet_loss(F, vectors, margin=0.5):
-    """Mean of how much the third text is too near: ``relu(cos(1, 3) - cos(1, 2) + margin)``.
-
-    Parameters
-    ----------
-    vectors : (batch, 3, units)
-    margin : float
-        By which the cosine of the second text should be larger than that of the third.
-
-    Returns
-    -------
-    (1,)
-    """
+    """Mean of how much the third text is too near: ``relu(cos(1, 3) - cos(1, 2) + margin)``."""
     cosines = _cosines_with_first(F, vectors)
     right = F.slice_axis(cosines, axis=1, begin=0, end=1)
     wrong = F.slice_axis(cosines, axis=1, begin=1, end=2)

@@ -47,17 +47,7 @@ _said = set()  # what has been logged
 
 
 def precision_name(dtype):
-    """The name of a data type.
-
-    Parameters
-    ----------
-    dtype : str, type or numpy.dtype
-
-    Returns
-    -------
-    str
-        One of `PRECISIONS`, or the name of another type of NumPy.
-    """
+    """The name of a data type."""
     if isinstance(dtype, str) and dtype == 'bfloat16':
         return dtype
     try:
@@ -138,15 +128,7 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
 
 
 def set_precision(block, dtype):
-    """Cast a block, and set the precision of all its parts.
-
-    Parameters
-    ----------
-    block : mxnet.gluon.HybridBlock
-        With or without values. Make a Trainer afterwards.
-    dtype : str, type or numpy.dtype
-        One of `PRECISIONS`; Gluon casts to NumPy's other types.
-    """
+    """Cast a block, and set the precision of all its parts."""
     name = precision_name(dtype)
     if name == 'bfloat16':
         _check_bfloat16(block)

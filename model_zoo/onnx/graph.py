@@ -215,17 +215,11 @@ def to_onnx(symbol, params, inputs, outputs):
 
     Parameters
     ----------
-    symbol : mxnet.symbol.Symbol
-    params : dict of str to numpy.ndarray
     inputs : dict of str to (str, str, tuple)
         Name of the symbol's input -> name in ONNX, type, and axes: names of the dynamic ones and
         sizes of the others. ``'a + b'`` is as long as the axes ``'a'`` and ``'b'`` together.
     outputs : dict of str to tuple
         Name in ONNX -> axes, in the order of the symbol's outputs.
-
-    Returns
-    -------
-    onnx.ModelProto
     """
     from onnx import checker, helper
 

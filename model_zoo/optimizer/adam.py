@@ -378,9 +378,7 @@ class LAMB(DecoupledAdam):
         Whether the moments are divided by ``1 - beta ** t``, as in the paper. Google's code for
         ALBERT doesn't.
 
-    References
-    ----------
-    You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes",
+    Source: You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes",
     algorithm 2; ``lamb_optimizer.py`` of google-research/albert.
     """
 

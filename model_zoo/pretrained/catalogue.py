@@ -24,21 +24,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class PackageFiles:
-    """Weights that an installable Python package carries.
-
-    Parameters
-    ----------
-    module : str
-        The top-level module; it is located, never imported.
-    requirement : str
-        What to ask pip for.
-    folder : str
-        Folder of the files, relative to the module.
-    weights : str
-        Name of the file of weights in that folder.
-    sha256 : str
-        Of the file of weights.
-    """
+    """Weights that an installable Python package carries."""
 
     module: str
     requirement: str
@@ -141,18 +127,8 @@ def get_entry(model, dataset=None):
 
     Parameters
     ----------
-    model : str
     dataset : str, optional
         By default the model's default one.
-
-    Returns
-    -------
-    PretrainedEntry
-
-    Raises
-    ------
-    UnknownNameError
-        If no weights of the model are known, or none from that data set.
     """
     entries = list_pretrained()
     of_model = [entry for entry in entries if entry.model == model]
@@ -176,11 +152,6 @@ def resolve_alias(name):
         A name of the originals or of the hub ('bert-base-uncased'); a model
         ('bert_12_768_12', which means its default data set); or model and data set joined
         ('bert_12_768_12_book_corpus_wiki_en_cased').
-
-    Returns
-    -------
-    (str, str)
-        Model and data set.
     """
     entries = list_pretrained()
     for entry in entries:

@@ -102,28 +102,8 @@ def download(url, path, checksum=None, member=None, headers=None):
 
     Parameters
     ----------
-    url : str
-    path : str or os.PathLike
-        Its directory is created where it is missing.
-    checksum : Checksum, optional
-        Checksum of the file at `path`.
     member : str, optional
         The member to write to `path`, if the URL is a zip archive.
-    headers : dict of str to str, optional
-        Sent with the request.
-
-    Returns
-    -------
-    str
-        The path.
-
-    Raises
-    ------
-    DownloadError
-        If the server can't be reached, doesn't have the file, gives another content twice, or if
-        the disk is full.
-    InputError
-        If the directory can't be written to.
     """
     path = os.path.abspath(os.path.expanduser(os.fspath(path)))
     folder, name = os.path.split(path)

@@ -116,8 +116,6 @@ class Files:
         Role -> token, if a SentencePiece model itself doesn't tell.
     source : str
         Where they come from: ``'path'``, or the name of a `Source`.
-    labels : tuple of str, optional
-        What the catalogue says of a classifier's outputs.
     """
 
     weights: Optional[str] = None
@@ -160,12 +158,6 @@ def files_in_folder(folder, format=None):
         Such as a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or OpenAI's
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
-    format : str, optional
-        One of `model_zoo.checkpoint.readers.FORMATS`, if the weights must be in it.
-
-    Returns
-    -------
-    Files
     """
 
     folder = transformer_folder(folder)
@@ -195,12 +187,6 @@ def files_at(path, format=None):
     ----------
     path : str or os.PathLike
         A TensorFlow checkpoint may be named without ``.index``.
-    format : str, optional
-        See :func:`files_in_folder`; for a folder.
-
-    Returns
-    -------
-    Files
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
@@ -244,25 +230,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def find(self, entry, root, vocab_only=False):
-        """Find the files of `entry`, and download missing ones.
-
-        Parameters
-        ----------
-        entry : PretrainedEntry
-        root : str
-            Folder of the cache.
-        vocab_only : bool
-            Don't fetch the weights.
-
-        Returns
-        -------
-        Files
-
-        Raises
-        ------
-        ZooError
-            :class:`SourceError` or another, if the source doesn't have them; says why.
-        """
+        """Find the files of `entry`, and download missing ones."""
 
     def is_local(self, entry, root):
         """Whether weights and vocabulary of `entry` seem to be here; no content is checked."""

@@ -231,7 +231,6 @@ def names_files(name, weights=True):
 
     Parameters
     ----------
-    name : str or os.PathLike
     weights : bool
         Whether such a folder must have weights; otherwise a configuration or a vocabulary will do.
     """
@@ -257,8 +256,6 @@ def find_files(
 
     Parameters
     ----------
-    model : str, optional
-        Name in the catalogue; needed without `path`.
     dataset : str, optional
         Name of the data set; by default the model's default one.
     root : str, optional
@@ -269,21 +266,6 @@ def find_files(
         is the one in the same folder, else the one of `model` and `dataset`.
     weights, vocab : bool
         Whether they are needed.
-    format : str, optional
-        See :func:`files_in_folder`, for a path.
-
-    Returns
-    -------
-    Files
-
-    Raises
-    ------
-    UnknownNameError
-        If the catalogue lacks the model or the data set.
-    PretrainedNotFoundError
-        If no source has the files; lists each with the reason.
-    InputError
-        If `path` doesn't hold what it should.
     """
     if path is None and not (weights or vocab):
         return Files()
@@ -613,7 +595,6 @@ def local_path(name, weights=True, vocab=True, root=None):
 
     Parameters
     ----------
-    name : str or os.PathLike
     weights, vocab : bool
         Whether they are needed, of a repository of the hub.
     root : str, optional

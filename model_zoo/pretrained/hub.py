@@ -91,8 +91,6 @@ class Repository:
     ----------
     name : str
         ``'owner/name'``, or the name alone of those that have no owner.
-    revision : str, optional
-        A branch, a tag or a commit.
     """
 
     def __init__(self, name, revision=None):
@@ -129,10 +127,7 @@ class Repository:
         return root or os.path.dirname(config)
 
     def _fetch_modules(self, weights):
-        """The parts behind the transformer of a model of sentence-transformers.
-
-        Returns its folder, or None for other models.
-        """
+        """The parts behind the transformer of a model of sentence-transformers."""
         path = self._get(MODULES_NAME)
         if path is None:
             return None
@@ -295,11 +290,7 @@ def _parts(weights):
 
 
 def _verify(weights):
-    """Raise SourceError if the weights aren't the hub's.
-
-    The library calls a large file in its cache by the sha256 that the hub gives for it, and does
-    not compare. A damaged one is removed, so that it is downloaded anew the next time.
-    """
+    """Raise SourceError if the weights aren't the hub's."""
     for path in _parts(weights):
         blob = os.path.realpath(path)
         digest = os.path.basename(blob)

@@ -50,11 +50,6 @@ class SwagExample(NamedTuple):
     ----------
     guid : str
         The file's ``fold-ind``; without one, the example's number, from 0.
-    context : str
-        The first sentence.
-    start : str
-        Beginning of the second sentence, shared by all endings; may be empty.
-    endings : tuple of str
     label : int or None
         Number of the right ending, from 0; None in files without answers.
     """
@@ -76,18 +71,6 @@ def read_swag(source, segment='data'):
         ``label`` and ``fold-ind``; others don't matter), or JSON lines with these fields.
         Rows in memory are dicts with these names, or with 'context', 'choices' and 'label'; or
         tuples in this order.
-    segment : str
-        For messages about rows in memory.
-
-    Returns
-    -------
-    list of SwagExample
-        All with the same number of endings, and all with a label or all without.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or isn't such a file; the message names the line.
     """
     examples = []
     for place, fields in _records(source, segment):
@@ -175,9 +158,7 @@ class SwagFeatures:
     max_len : int
         Largest number of tokens, the special ones counted.
 
-    References
-    ----------
-    ``run_swag.py`` of pytorch-pretrained-bert 0.6.2.
+    Source: ``run_swag.py`` of pytorch-pretrained-bert 0.6.2.
     """
 
     def __init__(self, tokenizer, max_len=128):
@@ -189,12 +170,7 @@ class SwagFeatures:
         self._tokenizer, self._max_len = tokenizer, max_len
 
     def __call__(self, examples):
-        """Encode `examples`, and log how many had to be cut.
-
-        Returns
-        -------
-        list of Sample
-        """
+        """Encode `examples`, and log how many had to be cut."""
         features, cut = [], 0
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
@@ -226,8 +202,6 @@ def write_swag_predictions(path, examples, probabilities):
 
     Parameters
     ----------
-    path : str
-    examples : sequence of SwagExample
     probabilities : numpy.ndarray, shape (examples, endings)
     """
     names = [f'probability_{number}' for number in range(probabilities.shape[1])]
@@ -345,11 +319,6 @@ class Story(NamedTuple):
 
     Parameters
     ----------
-    guid : str
-    context : str
-        The four sentences, a space between them.
-    endings : tuple of str
-        Two.
     label : int or None
         0 or 1 for the right ending; None in files without answers.
     """
@@ -368,15 +337,6 @@ def read_story_cloze(path):
     path : str or os.PathLike
         Its first line names the columns: InputStoryid, InputSentence1 to 4,
         RandomFifthSentenceQuiz1 and 2, and AnswerRightEnding (1 or 2), which may be missing.
-
-    Returns
-    -------
-    list of Story
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or isn't such a file; the message names the line.
     """
     rows = read_rows(path, 'csv')
     _, header = next(rows, (None, []))
@@ -408,24 +368,7 @@ def _story(fields, place):
 
 
 def hold_out(examples, count):
-    """Split examples at random, but always in the same way.
-
-    Parameters
-    ----------
-    examples : sequence
-    count : int
-        How many to hold out.
-
-    Returns
-    -------
-    (list, list)
-        The others and those held out, both in the order of `examples`.
-
-    Raises
-    ------
-    InputError
-        If that leaves nothing on one side.
-    """
+    """Split examples at random, but always in the same way."""
     if not 0 < count < len(examples):
         raise InputError(
             f'{count} of {len(examples)} examples cannot be held out: give a number from 1 to '
@@ -467,12 +410,7 @@ class StoryClozeFeatures:
         self._room = max_len - 3
 
     def __call__(self, stories):
-        """Encode `stories`, and log how many had to be cut.
-
-        Returns
-        -------
-        list of Sample
-        """
+        """Encode `stories`, and log how many had to be cut."""
         features, cut = [], 0
         for story in stories:
             context = self._encode(story.context)
@@ -498,8 +436,6 @@ def write_story_cloze_predictions(path, stories, probabilities):
 
     Parameters
     ----------
-    path : str
-    stories : sequence of Story
     probabilities : numpy.ndarray, shape (stories, 2)
     """
     with atomic_write(path) as file:

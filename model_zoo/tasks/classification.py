@@ -207,7 +207,6 @@ def compute_metrics(task, labels, outputs):
 
     Parameters
     ----------
-    task : Task
     labels : array-like, shape (num_samples,)
         Ids of the classes, or the numbers of a regression.
     outputs : array-like, shape (num_samples,) or (num_samples, num_labels)
@@ -218,14 +217,6 @@ def compute_metrics(task, labels, outputs):
     -------
     OrderedDict of str to float
         In the order of ``task.metrics``; ``task.primary_metric`` is the first.
-
-    Raises
-    ------
-    InputError
-        If there are no samples, the numbers of labels and outputs differ, or an output is not
-        finite (a training that has diverged).
-    UnknownNameError
-        If there is no such metric.
     """
     labels, outputs = np.asarray(labels), np.asarray(outputs)
     if task.multi_label:
@@ -280,7 +271,6 @@ def compute_baseline(task, labels):
 
     Parameters
     ----------
-    task : Task
     labels : array-like, shape (num_samples,)
         As of `compute_metrics`.
 
@@ -299,17 +289,7 @@ def write_predictions(folder, task, segment, examples, outputs):
 
     Parameters
     ----------
-    folder : str
-    task : model_zoo.tasks.classification.Task
-    segment : str
-        A test set of the task.
-    examples : sequence of model_zoo.tasks.classification.Example
     outputs : numpy.ndarray, shape (number of examples, num_labels)
-
-    Returns
-    -------
-    list of str
-        The names of the two files, such as ``MRPC.tsv`` and ``MRPC_probabilities.tsv``.
     """
     if task.regression:
         predictions, header, rows = outputs.reshape(-1), ['output'], outputs.reshape(-1, 1)
@@ -355,20 +335,8 @@ def teacher_layers(student, teacher, layers=None):
 
     Parameters
     ----------
-    student, teacher : int
-        Their numbers of layers.
     layers : sequence of int, optional
         One for each layer of the student, from 1; default: evenly spaced, up to the teacher's last.
-
-    Returns
-    -------
-    tuple of int
-        From 1.
-
-    Raises
-    ------
-    InputError
-        If that can't be.
     """
     if student > teacher:
         raise InputError(f'a student of {student} layers has more than its teacher, {teacher}')
@@ -388,16 +356,8 @@ def make_student(teacher, layers, ctx=None):
 
     Parameters
     ----------
-    teacher : BertTask
-        Initialized.
     layers : sequence of int
         The teacher's layers that the student begins with, from 1.
-    ctx : mxnet.Context or list of mxnet.Context, optional
-
-    Returns
-    -------
-    BertTask
-        Hybridized; everything but the layers left out is the teacher's.
     """
     config = teacher.config.copy()
     config.num_hidden_layers = len(layers)
@@ -424,19 +384,10 @@ class Distillation:
     student, teacher : BertForSequenceClassification
         Or a variant's. Only the student is trained. Their backbones return the states of all layers
         from then on.
-    layers : tuple of int
-        See `teacher_layers`.
-    temperature : float
-        Of the probabilities.
     weight : float
         From 0 to 1.
     states_weight : float
         0 leaves the states out; else both have states of the same size.
-
-    Raises
-    ------
-    InputError
-        If the two don't fit one another.
     """
 
     student: mx.gluon.Block
@@ -470,10 +421,6 @@ class Distillation:
     def losses(self, batch):
         """The losses of states, teacher's scores and labels, weighted.
 
-        Parameters
-        ----------
-        batch : model_zoo.batches.Batch
-
         Returns
         -------
         list of NDArray, shape (1,)
@@ -496,12 +443,7 @@ class Distillation:
         return [self.states_weight * error, self.weight * of_teacher, (1 - self.weight) * of_labels]
 
     def objective(self):
-        """For `TrainingLoop`.
-
-        Returns
-        -------
-        Objective
-        """
+        """For `TrainingLoop`."""
 
         def counts(batch):
             size = len(batch.indices)
@@ -525,14 +467,7 @@ _BOOLEAN = {'type': 'boolean', 'nargs': '?', 'const': True}
 
 
 class Teacher:
-    """The model that a small one learns from.
-
-    Parameters
-    ----------
-    settings : TeacherSettings
-    task : model_zoo.tasks.classification_data.Task
-    ctx : mxnet.Context or list of mxnet.Context
-    """
+    """The model that a small one learns from."""
 
     def __init__(self, settings, task, ctx):
         self._settings, self._ctx = settings, ctx
@@ -991,13 +926,8 @@ def make_task(settings, trains=False):
 
     Parameters
     ----------
-    settings : Settings, or an object like it
     trains : bool
         Whether a model is to be trained for it.
-
-    Returns
-    -------
-    model_zoo.tasks.classification.Task
     """
     if settings.task_name != 'custom':
         try:

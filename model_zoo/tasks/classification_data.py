@@ -65,8 +65,6 @@ class Layout:
 
     Parameters
     ----------
-    text : tuple of str or int
-        The column of the text, or the two columns of the pair: names of the header or positions.
     label : str or int, optional
         The label's column. A test file may lack it. None: the layout is for test files only.
     header : bool
@@ -275,11 +273,6 @@ class Task:
         str or float
             The class's name as in `labels`; a number means a position among names. For regression
             the number; with `multi_label` a tuple of names, which have commas between.
-
-        Raises
-        ------
-        InputError
-            If it is none of the task's labels; the message says what is expected.
         """
         text = text.strip()
         if self.multi_label:
@@ -562,8 +555,6 @@ def custom_task(
     labels : sequence of str, optional
         Names of the classes in the order of their ids. None: `infer_labels` takes them
         from the training file, sorted.
-    regression : bool
-        Labels are real numbers.
     header : bool, optional
         Whether the files' first line names the columns. None: it does if any column is given by
         name.
@@ -572,23 +563,6 @@ def custom_task(
         there are two.
     files : mapping of str to str
         Paths of the segments' files: ``{'train': ..., 'dev': ..., 'test': ...}``.
-    name : str
-    dev_split : float, optional
-        Hold out this share of the training file as the dev set, which then needs no file.
-    split_seed : int
-    multi_label : bool
-        Each text has any number of labels: a list, or a text with commas between them.
-
-    Returns
-    -------
-    Task
-
-    Raises
-    ------
-    InputError
-        If there is not one or two text columns, a column is given twice, names are given for files
-        without a header, labels for a regression, a training or dev file without a label column;
-        or if there are fewer than two labels.
     """
     text = tuple(_column(column) for column in text_columns)
     label = None if label_column is None else _column(label_column)
@@ -963,25 +937,7 @@ def load_gluonnlp(task, segment='train'):
 
 
 def find_file(task, data_dir, segment):
-    """Path of the file of a segment.
-
-    Parameters
-    ----------
-    task : Task
-    data_dir : str, os.PathLike or None
-    segment : str
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    UnknownNameError
-        If the task has no such segment.
-    InputError
-        If there is no such file; the message names the layouts accepted.
-    """
+    """Path of the file of a segment."""
     _check_segment(task, segment)
     data_dir = '' if data_dir is None else os.fspath(data_dir)
     for folder in (*task.folders, ''):

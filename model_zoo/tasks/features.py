@@ -36,15 +36,10 @@ class FeatureExtractor:
 
     Parameters
     ----------
-    model : bert.BertModel or a variant of it
-        Returns the outputs of all layers.
-    tokenizer : model_zoo.tokenization.base.Tokenizer
     layers : list of int
         0 is the first one; negative numbers count from the last one.
     max_length : int
         In tokens, special ones included; longer texts are cut.
-    batch_size : int
-    ctx : mx.Context
     """
 
     def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):

@@ -67,20 +67,10 @@ def _names_in(fields, place):
 def labels_of_folder(folder):
     """The names of a model's classes.
 
-    Parameters
-    ----------
-    folder : str
-        Or a model's name.
-
     Returns
     -------
     list of str or None
         None if there is no such folder, or its configuration only numbers the classes.
-
-    Raises
-    ------
-    InputError
-        If the configuration names the classes in another form.
     """
     names = _state(folder).names
     return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
@@ -122,10 +112,6 @@ def _fields_beside(files):
 def label_names(block):
     """Names of a block's outputs in their order.
 
-    Parameters
-    ----------
-    block : ZooBlock
-
     Returns
     -------
     list of str
@@ -144,8 +130,6 @@ def write_labels(prefix, names):
     ----------
     prefix : str
         Of ``PREFIX-symbol.json``; the file is ``PREFIX-labels.json``.
-    names : sequence of str or None
-        Of the outputs in their order; without any nothing is written.
     """
     if names:
         write_json(f'{prefix}-labels.json', {'id2label': _numbered(names)})
@@ -163,34 +147,9 @@ def adopt_labels(
 
     Parameters
     ----------
-    task : model_zoo.tasks.classification.Task
-    model : str
-        Name, folder or file of the checkpoint.
-    labels : sequence of str, optional
-        The outputs' names in their order, whatever the checkpoint says.
-    dataset : str, optional
-        Of a model's name.
-    config : str, optional
-        Path of the configuration, if it isn't beside the weights.
-    parameters : str, optional
-        File of other parameters for the model.
-    teacher : str, optional
-        Folder of a trained model whose outputs the model's are to be like.
     trains : bool
         Whether the model is to be trained. Its outputs keep their order if it was trained for the
         same labels; otherwise the order is `order`.
-    order : str
-        `GLUONNLP` or `ORIGINALS`.
-
-    Returns
-    -------
-    model_zoo.tasks.classification.Task
-        A custom task that no labels are known of has the model's.
-
-    Raises
-    ------
-    InputError
-        If the model's labels aren't the task's.
     """
     stated = _state(model, dataset, config)
     if parameters is not None:
@@ -335,15 +294,7 @@ def _refuse(task, stated, names):
 
 
 def name_labels(model, task, labels=None):
-    """Write the task and the names of its classes into the configuration of `model`.
-
-    Parameters
-    ----------
-    model : ZooBlock
-    task : str
-    labels : sequence of str, optional
-        In the order of their numbers.
-    """
+    """Write the task and the names of its classes into the configuration of `model`."""
     extras = model.config.extras
     extras.pop(LABEL_ORDER, None)
     extras['finetuning_task'] = task

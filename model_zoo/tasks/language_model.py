@@ -101,12 +101,8 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     loss_sum : callable
         ``loss_sum(batch) -> NDArray`` of one number, the sum of the losses (natural logarithms) of
         the ``batch.count`` tokens that the batch predicts.
-    loader : iterable of Batch
-        Such as a `BlockLoader`.
     num_words : int
         Words in the text. The loss per word compares models with different tokens.
-    guard : InterruptGuard, optional
-        Asked before each batch.
 
     Returns
     -------
@@ -220,14 +216,6 @@ class BlockReading:
 
     A head whose model reads otherwise has a class like this one as its attribute ``reading``.
 
-    Parameters
-    ----------
-    model : ZooBlock
-        A language model.
-    tokenizer : Tokenizer
-    settings : LanguageModelSettings
-    workers : Workers
-
     Attributes
     ----------
     block : Block
@@ -283,10 +271,6 @@ class LanguageModelTask(Task):
     """Words that follow: the training of OpenAI GPT, GPT-2 or Transformer-XL on a text.
 
     Sets in memory are texts, or rows with a column of texts; there is a line's end between them.
-
-    Parameters
-    ----------
-    settings : LanguageModelSettings
     """
 
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'

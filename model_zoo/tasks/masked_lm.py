@@ -101,10 +101,6 @@ class MaskedLMTask(Task):
 
     Sets in memory are texts, each a document of its own, with a sentence a line; or rows with a
     column of texts.
-
-    Parameters
-    ----------
-    settings : MaskedLMSettings
     """
 
     settings_class, name = MaskedLMSettings, 'lm'
@@ -272,16 +268,10 @@ def make_sample_options(settings, next_sentence, short_given):
 
     Parameters
     ----------
-    settings : object
-        With attributes of the names of the fields of `SampleOptions`, or some of them.
     next_sentence : bool
         Whether the model predicts next sentences.
     short_given : bool
         Whether ``short_seq_prob`` isn't the default.
-
-    Returns
-    -------
-    SampleOptions
     """
     if not next_sentence and short_given:
         raise InputError(
@@ -303,21 +293,12 @@ def pretraining_class(settings, model, dataset=None):
     ----------
     settings : object
         With ``masked_lm_only`` and ``from_scratch``.
-    model : str
-        Name, folder or checkpoint.
-    dataset : str, optional
-        Of a name.
 
     Returns
     -------
     type
         That of 'pretraining', or of 'masked_lm' if that is asked for, or the model has no next
         sentences. The `pretraining_terms` tell.
-
-    Raises
-    ------
-    InputError
-        If the weights are ELECTRA's discriminator.
     """
     family = family_of_class(find_block_class('bert', None, model, dataset))
     if 'replaced_words' in family.tasks and not settings.from_scratch:

@@ -30,11 +30,6 @@ def evaluate_segments(measure, segments, primary, guard=None):
     ----------
     measure : callable
         ``measure(segment, guard) -> (metrics, samples a second)``: floats by name, and a float.
-    segments : sequence of str
-        Names of the dev sets.
-    primary : str
-        The metric that compares epochs; higher is better.
-    guard : InterruptGuard, optional
 
     Returns
     -------
@@ -86,19 +81,8 @@ class Examination:
 
     Parameters
     ----------
-    segment : str
-    texts, labels, predictions : sequence of str
-        What was asked, the right answer, and the model's; of each example.
     losses : sequence of float
         Of each example, 0 or more.
-    baseline : dict of str to float
-        The metrics of a guess that is always the same.
-    guess : str, optional
-        That guess.
-    classes : sequence of str, optional
-        All that `labels` and `predictions` may be, if they are classes.
-    per_class : list of dict, optional
-        See `class_scores`.
     """
 
     segment: str
@@ -125,13 +109,7 @@ class Examination:
         return [[counts[label, found] for found in self.classes] for label in self.classes]
 
     def worst(self, count=10):
-        """The mistakes with the highest losses.
-
-        Returns
-        -------
-        list of dict
-            With text, label, prediction and loss.
-        """
+        """The mistakes with the highest losses."""
         wrong = [n for n, pair in enumerate(zip(self.labels, self.predictions)) if len({*pair}) > 1]
         wrong.sort(key=lambda number: -self.losses[number])
         return [
@@ -162,14 +140,8 @@ def class_scores(classes, right, guessed):
 
     Parameters
     ----------
-    classes : sequence of str
     right, guessed : numpy.ndarray, shape (samples,) or (samples, classes)
         Numbers of the classes; or 1 where a sample has the class, else 0.
-
-    Returns
-    -------
-    list of dict
-        With label, precision, recall, f1 and examples, the number of samples of the class.
     """
     from sklearn.metrics import precision_recall_fscore_support
 

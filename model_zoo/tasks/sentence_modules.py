@@ -53,8 +53,6 @@ class SentenceModules:
 
     Parameters
     ----------
-    modes : sequence of str
-        See :func:`model_zoo.util.arrays.pool`; several vectors are joined.
     steps : sequence of callable
         ``step(vector) -> vector``, one after the other.
     max_length : int, optional
@@ -63,8 +61,6 @@ class SentenceModules:
         Whether sentences are lower-cased.
     prompts : dict of str to str
         Name -> the text that precedes a sentence.
-    default_prompt : str, optional
-        Name of the prompt that is used if none is named.
     counts_prompt : bool
         Whether the prompt's tokens are pooled, too.
     """
@@ -79,13 +75,7 @@ class SentenceModules:
         self.counts_prompt = counts_prompt
 
     def prompt(self, name=None):
-        """The text of a prompt, by default of `default_prompt`; empty if there is none.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no prompt of this name.
-        """
+        """The text of a prompt, by default of `default_prompt`; empty if there is none."""
         name = self.default_prompt if name is None else name
         if name is not None and name not in self.prompts:
             raise UnknownNameError.of('prompt', name, self.prompts)
@@ -98,8 +88,6 @@ class SentenceModules:
         ----------
         states : numpy.ndarray, shape (tokens, units)
             Of all tokens, special tokens included.
-        skip : int
-            How many of them belong to the prompt.
 
         Returns
         -------
@@ -112,13 +100,7 @@ class SentenceModules:
         return vector
 
     def units(self, units):
-        """Length of a sentence's vector, given the length of a token's.
-
-        Raises
-        ------
-        InputError
-            If a dense layer takes vectors of another length.
-        """
+        """Length of a sentence's vector, given the length of a token's."""
         try:
             return len(self.vector(np.zeros((1, units), np.float32)))
         except ValueError as error:
@@ -142,13 +124,6 @@ def read_sentence_modules(folder):
     -------
     SentenceModules or None
         None if the folder has no ``modules.json``.
-
-    Raises
-    ------
-    InputError
-        If a module or a setting isn't supported.
-    CheckpointError
-        If a module's weights can't be read.
     """
     modules = modules_in_folder(folder)
     if not modules:
@@ -233,13 +208,6 @@ def _settings(folder):
 def modules_of_model(name, root=None):
     """The parts of a model of sentence-transformers.
 
-    Parameters
-    ----------
-    name : str
-        Of a model, or a folder.
-    root : str, optional
-        Cache of the weights.
-
     Returns
     -------
     SentenceModules or None
@@ -254,20 +222,10 @@ def modules_of_model(name, root=None):
 def own_pooling(name):
     """The pooling of a model of sentence-transformers that has no other parts.
 
-    Parameters
-    ----------
-    name : str
-        Of a model, or a folder.
-
     Returns
     -------
     str or None
         None if it is no such model.
-
-    Raises
-    ------
-    InputError
-        If it has several poolings, or dense layers, which can't be trained here.
     """
     modules = modules_of_model(name)
     if modules is None:
@@ -287,10 +245,6 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length):
     ----------
     folder : str
         With ``config.json``, ``model.safetensors`` and the tokenizer's files.
-    units : int
-        Length of the vectors.
-    pooling : str
-        See `model_zoo.util.arrays.pool`.
     normalize : bool
         Whether the vectors are scaled to length 1.
     max_length : int

@@ -41,15 +41,7 @@ SCORE_COLUMN = 'score'
 
 
 class SentenceExample(NamedTuple):
-    """Texts that belong together.
-
-    Parameters
-    ----------
-    texts : tuple of str
-        Two that match; or two with a score; or a text, one that matches it and one that doesn't.
-    score : float or None
-        How similar the two are, as the file has it.
-    """
+    """Texts that belong together."""
 
     texts: Tuple[str, ...]
     score: Optional[float] = None
@@ -76,17 +68,6 @@ def read_sentences(source, text_columns=None, score_column=None, segment='data')
         negative; or query and answer.
     score_column : str, optional
         Of two texts; by default ``score``, if there is such a column.
-    segment : str
-        For messages about rows in memory.
-
-    Returns
-    -------
-    SentenceSet
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or isn't such a file; the message names the line.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
@@ -158,7 +139,6 @@ class SentenceFeatures:
 
     Parameters
     ----------
-    tokenizer : model_zoo.tokenization.Tokenizer
     max_len : int
         Most tokens of a text, the special ones counted; longer ones are cut.
     max_score : float
@@ -171,13 +151,7 @@ class SentenceFeatures:
         self._tokenizer, self._max_len, self._max_score = tokenizer, max_len, max_score
 
     def __call__(self, examples):
-        """Encode `examples`, and log how many texts had to be cut.
-
-        Returns
-        -------
-        list of Sample
-            With a tuple of arrays, one for each text.
-        """
+        """Encode `examples`, and log how many texts had to be cut."""
         samples, cut = [], 0
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
@@ -207,10 +181,6 @@ def make_loss(name, scale=20.0, margin=0.5):
     name : str
         One of `LOSSES`: `in_batch_negatives`, `cosine_error` or `triplet_loss` of
         `model_zoo.layers.losses`.
-    scale : float
-        Of the cosines, for 'in_batch'.
-    margin : float
-        Between the cosines, for 'triplet'.
 
     Returns
     -------

@@ -80,14 +80,8 @@ class Question(NamedTuple):
 
     Parameters
     ----------
-    id : str
-    text : str
-    paragraph : int
-        Place in `SquadSet.paragraphs`.
     answers : tuple of str, or None
         The right answers; empty if the paragraph has none, None in a test set.
-    start : int or None
-        The character of the paragraph at which the first answer begins; only of training sets.
     """
 
     id: str
@@ -98,18 +92,7 @@ class Question(NamedTuple):
 
 
 class SquadSet(NamedTuple):
-    """A file of SQuAD.
-
-    Parameters
-    ----------
-    path : str
-    paragraphs : sequence of str
-    questions : sequence of Question
-        In the order of the file.
-    is_training : bool
-    checksum : str
-        Of the file's content.
-    """
+    """A file of SQuAD."""
 
     path: str
     paragraphs: Sequence[str]
@@ -129,14 +112,8 @@ def find_squad(segment, version_2=False, root=None):
 
     Parameters
     ----------
-    segment : {'train', 'dev'}
-    version_2 : bool
     root : str, optional
         Default: ``$MXNET_HOME/datasets/squad``.
-
-    Returns
-    -------
-    str
     """
     from gluonnlp.base import get_home_dir
     from gluonnlp.data import SQuAD
@@ -312,12 +289,7 @@ _WORD = re.compile('[^ \t\r\n\u202f]+')
 
 
 def split_words(text):
-    """The words of a text between white space, and the characters at which they begin.
-
-    Returns
-    -------
-    (list of str, numpy.ndarray of int)
-    """
+    """The words of a text between white space, and the characters at which they begin."""
     matches = list(_WORD.finditer(text))
     starts = np.array([match.start() for match in matches], dtype=np.int64)
     return [match.group() for match in matches], starts
@@ -332,11 +304,7 @@ class SquadEncoding(NamedTuple):
     Parameters
     ----------
     paragraph_bounds : numpy.ndarray, shape (number of paragraphs + 1,), int64
-    paragraph_ids : numpy.ndarray, int32
-    paragraph_words : numpy.ndarray, int32
-        The word of the paragraph, see `split_words`, that each piece is from.
     question_bounds : numpy.ndarray, shape (number of questions + 1,), int64
-    question_ids : numpy.ndarray, int32
     spans : numpy.ndarray, shape (number of questions, 2), int32
         First and last piece of the answer in the paragraph; -1 where there is none to learn.
     """
@@ -707,18 +675,7 @@ def find_answers(
 
 
 def write_answers(folder, answers):
-    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
-
-    Parameters
-    ----------
-    folder : str
-    answers : Answers
-
-    Returns
-    -------
-    list of str
-        The files' names.
-    """
+    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``."""
     files = {'predictions.json': answers.predictions, 'nbest_predictions.json': answers.nbest}
     if answers.null_odds:
         files['null_odds.json'] = answers.null_odds
@@ -837,19 +794,6 @@ def map_to_text(part, text, normalized):
 
     Normalizing lower-cases, strips accents and sets spaces around punctuation. Where it has left
     the number of characters other than spaces as it was, they are taken to correspond one to one.
-
-    Parameters
-    ----------
-    part : str
-        Normally occurs in `normalized`.
-    text : str
-    normalized : str
-        Words of the text by the basic tokenizer, with single spaces between.
-
-    Returns
-    -------
-    str
-        The whole text where the part can't be found in it.
     """
     start = normalized.find(part)
     places = [place for place, char in enumerate(text) if char != ' ']
@@ -941,7 +885,6 @@ def score_v2(questions, predictions):
 
     Parameters
     ----------
-    questions : sequence of Question
     predictions : dict
         Question's id -> text, '' for no answer.
 
@@ -950,11 +893,6 @@ def score_v2(questions, predictions):
     OrderedDict
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
         ``NoAns_`` before for the questions with and without an answer, where there are any.
-
-    Raises
-    ------
-    InputError
-        If right answers or a prediction are missing.
     """
     exact, f1 = _scores_v2(questions, predictions)
     groups = {
@@ -981,11 +919,6 @@ def best_thresholds(questions, predictions, null_odds):
     null_odds : dict
         Question's id -> score of no answer minus the best answer's. Questions over the threshold
         have no answer.
-
-    Returns
-    -------
-    OrderedDict
-        ``best_exact``, ``best_exact_thresh``, ``best_f1``, ``best_f1_thresh``.
     """
     metrics = collections.OrderedDict()
     answers = {question.id: question.answers for question in questions}

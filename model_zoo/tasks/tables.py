@@ -50,18 +50,8 @@ def given_rows(rows, names, segment):
 
     Parameters
     ----------
-    rows : iterable, pandas.DataFrame or datasets.Dataset
-        Of dicts, of tuples, or of texts.
     names : dict of int to tuple of str
         Number of a tuple's parts -> their names; a text is a tuple of one.
-    segment : str
-        For messages.
-
-    Yields
-    ------
-    str
-        The row's place, for messages.
-    dict
     """
     if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
         rows = rows.to_dict('records')
@@ -89,13 +79,8 @@ def text_file(source, segment, folder, between='\n', column=None):
 
     Parameters
     ----------
-    source : str, os.PathLike or iterable
-        A path is taken as it is, but that of a table; see `given_rows` for others.
-    segment : str
     folder : str
         Receives the file, in ``.rows``.
-    between : str
-        Stands between two texts.
     column : str, optional
         Of the texts; by default the first of `TEXT_COLUMNS` that is there.
     """
@@ -142,17 +127,7 @@ def is_table_file(path):
 
 
 def find_splits(folder):
-    """The data sets in a folder that ``DatasetDict.save_to_disk`` has written.
-
-    Parameters
-    ----------
-    folder : str
-
-    Returns
-    -------
-    dict of str to str
-        'train', 'dev' and 'test' -> folder, for those that are there; empty for another folder.
-    """
+    """The data sets in a folder that ``DatasetDict.save_to_disk`` has written."""
     index = os.path.join(folder, 'dataset_dict.json')
     if not os.path.isfile(index):
         return {}
@@ -178,12 +153,6 @@ def read_rows(path, format=None):
     The ending tells the format: ``.csv``; ``.jsonl``, ``.ndjson`` or ``.json``, with an object a
     line; any other is TSV, whose fields are never quoted. A folder is read by `datasets`.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-    format : str, optional
-        'tsv', 'csv', 'json' or 'datasets', whatever the ending.
-
     Yields
     ------
     str
@@ -191,11 +160,6 @@ def read_rows(path, format=None):
     list
         The fields, which are texts in TSV and CSV. Where `has_named_fields`, they have the types of
         the file, and the first list has the names.
-
-    Raises
-    ------
-    InputError
-        If the table can't be read; the message names the place.
     """
     return _READERS[format or _format(path)](path)
 
@@ -205,17 +169,8 @@ def read_records(path, format=None, exact=False):
 
     Parameters
     ----------
-    path, format
-        As of `read_rows`.
     exact : bool
         Whether a row with more fields than the first line has names is an error.
-
-    Yields
-    ------
-    str
-        The row's place, for messages.
-    dict
-        The fields by their names: those of the first line, or the row's own in JSON.
     """
     format = format or _format(path)
     if format == 'json':
@@ -330,16 +285,10 @@ def segment_files(settings, is_file=is_file, **names):
 
     Parameters
     ----------
-    settings : Settings
     is_file : callable
         Whether a path is of something that the task reads.
     **names
         Segment -> tuple of the names that its file may have in the folder.
-
-    Returns
-    -------
-    dict
-        Segment -> path, for the existing files.
     """
     files = {segment: getattr(settings, f'{segment}_file') for segment in names}
     given = [segment for segment, path in files.items() if path and not is_file(path)]

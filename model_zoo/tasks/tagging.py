@@ -75,17 +75,6 @@ def read_conll(path, word_column=0, label_column=-1):
         From 0; negative ones are counted from the end.
     label_column : int or None
         Likewise. None: labels aren't read.
-
-    Returns
-    -------
-    list of Sentence
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or has no sentences, or a line lacks a column, has another number
-        of columns than the first, or only one for word and label, or almost all labels differ (a
-        plain text); the message names the line.
     """
     sentences, words, labels, width = [], [], [], None
 
@@ -155,16 +144,6 @@ def write_conll(path, source, predictions, label_column=-1):
 
     The other columns are those of the source. With the right labels in the column before, CoNLL's
     own script ``conlleval`` can score the result.
-
-    Parameters
-    ----------
-    path : str
-    source : str or os.PathLike
-        File that `read_conll` has read.
-    predictions : iterable of sequence of str
-        The labels of each sentence.
-    label_column : int or None
-        Column that lines which begin a document repeat.
     """
     labels = (label for sentence in predictions for label in sentence)
     with atomic_write(path) as file:
@@ -318,27 +297,13 @@ _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 
 def labels_of_sentences(sentences):
-    """The labels that sentences have, sorted, O the first.
-
-    Parameters
-    ----------
-    sentences : iterable of Sentence
-
-    Returns
-    -------
-    list of str
-    """
+    """The labels that sentences have, sorted, O the first."""
     labels = {label for sentence in sentences for label in sentence.labels}
     return sorted(labels, key=lambda label: (label != OUTSIDE, label))
 
 
 def has_entities(labels):
-    """Whether labels mark entities (as ``B-PER`` does), rather than single words.
-
-    Parameters
-    ----------
-    labels : sequence of str
-    """
+    """Whether labels mark entities (as ``B-PER`` does), rather than single words."""
     marks = [label for label in labels if label != OUTSIDE]
     return bool(marks) and all(_ENTITY.match(label) for label in marks)
 
@@ -348,8 +313,6 @@ def score_tags(right, predicted, entities=None):
 
     Parameters
     ----------
-    right, predicted : sequence of sequence of str
-        The labels of each sentence.
     entities : bool, optional
         Whether the labels mark entities, in any of the schemes IOB1, IOB2, IOBES and BILOU; by
         default `has_entities` of those that there are.
@@ -359,11 +322,6 @@ def score_tags(right, predicted, entities=None):
     dict of str to float
         ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
         these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
-
-    Raises
-    ------
-    MissingExtraError
-        If seqeval is needed and not installed.
     """
     pairs = [pair for sentences in zip(right, predicted) for pair in zip(*sentences)]
     metrics = {'accuracy': sum(one == other for one, other in pairs) / len(pairs)}
@@ -378,13 +336,7 @@ def score_tags(right, predicted, entities=None):
 
 
 def entity_scorer():
-    """seqeval's function for precision, recall, F1 and support.
-
-    Raises
-    ------
-    MissingExtraError
-        If seqeval isn't installed.
-    """
+    """seqeval's function for precision, recall, F1 and support."""
     try:
         from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
     except ImportError as error:
@@ -406,10 +358,6 @@ def predict_words(forward, loader, guard=None):
     ----------
     forward : callable
         ``forward(batch) -> NDArray`` of shape (batch, length, labels).
-    loader : SampleLoader
-        Of the samples of `TaggingFeatures`.
-    guard : InterruptGuard, optional
-        Asked before each batch.
 
     Returns
     -------

@@ -151,13 +151,7 @@ class Task:
         """Check the settings, before a model is chosen and rows are read."""
 
     def adopt(self, choice):
-        """Take over what the model says of itself, such as its labels.
-
-        Parameters
-        ----------
-        choice : ModelChoice, optional
-            Names the model; None for a block that is there.
-        """
+        """Take over what the model says of itself, such as its labels."""
 
     def take(self, sources):
         """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them.
@@ -292,13 +286,7 @@ class Task:
         return len(rows)
 
     def describe(self, data):
-        """The training set in a job: a training goes on with the same data alone.
-
-        Returns
-        -------
-        dict
-            Setting -> a text; or a number, its unit and the values to take a checksum of.
-        """
+        """The training set in a job: a training goes on with the same data alone."""
         values = (part for sample in data.samples for part in sample.content)
         return {self.data_field: (len(data.samples), self.samples_unit, values)}
 
@@ -335,20 +323,7 @@ class Task:
     # -- results
 
     def evaluate(self, evaluator, segments, guard=None):
-        """Score the model on sets.
-
-        Parameters
-        ----------
-        evaluator : Evaluator
-            With ``forward``, ``sets`` and ``measure(segment, guard)``.
-        segments : sequence of str
-        guard : InterruptGuard, optional
-
-        Returns
-        -------
-        (float, dict)
-            See `evaluate_segments`.
-        """
+        """Score the model on sets."""
         return evaluate_segments(evaluator.measure, segments, self.metric, guard)
 
     def forward(self, model, batch):

@@ -140,19 +140,11 @@ class TrainingState:
 
     Parameters
     ----------
-    step : int
-        Updates done.
     epoch, batch : int
         The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
         and before its evaluation has ended, `batch` is the number of batches.
-    seconds : float
-        Spent on training, without evaluation.
-    unit : str
-        The things of the objective's last term, here called examples.
     examples, tokens : int
         Numbers over all epochs and workers. Tokens are 0 unless the objective counts them.
-    epoch_loss, epoch_examples, epoch_seconds : float, int, float
-        Sum of the losses of this epoch's examples, their number, and the time spent on them.
     log : list of dict
         A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
         (or of another `unit`), seconds (of training since the start). An objective of several terms
@@ -236,11 +228,6 @@ def _name(step, epoch, batch):
 class Checkpoint:
     """A checkpoint with verified files.
 
-    Parameters
-    ----------
-    path : str
-        Its directory.
-
     Attributes
     ----------
     state : dict
@@ -301,8 +288,6 @@ class CheckpointStore:
 
     Parameters
     ----------
-    folder : str
-        Made where it is missing.
     keep : int
         How many of the newest ones to keep. With 2 or more, a training survives a damaged one.
     on_save : callable, optional
@@ -428,8 +413,6 @@ def check_same_config(saved, current, instead='leave `resume` out to start anew'
     ----------
     saved, current : dict
         Field -> value, plain JSON.
-    instead : str
-        What the user can do other than giving the same values.
     """
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [

@@ -182,21 +182,14 @@ class TrainingLoop:
         A checkpoint holds the parameters of its block. If the block has state of each worker, its
         method ``gather(workers)`` is called before a checkpoint is written, and
         ``regroup(before, now)`` when other numbers of workers go on.
-    objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
         same ones at each call (:class:`model_zoo.batches.Loader`). None is a batch without a part
         for this worker. A loader that must read all earlier batches to reach one may have
         ``position()``, plain JSON for checkpoints, and ``go_to(position)``.
-    plan : Plan
-    evaluation : Evaluation, optional
-    checkpoints : Checkpoints, optional
-    callbacks : sequence of Callback
-    workers : Workers, optional
 
     Attributes
     ----------
-    state : TrainingState
     data_seconds : float
         Time in which this loop has waited for batches, or made them.
     weights : str or None
@@ -249,22 +242,10 @@ class TrainingLoop:
     def resume(self, step=None):
         """Load a checkpoint of the store.
 
-        Parameters
-        ----------
-        step : int, optional
-            Default: the newest that is whole.
-
         Returns
         -------
         str or None
             Its directory. None without a checkpoint; the training then starts from the beginning.
-
-        Raises
-        ------
-        CheckpointError
-            If there is none of this step, all are damaged, or it doesn't fit.
-        InputError
-            If the training was begun with another ``checkpoints.config``.
         """
         checkpoint = self._find(step)
         if checkpoint is None:
@@ -309,19 +290,7 @@ class TrainingLoop:
         return checkpoint
 
     def run(self):
-        """Train to the end.
-
-        Returns
-        -------
-        TrainingState
-
-        Raises
-        ------
-        DivergedError
-            If the loss, a gradient or the score isn't finite any more.
-        Interrupted
-            After SIGINT or SIGTERM, once a checkpoint has been written.
-        """
+        """Train to the end."""
         with contextlib.ExitStack() as stack:
             if self.plan.accumulate > 1:
                 stack.enter_context(self.updater.adding_gradients())

@@ -28,7 +28,6 @@ class Objective(NamedTuple):
         ``counts(batch) -> tuple of numbers``: the number of things of each term.
     names : tuple of str
         The terms' names. Each gets a loss (and an accuracy) in the records, but for the default's.
-    accuracies : bool
     tokens : callable, optional
         ``tokens(batch) -> int``, for logs.
     unit : str
@@ -86,10 +85,6 @@ def mean_over_examples(loss):
     loss : callable
         ``loss(batch) -> NDArray`` of shape (1,), the mean over the ``len(batch.indices)`` examples
         of a batch.
-
-    Returns
-    -------
-    Objective
     """
     return Objective(lambda batch: [loss(batch)], lambda batch: (len(batch.indices),))
 

@@ -98,8 +98,6 @@ def check_fields(cls, values):
 
     Parameters
     ----------
-    cls : type
-        A `Settings` class, whose fields are checked.
     values : object
         Its attributes with the names of the fields are converted in place: paths to texts, and
         whole floats to ints.

@@ -99,7 +99,6 @@ class Updater:
 
     Parameters
     ----------
-    block : mxnet.gluon.Block
     trainer : mxnet.gluon.Trainer
         With ``update_on_kvstore=False``, and without an lr_scheduler of its own if `schedule` is
         given.

@@ -101,17 +101,7 @@ class Workers:
     rank, size, local_rank = 0, 1, 0
 
     def sum(self, values):
-        """Sums of numbers over the workers; all of them have to call this.
-
-        Parameters
-        ----------
-        values : numpy.ndarray
-            Of the same shape in all workers.
-
-        Returns
-        -------
-        numpy.ndarray, float64
-        """
+        """Sums of numbers over the workers; all of them have to call this."""
         return np.asarray(values, np.float64)
 
     def wait(self):
@@ -160,13 +150,6 @@ class HorovodWorkers(Workers):
     compression : {None, 'float16'}
         In which form gradients are sent. In float16, half of the bytes, numbers have 11 binary
         digits, and what is below 5e-10 is lost.
-    bucket_bytes : int
-        Size of the arrays in which gradients are summed.
-
-    Raises
-    ------
-    MissingExtraError
-        If Horovod isn't installed, or wasn't built for MXNet.
     """
 
     def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):
@@ -238,15 +221,6 @@ def make_workers(comm_backend=None, allreduce_dtype=None):
     ----------
     comm_backend : {'device', 'horovod'}, optional
         'device', the default, is a single process.
-    allreduce_dtype : {None, 'float16'}
-        The `compression` of `HorovodWorkers`.
-
-    Raises
-    ------
-    InputError
-        If there is no such backend, or a single process is asked to compress what it sends.
-    MissingExtraError
-        If Horovod isn't installed.
     """
     if comm_backend in (None, 'device'):
         if allreduce_dtype is not None:

@@ -73,8 +73,6 @@ class RayTasks(Executor):
     ----------
     function : callable
         Can be pickled, as can its arguments and results.
-    address : str
-        See `join_cluster`.
     """
 
     def __init__(self, function, address='auto'):
@@ -158,8 +156,6 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
 @contextlib.contextmanager
 def _bound_to_loopback():
     """Where Ray is imported, its clusters of this machine take 127.0.0.1 for the machine's address.
-
-    Else it replaces that, if it is given, by one that others reach.
     """
     name = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # whether clusters of several machines are made
     if 'ray' in sys.modules or name in os.environ:
@@ -196,8 +192,6 @@ class FinishedTasks:
     ----------
     folder : str
         A path or URL; the notes are in ``.done`` there.
-    job : list
-        All that decides on what the files hold, plain JSON. Notes of another job don't count.
     shape : type or dict
         Of the facts that are noted; see `parse_json`.
     """

@@ -133,12 +133,6 @@ def atomic_write(path, mode='w', encoding='utf-8'):
         Or a URL: the file is then written here, and uploaded once it is whole.
     mode : {'w', 'wb', None}
         None yields the temporary file's *name*, for writers that open files themselves.
-    encoding : str
-        Encoding of text files.
-
-    Yields
-    ------
-    file object or str
     """
     path = os.fspath(path)
     try:
@@ -339,15 +333,6 @@ def parse_json(text, shape=object, most_bytes=2**26, most_depth=64):
         ``Optional`` of `typing`; a dataclass for an object that has its fields and no others; or a
         dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
         others. Of a dict's names, those that are `Optional` may be missing.
-    most_bytes : int
-        Of the text, checked before it is parsed. Values take up to thirty times as much.
-    most_depth : int
-        Of lists and objects within one another.
-
-    Raises
-    ------
-    ValueError
-        If it isn't JSON, or something else than what is declared; the message tells the place.
     """
     if len(text) > most_bytes:
         raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')

@@ -133,16 +133,11 @@ def create_shards(
 
     Parameters
     ----------
-    maker : SampleMaker
     output_dir : str
         Or a URL. Made where it is missing. Files of the same names are replaced.
-    seed : int
     num_outputs : int
         Number of files; more if one would hold more than `part_bytes` of text. A part in which no
         document begins has no file.
-    num_workers : int
-        Processes; at most one per processor and part.
-    part_bytes : int
     progress : callable, optional
         ``progress(done, parts, facts)`` after each part, with what has been written up to it.
     resume : bool
@@ -150,17 +145,6 @@ def create_shards(
         and files of the same names and sizes.
     ray : str, optional
         Address of a Ray cluster that makes the parts, instead of processes: see `RayTasks`.
-
-    Returns
-    -------
-    ShardFacts
-        Of all files.
-
-    Raises
-    ------
-    InputError
-        If a number isn't positive; if the corpus can't be read or has fewer than two documents; if
-        the folder can't be written to, or has files of an earlier run that would not be replaced.
     """
     check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
     output_dir = make_output_dir(output_dir)

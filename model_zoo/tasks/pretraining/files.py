@@ -55,10 +55,6 @@ _FIELDS = ('tokens', 'segment_ids', 'masked_lm_positions', 'masked_lm_labels', '
 def epoch_of(path):
     """The number of the epoch in a file's name.
 
-    Parameters
-    ----------
-    path : str
-
     Returns
     -------
     int or None
@@ -69,18 +65,7 @@ def epoch_of(path):
 
 
 def read_epoch(path, vocab):
-    """Read a file of samples.
-
-    Parameters
-    ----------
-    path : str
-    vocab : gluonnlp.vocab.BERTVocab
-        That they were made with.
-
-    Returns
-    -------
-    Samples
-    """
+    """Read a file of samples."""
     rows = [_row(path, number, line, vocab) for number, line in read_lines(path) if line.strip()]
     metrics = _read_metrics(path)
     if len(rows) != metrics[_COUNT]:
@@ -111,10 +96,6 @@ def read_epoch(path, vocab):
 
 def read_epoch_lengths(path):
     """The lengths of a file's samples; quicker than reading them all.
-
-    Parameters
-    ----------
-    path : str
 
     Returns
     -------
@@ -180,16 +161,7 @@ def _read_metrics(path):
 
 
 def write_epoch(path, parts, vocab, max_seq_length):
-    """Write samples as ``epoch_N.json``, and their number beside it.
-
-    Parameters
-    ----------
-    path : str
-    parts : iterable of Samples
-    vocab : gluonnlp.vocab.BERTVocab
-        That they were made with.
-    max_seq_length : int
-    """
+    """Write samples as ``epoch_N.json``, and their number beside it."""
     count, tokens = 0, vocab.idx_to_token
     with atomic_write(path) as file:
         for samples in parts:
@@ -221,16 +193,7 @@ _PACKED = 2  # wire type
 
 
 def is_tfrecord(path):
-    """Whether a file begins with a record.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    bool
-    """
+    """Whether a file begins with a record."""
     try:
         with open_binary(path) as file:
             head = file.read(_HEADER.size)
@@ -240,16 +203,7 @@ def is_tfrecord(path):
 
 
 def read_tfrecord(path):
-    """Read a file of samples.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    Samples
-    """
+    """Read a file of samples."""
     arrays = _read(path, _NAMES, verify=True)
     lengths = arrays.pop(_MASK).sum(1, dtype=np.int32)
     arrays[_LABELS] = arrays[_LABELS].reshape(-1)
@@ -258,10 +212,6 @@ def read_tfrecord(path):
 
 def read_tfrecord_lengths(path):
     """The valid lengths of a file's samples; the checksums of the samples aren't compared.
-
-    Parameters
-    ----------
-    path : str
 
     Returns
     -------
@@ -385,15 +335,7 @@ def _integers(packed):
 
 
 def write_tfrecords(paths, parts, max_seq_length, max_predictions_per_seq):
-    """Write samples to files, one sample to each in turn, all files whole or none.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    parts : iterable of Samples
-    max_seq_length, max_predictions_per_seq : int
-        To which they are padded, as Google's reader wants it.
-    """
+    """Write samples to files, one sample to each in turn, all files whole or none."""
     count = 0
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(atomic_write(path, 'wb')) for path in paths]
@@ -462,17 +404,7 @@ def vocab_checksum(vocab):
 
 
 def write_shard(path, samples, vocab, **facts):
-    """Write samples, whole or not at all; the same ones always make the same bytes.
-
-    Parameters
-    ----------
-    path : str
-    samples : Samples
-    vocab : gluonnlp.vocab.BERTVocab
-        That they were made with.
-    **facts
-        For the file's comment, such as options they were made with.
-    """
+    """Write samples, whole or not at all; the same ones always make the same bytes."""
     facts = {'vocab_checksum': vocab_checksum(vocab), 'vocab_size': len(vocab), **facts}
     with atomic_write(path, 'wb') as file, zipfile.ZipFile(
         file, 'w', zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION
@@ -490,22 +422,8 @@ def read_shard(path, vocab=None, max_len=None):
 
     Parameters
     ----------
-    path : str
     vocab : gluonnlp.vocab.BERTVocab, optional
         That the model has, and the samples should; needed for ``epoch_N.json``.
-    max_len : int, optional
-        Most positions that the model has.
-
-    Returns
-    -------
-    Samples
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, is truncated, lacks an array, or its numbers contradict one
-        another; if it was made with another vocabulary, or for longer sequences. The message says
-        what.
     """
     if epoch_of(path) is not None:
         samples = read_epoch(path, vocab)
@@ -525,8 +443,6 @@ def read_lengths(path, vocab=None, next_sentence=False):
 
     Parameters
     ----------
-    path, vocab
-        As of :func:`read_shard`; the vocabulary is checked where the file says its own.
     next_sentence : bool
         Whether its samples are to have next sentences, which is checked where the file says it.
 

@@ -44,21 +44,10 @@ class PretrainingLoader(Loader):
 
     Parameters
     ----------
-    source : Source
-    batch_size : int
-        Of one worker, and one device.
-    num_buckets : int
-        Ranges of lengths; a batch's samples are all from one range.
     use_avg_len : bool
         The batch size is one in tokens: a batch has as many samples of the bucket's average length
         and a standard deviation, as GluonNLP has it; of a text, samples are taken for as long as
         the longest of a bucket.
-    shuffle : bool
-        Without it, batches come part by part, and within a part bucket by bucket.
-    round_to : int
-        Lengths and numbers of masks are padded to multiples of this.
-    circle_length : int
-        How many parts are mixed.
     accumulate : int
         Batches per update. The samples of an update are drawn together, so they are the same for
         1 x 8, 2 x 4 and 2 workers x 4.
@@ -243,15 +232,7 @@ def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
 
     Parameters
     ----------
-    samples : Samples
     indices : numpy.ndarray, shape (samples,), int64
-    pad_val : int
-        Id of the padding token.
-    round_to : int
-        Lengths and numbers of masks are multiples of this.
-    ctx : mxnet.Context
-    longest : int, optional
-        To which lengths are rounded up at most: the positions that a model has.
 
     Returns
     -------
@@ -318,19 +299,8 @@ class PairLoader:
     ----------
     path : str
         Text in UTF-8; what isn't is left out.
-    tokenizer : BertTokenizer
-    batch_size : int
-    max_seq_length : int
-        Of a pair; each text has half of it, or less.
-    max_predictions_per_seq : int
-        Masks of a pair, at most.
     masked_lm_prob : float
         Part of a pair's tokens that is masked.
-    short_seq_prob : float
-        Part of the pairs that are shorter.
-    seed : int
-    ctx : mxnet.Context or list of mxnet.Context, optional
-        Where the batches are put; several take turns.
     """
 
     def __init__(
@@ -483,22 +453,7 @@ class PairLoader:
 
 
 class SyntheticLoader(Loader):
-    """One batch of random tokens per context, repeated: to measure a training's speed.
-
-    Parameters
-    ----------
-    batch_size : int
-        Of one worker, and one device.
-    max_seq_length : int
-        Of all sequences.
-    max_predictions : int
-        Masks of each.
-    vocab : gluonnlp.vocab.BERTVocab
-    num_batches : int
-        Of an epoch.
-    **options
-        `seed`, `ctx` and `workers`, see `Loader`; each worker has a batch of its own.
-    """
+    """One batch of random tokens per context, repeated: to measure a training's speed."""
 
     def __init__(
         self,

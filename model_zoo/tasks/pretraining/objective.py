@@ -75,9 +75,7 @@ class PretrainingLoss(_Loss):
     A list of arrays of shape (1,): the mean over the masked words, the mean over the batch and,
     with `accuracies`, how many of each were predicted right.
 
-    References
-    ----------
-    Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
+    Source: Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
     """
 
     def hybrid_forward(
@@ -100,15 +98,8 @@ def pretraining_objective(model, accuracies=True):
 
     Parameters
     ----------
-    model : BertForPreTraining or BertForMaskedLM
-        Or a model like these: its `pretraining_terms` tell which.
     accuracies : bool
         Whether to count the right predictions too, at the price of an argmax over the vocabulary.
-
-    Returns
-    -------
-    model_zoo.training.objective.Objective
-        Of the batches of a `PretrainingLoader`.
     """
     names = model.pretraining_terms
     with_sentences = names == TERMS
@@ -137,17 +128,9 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
 
     Parameters
     ----------
-    objective : model_zoo.training.objective.Objective
-        A `pretraining_objective`.
     loader : object
         Its ``epoch(0)`` iterates over the batches; None stands for a batch without a part for this
         worker.
-    workers : model_zoo.training.workers.Workers, optional
-        All of them have to call this.
-    guard : model_zoo.training.loop.InterruptGuard, optional
-        Lets Ctrl-C interrupt it.
-    max_batches : int, optional
-        Of each worker, to stop after.
 
     Returns
     -------
@@ -219,14 +202,7 @@ class PretrainingLogger(ProgressLogger):
 
 
 def plot_pretraining(path, state, title=''):
-    """Draw the losses and the accuracies by step, of training and of evaluation, to a PNG file.
-
-    Parameters
-    ----------
-    path : str
-    state : model_zoo.training.TrainingState
-    title : str
-    """
+    """Draw the losses and the accuracies by step, of training and of evaluation, to a PNG file."""
     evaluations = [
         {'step': record['step'], **record['report']['eval']}
         for record in state.epochs

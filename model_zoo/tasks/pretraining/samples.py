@@ -84,7 +84,6 @@ def padded_rows(rows, width=None):
 
     Parameters
     ----------
-    rows : sequence of sequence of int
     width : int, optional
         By default that of the longest row.
 
@@ -99,16 +98,7 @@ def padded_rows(rows, width=None):
 
 
 def check_samples(path, samples, vocab=None, max_len=None):
-    """Raise InputError if numbers of the samples of a file can't be.
-
-    Parameters
-    ----------
-    path : str
-        Of the message.
-    samples : Samples
-    vocab : gluonnlp.vocab.BERTVocab, optional
-    max_len : int, optional
-    """
+    """Raise InputError if numbers of the samples of a file can't be."""
 
     def refuse(problem):
         raise InputError(f'{path}: {problem}; make it anew with create_pretraining_data.py')

@@ -92,24 +92,7 @@ class Sharing:
         return result
 
     def give(self, samples, ids, wanted):
-        """Give each worker the samples that it wants, of those that this one has read.
-
-        Parameters
-        ----------
-        samples : object
-            Whose ``take`` gives the samples of this worker's parts, numbered in the order of `ids`.
-        ids : numpy.ndarray, int64
-            Of samples of all parts: ``part << 32 | row``.
-        wanted : list of list of (int, numpy.ndarray)
-            For each worker, arrays of places in `ids`.
-
-        Returns
-        -------
-        object
-            Whose ``take`` gives the samples that this worker wants.
-        numpy.ndarray
-            Their numbers there, by places in `ids`.
-        """
+        """Give each worker the samples that it wants, of those that this one has read."""
         if self._size == 1:
             return samples, np.arange(len(ids))
         owners = (ids >> ROW_BITS) % self._size
@@ -168,8 +151,6 @@ class Source(abc.ABC):
 
     Attributes
     ----------
-    vocab : gluonnlp.vocab.BERTVocab
-    num_parts : int
     shortest, longest : int
         The range of the samples' lengths.
     max_len : int or None
@@ -188,12 +169,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def part(self, number, epoch, seed):
-        """Part `number` of an epoch.
-
-        Returns
-        -------
-        Part
-        """
+        """Part `number` of an epoch."""
 
     def histogram_of(self, epoch):
         """The `histogram` of an epoch, where they differ."""
@@ -215,27 +191,13 @@ class ShardFiles(Source):
 
     Parameters
     ----------
-    files : str or sequence of str
-        Wildcards, separated by commas; or paths. Of our files or GluonNLP's.
-    vocab : gluonnlp.vocab.BERTVocab
-        The model's.
-    max_len : int, optional
-        Most positions that the model has.
     next_sentence : bool
         Whether the samples are to have next sentences.
-    workers : Workers, optional
-        All of them have to make this object.
 
     Attributes
     ----------
-    paths : list of str
     histograms : list of numpy.ndarray
         Of each file.
-
-    Raises
-    ------
-    InputError
-        If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
     def __init__(self, files, vocab, max_len=None, next_sentence=False, workers=None):
@@ -301,8 +263,6 @@ class MappedShards(ShardFiles):
 
     Parameters
     ----------
-    files, vocab, max_len, next_sentence
-        As of `ShardFiles`.
     folder : str
         For the unpacked files, some five times as large as the others; of each machine its own.
         What is there is overwritten, and ``close`` removes it.
@@ -391,22 +351,10 @@ class TextFiles(Source):
 
     Parameters
     ----------
-    files : str or sequence of str
-        Wildcards, separated by commas, or paths. See :class:`Corpus`.
-    tokenizer : object
-        As of :class:`SampleMaker`.
     options : SampleOptions
         The text is gone through once in an epoch, whatever `dupe_factor` says.
     num_workers : int
         Processes that make samples; 0 to do it in this one.
-    part_bytes : int
-        Of the text that samples are made of at a time.
-
-    Raises
-    ------
-    InputError
-        If no file matches, or a number isn't positive; later, if the text can't be read or, for
-        next sentences, has fewer than two documents.
     """
 
     shortest = 1

@@ -52,10 +52,6 @@ def matching_files(patterns):
     ----------
     patterns : str
         Separated by commas; ``~`` is the home directory. They may be URLs.
-
-    Returns
-    -------
-    list of str
     """
     found = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
@@ -75,22 +71,7 @@ def matching_files(patterns):
 
 
 def describe_files(patterns):
-    """Number of files and bytes, by which a resumed training recognizes its data.
-
-    Parameters
-    ----------
-    patterns : str
-        See `matching_files`.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    InputError
-        If no file matches.
-    """
+    """Number of files and bytes, by which a resumed training recognizes its data."""
     files = matching_files(patterns)
     return f'{len(files)} files of {sum(map(file_size, files))} bytes'
 
@@ -105,10 +86,6 @@ class Corpus:
     ----------
     files : sequence of str
         In UTF-8.
-
-    Attributes
-    ----------
-    num_bytes : int
     """
 
     def __init__(self, files):
@@ -130,15 +107,6 @@ class Corpus:
 
         A document belongs to the part with the start of the last blank line before it, or of its
         file. So each document is in exactly one part.
-
-        Parameters
-        ----------
-        start, stop : int
-
-        Yields
-        ------
-        list of str
-            Sentences, without white space around them.
         """
         ends = [*self._starts[1:], self.num_bytes]
         for path, first, end in zip(self.files, self._starts, ends):
@@ -212,14 +180,8 @@ def pack_sentences(tokens, documents, room, separator):
 
     Parameters
     ----------
-    tokens : numpy.ndarray, int32
-        Of all documents.
-    documents : list of list of int
-        For each, the places where its sentences begin, and its end. They follow one another.
     room : int
         Most tokens of a sample. A longer sentence is cut.
-    separator : int
-        Id of the token between two documents.
 
     Returns
     -------
@@ -253,9 +215,6 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
         Where a mask may be.
     counts : numpy.ndarray, shape (samples,)
         How many to draw in each sample, or all candidates if these are fewer.
-    most : int
-        Not below any of `counts`.
-    rng : numpy.random.Generator
     begins_word : numpy.ndarray, shape (samples, length), bool, optional
         Draw whole words: their candidates are taken together, and a word that has more than are
         still wanted is passed over.
@@ -322,8 +281,6 @@ def replace_masked(input_ids, positions, mask_id, vocab_size, rng):
         Changed in place.
     positions : numpy.ndarray, shape (samples, most)
         As `draw_positions` gives them.
-    mask_id, vocab_size : int
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -355,16 +312,8 @@ class SampleOptions:
     ----------
     max_seq_length : int
         Most tokens of a sample, with [CLS] and two [SEP].
-    max_predictions_per_seq : int
-        Most masks of a sample.
-    dupe_factor : int
-        Passes over the text, each with new masks and second segments.
     masked_lm_prob : float
         Share of the tokens to mask.
-    short_seq_prob : float
-        Share of the documents to cut into shorter samples.
-    whole_word_mask : bool
-        Mask all pieces of a word, or none.
     next_sentence : bool
         Pairs of segments, the second of which may be a random one. False: full sentences, packed
         up to the longest sample, over the ends of documents; `short_seq_prob` has no meaning then.
@@ -409,10 +358,8 @@ class SampleMaker:
 
     Parameters
     ----------
-    corpus : Corpus
     tokenizer : object
         As BERT's, RoBERTa's or XLM-R's: it names the special tokens.
-    options : SampleOptions
     is_random : bool
         Whether the tokenizer draws a segmentation each time.
     """
@@ -445,13 +392,6 @@ class SampleMaker:
 
     def make(self, start, stop, *seed):
         """Samples of the documents between two places of the corpus, in random order.
-
-        Parameters
-        ----------
-        start, stop : int
-            See :meth:`Corpus.documents`.
-        *seed : int
-            The samples depend only on it and the options.
 
         Returns
         -------
@@ -586,22 +526,7 @@ class SampleMaker:
 
 
 def draw_pairs(documents, strangers, options, drawing):
-    """Go through the documents once, and draw pairs of segments.
-
-    Parameters
-    ----------
-    documents : list of list of int
-        For each, the places where its sentences begin, and its end.
-    strangers : list of list of int
-        More documents that second segments may come from.
-    options : SampleOptions
-    drawing : random.Random
-
-    Returns
-    -------
-    numpy.ndarray, shape (pairs, 5), int64
-        Begin and end of the first segment and of the second, and 1 where that is a random one.
-    """
+    """Go through the documents once, and draw pairs of segments."""
     chance, room = drawing.random, options.max_seq_length - 3
     pool = documents + strangers
     pairs = []
@@ -632,17 +557,7 @@ def draw_pairs(documents, strangers, options, drawing):
 
 
 def cut_pairs(pairs, room, rng):
-    """Cut pairs of segments to `room` tokens, as if by one token after the other.
-
-    The longer segment loses one, the second at equal lengths, at its begin or at its end by chance.
-
-    Returns
-    -------
-    numpy.ndarray, shape (4, pairs)
-        Begin and count of the first segment, and of the second.
-    numpy.ndarray, shape (pairs,)
-        Whether the second one is random.
-    """
+    """Cut pairs of segments to `room` tokens, as if by one token after the other."""
     start_a, end_a, start_b, end_b, labels = pairs.T
     count_a, count_b = end_a - start_a, end_b - start_b
     too_long = count_a + count_b > room
