@@ -191,13 +191,7 @@ logger = logging.getLogger(__name__)
 
 
 class MaskingStep(NamedTuple):
-    """One trial of `mask_heads`.
-
-    Parameters
-    ----------
-    accepted : bool
-        Whether the score was good enough.
-    """
+    """One trial of `mask_heads`."""
 
     heads: List[Tuple[int, int]]
     left: int

@@ -62,11 +62,6 @@ class HeadStudy:
 
     Each is added to `records`. A resumed run takes the earlier ones from there: each measurement
     depends only on the results before it.
-
-    Parameters
-    ----------
-    records : iterable of bytes
-        With a method ``append(bytes)``.
     """
 
     def __init__(self, subject, records, guard, **normal):

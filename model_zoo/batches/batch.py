@@ -122,13 +122,7 @@ class Batch:
 
 
 def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
-    """Pad samples to a batch.
-
-    Parameters
-    ----------
-    pad_val : int or None
-        Id of the padding token (1 in GluonNLP's vocabularies, 0 in Google's).
-    """
+    """Pad samples to a batch."""
     ctx = ctx or mx.cpu()
     texts = [row for sample in samples for row in _rows(sample.input_ids)]
     is_choice = isinstance(samples[0].input_ids, tuple)

@@ -33,11 +33,6 @@ class ArrayArchive:
 
     No array takes memory that the file's size doesn't account for.
 
-    Parameters
-    ----------
-    path : str
-        Or a URL.
-
     Attributes
     ----------
     names : list of str

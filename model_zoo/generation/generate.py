@@ -254,13 +254,7 @@ def text_ends(tokenizer):
 
 
 def text_of(tokenizer, tokens, finish):
-    """The text of generated tokens.
-
-    Parameters
-    ----------
-    finish : str or None
-        See `Continuation`; after ``'stop'`` the last token is left out.
-    """
+    """The text of generated tokens."""
     return tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
 
 

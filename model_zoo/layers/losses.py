@@ -51,28 +51,14 @@ def distillation_loss(F, scores, wanted, temperature=1.0):
 
 
 def states_error(F, states, wanted, valid_length):
-    """Mean squared error of the states of tokens, without padding.
-
-    Parameters
-    ----------
-    states, wanted : (batch, length, units)
-        Of the model and of its teacher; both 0 behind the valid length.
-    """
+    """Mean squared error of the states of tokens, without padding."""
     difference = F.cast(states, 'float32') - F.cast(wanted, 'float32')
     per_token = F.mean(F.square(difference), axis=-1)  # (B, L)
     return F.sum(per_token) / F.sum(F.cast(valid_length, 'float32'))
 
 
 def binary_cross_entropy(F, scores, labels):
-    """Mean binary cross-entropy over the labels that aren't -1; 0 where all are.
-
-    Parameters
-    ----------
-    scores : (...)
-        Unnormalized, for the label 1.
-    labels : (...)
-        0, 1, or -1 to leave a position out.
-    """
+    """Mean binary cross-entropy over the labels that aren't -1; 0 where all are."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
     losses = F.relu(scores) - scores * labels + F.Activation(-F.abs(scores), act_type='softrelu')
@@ -133,13 +119,7 @@ def in_batch_negatives(F, vectors, scale=20.0):
 
 
 def cosine_error(F, vectors, labels):
-    """Mean squared error of the cosines of pairs.
-
-    Parameters
-    ----------
-    labels : (batch,)
-        From 0 to 1.
-    """
+    """Mean squared error of the cosines of pairs."""
     return mean_squared_error(F, _cosines_with_first(F, vectors), labels)
 
 

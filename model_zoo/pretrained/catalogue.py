@@ -123,13 +123,7 @@ def list_pretrained(pattern=None):
 
 
 def get_entry(model, dataset=None):
-    """The entry of `model` and `dataset`.
-
-    Parameters
-    ----------
-    dataset : str, optional
-        By default the model's default one.
-    """
+    """The entry of `model` and `dataset`."""
     entries = list_pretrained()
     of_model = [entry for entry in entries if entry.model == model]
     if not of_model:

@@ -99,11 +99,6 @@ def download(url, path, checksum=None, member=None, headers=None):
     If several processes ask for the same file, one downloads it and the others wait. An
     interrupted download (``*.part`` beside `path`) is completed. A damaged file is deleted and
     downloaded once more.
-
-    Parameters
-    ----------
-    member : str, optional
-        The member to write to `path`, if the URL is a zip archive.
     """
     path = os.path.abspath(os.path.expanduser(os.fspath(path)))
     folder, name = os.path.split(path)

@@ -108,14 +108,8 @@ class Files:
 
     Parameters
     ----------
-    weights, config, vocab : str or None
-        Paths; None for missing files.
-    do_lower_case : bool or None
-        Whether the tokenizer lowers the text; None if only the tokens can tell.
     special_tokens : dict of str to str
         Role -> token, if a SentencePiece model itself doesn't tell.
-    source : str
-        Where they come from: ``'path'``, or the name of a `Source`.
     """
 
     weights: Optional[str] = None
@@ -182,11 +176,6 @@ def files_in_folder(folder, format=None):
 def files_at(path, format=None):
     """The files that a path means: a folder's, or a file of weights or of a vocabulary, and
     what lies beside it.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A TensorFlow checkpoint may be named without ``.index``.
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):

@@ -228,11 +228,6 @@ def names_files(name, weights=True):
 
     A folder without a model's files may only happen to be called as a model is, such as this
     project's gpt2.
-
-    Parameters
-    ----------
-    weights : bool
-        Whether such a folder must have weights; otherwise a configuration or a vocabulary will do.
     """
     name = os.fspath(name)
     path = os.path.expanduser(name)
@@ -256,16 +251,10 @@ def find_files(
 
     Parameters
     ----------
-    dataset : str, optional
-        Name of the data set; by default the model's default one.
-    root : str, optional
-        Folder of the cache, ``$MXNET_HOME/models`` by default.
     path : str or os.PathLike, optional
         A folder, a file of weights, or a file of a vocabulary; or a place from which such are
         fetched, see :func:`is_place`. Nothing else is asked for the weights then. The vocabulary
         is the one in the same folder, else the one of `model` and `dataset`.
-    weights, vocab : bool
-        Whether they are needed.
     """
     if path is None and not (weights or vocab):
         return Files()
@@ -595,8 +584,6 @@ def local_path(name, weights=True, vocab=True, root=None):
 
     Parameters
     ----------
-    weights, vocab : bool
-        Whether they are needed, of a repository of the hub.
     root : str, optional
         The cache of addresses and archives, ``$MXNET_HOME/models`` by default; the hub has its
         own.

@@ -85,13 +85,7 @@ class HubSource(Source):
 
 
 class Repository:
-    """One model of the hub.
-
-    Parameters
-    ----------
-    name : str
-        ``'owner/name'``, or the name alone of those that have no owner.
-    """
+    """One model of the hub."""
 
     def __init__(self, name, revision=None):
         self.name, self.revision = name, revision

@@ -44,15 +44,7 @@ _TEXT, _CHOICES = 'context', 'choices'
 
 
 class SwagExample(NamedTuple):
-    """A text and its possible endings.
-
-    Parameters
-    ----------
-    guid : str
-        The file's ``fold-ind``; without one, the example's number, from 0.
-    label : int or None
-        Number of the right ending, from 0; None in files without answers.
-    """
+    """A text and its possible endings."""
 
     guid: str
     context: str
@@ -153,12 +145,8 @@ class SwagFeatures:
 
     Parameters
     ----------
-    tokenizer : object
-        With ``encode_batch(texts, pairs, max_length=, pad=)``, as ``bert.BertTokenizer`` has it.
     max_len : int
         Largest number of tokens, the special ones counted.
-
-    Source: ``run_swag.py`` of pytorch-pretrained-bert 0.6.2.
     """
 
     def __init__(self, tokenizer, max_len=128):
@@ -315,13 +303,7 @@ _ENDINGS = ('RandomFifthSentenceQuiz1', 'RandomFifthSentenceQuiz2')
 
 
 class Story(NamedTuple):
-    """A story and its possible endings.
-
-    Parameters
-    ----------
-    label : int or None
-        0 or 1 for the right ending; None in files without answers.
-    """
+    """A story and its possible endings."""
 
     guid: str
     context: str
@@ -389,10 +371,6 @@ class StoryClozeFeatures:
     ----------
     encode : callable
         Text -> list of token ids.
-    start, delimiter, classify : int
-        Ids of the special tokens.
-    max_len : int
-        Largest number of tokens, the special ones counted.
 
     References
     ----------

@@ -352,13 +352,7 @@ def teacher_layers(student, teacher, layers=None):
 
 
 def make_student(teacher, layers, ctx=None):
-    """A smaller model that begins with layers of its teacher.
-
-    Parameters
-    ----------
-    layers : sequence of int
-        The teacher's layers that the student begins with, from 1.
-    """
+    """A smaller model that begins with layers of its teacher."""
     config = teacher.config.copy()
     config.num_hidden_layers = len(layers)
     student = type(teacher)(config, dropout=teacher.dropout_rate)
@@ -384,10 +378,6 @@ class Distillation:
     student, teacher : BertForSequenceClassification
         Or a variant's. Only the student is trained. Their backbones return the states of all layers
         from then on.
-    weight : float
-        From 0 to 1.
-    states_weight : float
-        0 leaves the states out; else both have states of the same size.
     """
 
     student: mx.gluon.Block
@@ -865,13 +855,6 @@ def check_task_choice(settings, trains):
 
     Makes ``text_columns`` of the settings for one column, ``labels`` of those with commas between,
     and files of a folder's splits.
-
-    Parameters
-    ----------
-    settings : Settings, or an object like it
-        With ``task_name``.
-    trains : bool
-        Whether a training set is needed.
     """
     _join_columns(settings)
     if settings.labels is not None and len(settings.labels) == 1:
@@ -923,11 +906,6 @@ def make_task(settings, trains=False):
     """The task; its labels are those of the table, or of a custom task's training file.
 
     Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say.
-
-    Parameters
-    ----------
-    trains : bool
-        Whether a model is to be trained for it.
     """
     if settings.task_name != 'custom':
         try:

@@ -61,19 +61,7 @@ Column = Union[str, int]  # a header's name, or a position from 0
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """One way in which a task's files are laid out; fields are separated by TABs, never quoted.
-
-    Parameters
-    ----------
-    label : str or int, optional
-        The label's column. A test file may lack it. None: the layout is for test files only.
-    header : bool
-        Whether the first line names the columns.
-    width : int, optional
-        Without a header: the number of columns, by which the layout is recognised. None takes any.
-    where : (str, str), optional
-        Read only the rows that hold this value in this column (XNLI has 15 languages in a file).
-    """
+    """One way in which a task's files are laid out; fields are separated by TABs, never quoted."""
 
     text: Tuple[Column, ...]
     label: Optional[Column] = None
@@ -550,8 +538,6 @@ def custom_task(
     text_columns : sequence of str or int
         One column, or two for pairs: names of the header, or positions from 0. A string of digits
         is a position.
-    label_column : str or int, optional
-        None where there are only test files.
     labels : sequence of str, optional
         Names of the classes in the order of their ids. None: `infer_labels` takes them
         from the training file, sorted.
@@ -561,8 +547,6 @@ def custom_task(
     metrics : sequence of str, optional
         Default: Pearson and Spearman for regression, else accuracy, and F1 of the last label where
         there are two.
-    files : mapping of str to str
-        Paths of the segments' files: ``{'train': ..., 'dev': ..., 'test': ...}``.
     """
     text = tuple(_column(column) for column in text_columns)
     label = None if label_column is None else _column(label_column)

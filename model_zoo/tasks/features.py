@@ -32,15 +32,7 @@ def _split(line):
 
 
 class FeatureExtractor:
-    """Vectors of the tokens of texts, batch by batch.
-
-    Parameters
-    ----------
-    layers : list of int
-        0 is the first one; negative numbers count from the last one.
-    max_length : int
-        In tokens, special ones included; longer texts are cut.
-    """
+    """Vectors of the tokens of texts, batch by batch."""
 
     def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):
         self._model, self._tokenizer, self._layers = model, tokenizer, layers

@@ -124,13 +124,7 @@ def label_names(block):
 
 
 def write_labels(prefix, names):
-    """Write the names of a block's outputs beside its exported graph.
-
-    Parameters
-    ----------
-    prefix : str
-        Of ``PREFIX-symbol.json``; the file is ``PREFIX-labels.json``.
-    """
+    """Write the names of a block's outputs beside its exported graph."""
     if names:
         write_json(f'{prefix}-labels.json', {'id2label': _numbered(names)})
 

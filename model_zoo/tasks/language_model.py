@@ -101,8 +101,6 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     loss_sum : callable
         ``loss_sum(batch) -> NDArray`` of one number, the sum of the losses (natural logarithms) of
         the ``batch.count`` tokens that the batch predicts.
-    num_words : int
-        Words in the text. The loss per word compares models with different tokens.
 
     Returns
     -------

@@ -264,15 +264,7 @@ class MaskedLMTask(Task):
 
 
 def make_sample_options(settings, next_sentence, short_given):
-    """How samples are made from a text; masks that get lost are warned of.
-
-    Parameters
-    ----------
-    next_sentence : bool
-        Whether the model predicts next sentences.
-    short_given : bool
-        Whether ``short_seq_prob`` isn't the default.
-    """
+    """How samples are made from a text; masks that get lost are warned of."""
     if not next_sentence and short_given:
         raise InputError(
             '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
@@ -288,11 +280,6 @@ def make_sample_options(settings, next_sentence, short_given):
 
 def pretraining_class(settings, model, dataset=None):
     """The class of the block to pre-train.
-
-    Parameters
-    ----------
-    settings : object
-        With ``masked_lm_only`` and ``from_scratch``.
 
     Returns
     -------

@@ -77,13 +77,7 @@ MOST_CHARACTERS = 300  # of a text
 
 @dataclasses.dataclass
 class Examination:
-    """The answers of a model to a dev set, example by example.
-
-    Parameters
-    ----------
-    losses : sequence of float
-        Of each example, 0 or more.
-    """
+    """The answers of a model to a dev set, example by example."""
 
     segment: str
     texts: Sequence[str]

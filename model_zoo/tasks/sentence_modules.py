@@ -55,14 +55,8 @@ class SentenceModules:
     ----------
     steps : sequence of callable
         ``step(vector) -> vector``, one after the other.
-    max_length : int, optional
-        The largest number of tokens of a sentence, special tokens included.
-    lowers : bool
-        Whether sentences are lower-cased.
     prompts : dict of str to str
         Name -> the text that precedes a sentence.
-    counts_prompt : bool
-        Whether the prompt's tokens are pooled, too.
     """
 
     def __init__(
@@ -114,11 +108,6 @@ def normalized(vector):
 
 def read_sentence_modules(folder):
     """Read the modules of a model of sentence-transformers.
-
-    Parameters
-    ----------
-    folder : str
-        With ``modules.json``.
 
     Returns
     -------
@@ -239,17 +228,7 @@ def own_pooling(name):
 
 
 def write_sentence_modules(folder, units, pooling, normalize, max_length):
-    """Make a folder of a saved model one that sentence-transformers loads.
-
-    Parameters
-    ----------
-    folder : str
-        With ``config.json``, ``model.safetensors`` and the tokenizer's files.
-    normalize : bool
-        Whether the vectors are scaled to length 1.
-    max_length : int
-        Most pieces of a sentence, the special tokens included.
-    """
+    """Make a folder of a saved model one that sentence-transformers loads."""
     kinds = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
     paths = [f'{number}_{kind}' if number else '' for number, kind in enumerate(kinds)]
     modes = {name: mode == pooling for mode, name in _MODES.items()}

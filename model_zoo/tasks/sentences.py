@@ -66,8 +66,6 @@ def read_sentences(source, text_columns=None, score_column=None, segment='data')
     text_columns : sequence of str, optional
         Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
         negative; or query and answer.
-    score_column : str, optional
-        Of two texts; by default ``score``, if there is such a column.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
@@ -135,15 +133,7 @@ CHUNK = 1024  # examples encoded at once: bounds what the tokenizer remembers of
 
 
 class SentenceFeatures:
-    """Turns examples into samples with ``[CLS] text [SEP]`` for each text.
-
-    Parameters
-    ----------
-    max_len : int
-        Most tokens of a text, the special ones counted; longer ones are cut.
-    max_score : float
-        The score that becomes a label of 1.
-    """
+    """Turns examples into samples with ``[CLS] text [SEP]`` for each text."""
 
     def __init__(self, tokenizer, max_len=128, max_score=1.0):
         if max_len < 3:

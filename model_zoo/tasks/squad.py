@@ -76,13 +76,7 @@ logger = logging.getLogger(__name__)
 
 
 class Question(NamedTuple):
-    """A question about a paragraph.
-
-    Parameters
-    ----------
-    answers : tuple of str, or None
-        The right answers; empty if the paragraph has none, None in a test set.
-    """
+    """A question about a paragraph."""
 
     id: str
     text: str
@@ -914,8 +908,6 @@ def best_thresholds(questions, predictions, null_odds):
 
     Parameters
     ----------
-    questions, predictions
-        See `score_v2`.
     null_odds : dict
         Question's id -> score of no answer minus the best answer's. Questions over the threshold
         have no answer.

@@ -75,15 +75,7 @@ def given_rows(rows, names, segment):
 
 
 def text_file(source, segment, folder, between='\n', column=None):
-    """The path of a file with the texts of a set.
-
-    Parameters
-    ----------
-    folder : str
-        Receives the file, in ``.rows``.
-    column : str, optional
-        Of the texts; by default the first of `TEXT_COLUMNS` that is there.
-    """
+    """The path of a file with the texts of a set."""
     if is_path(source) and not is_table_file(source):
         return os.fspath(source)
     rows = read_records(source) if is_path(source) else given_rows(source, {1: ('text',)}, segment)
@@ -165,13 +157,7 @@ def read_rows(path, format=None):
 
 
 def read_records(path, format=None, exact=False):
-    """Read a table row by row, as dicts; rows without any text are left out.
-
-    Parameters
-    ----------
-    exact : bool
-        Whether a row with more fields than the first line has names is an error.
-    """
+    """Read a table row by row, as dicts; rows without any text are left out."""
     format = format or _format(path)
     if format == 'json':
         yield from ((f'line {number}', fields) for number, fields in read_json_lines(path))

@@ -65,17 +65,7 @@ class Sentence(NamedTuple):
 
 
 def read_conll(path, word_column=0, label_column=-1):
-    """Read a file of tagged words.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        In UTF-8. Columns are separated by a tab each; in lines without tabs by spaces.
-    word_column : int
-        From 0; negative ones are counted from the end.
-    label_column : int or None
-        Likewise. None: labels aren't read.
-    """
+    """Read a file of tagged words."""
     sentences, words, labels, width = [], [], [], None
 
     def end(line):

@@ -231,8 +231,6 @@ class Profiler(Callback):
 
     Parameters
     ----------
-    path : str
-        Receives the events, for Chrome's ``chrome://tracing``.
     first, last : int
         Updates to profile, counted from 1 at the program's start. The first ones also do one-time
         work, such as planning memory.

@@ -143,8 +143,6 @@ class TrainingState:
     epoch, batch : int
         The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
         and before its evaluation has ended, `batch` is the number of batches.
-    examples, tokens : int
-        Numbers over all epochs and workers. Tokens are 0 unless the objective counts them.
     log : list of dict
         A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
         (or of another `unit`), seconds (of training since the start). An objective of several terms
@@ -154,10 +152,6 @@ class TrainingState:
         A record each evaluation, which follows an epoch unless it has an interval of its own:
         epoch (from 1), step, train_loss, score, report, train_seconds and evaluation_seconds (of
         what was trained since the last one).
-    loss_scale : LossScale, optional
-        In float16.
-    position : optional
-        The loader's ``position()``, if it has one: see `TrainingLoop`.
     """
 
     step: int = 0
@@ -288,8 +282,6 @@ class CheckpointStore:
 
     Parameters
     ----------
-    keep : int
-        How many of the newest ones to keep. With 2 or more, a training survives a damaged one.
     on_save : callable, optional
         Is called after each `save`.
     """

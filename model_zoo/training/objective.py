@@ -26,12 +26,8 @@ class Objective(NamedTuple):
         number of right predictions.
     counts : callable
         ``counts(batch) -> tuple of numbers``: the number of things of each term.
-    names : tuple of str
-        The terms' names. Each gets a loss (and an accuracy) in the records, but for the default's.
     tokens : callable, optional
         ``tokens(batch) -> int``, for logs.
-    unit : str
-        The things of the last term, for logs and records: ``words_per_second``.
     """
 
     terms: Callable

@@ -68,11 +68,6 @@ class HostTrainer(mx.gluon.Trainer):
 
     Adam keeps two numbers per weight, three in float16. Here they take no GPU memory, but each
     update copies the gradients and weights to the CPU, and the weights back.
-
-    Parameters
-    ----------
-    params, optimizer, optimizer_params
-        See :class:`mxnet.gluon.Trainer`; needs ``update_on_kvstore=False``.
     """
 
     def _update(self, ignore_stale_grad=False):
@@ -105,10 +100,6 @@ class Updater:
     schedule : callable, optional
         Number of the update, from 1 -> learning rate (:mod:`model_zoo.optimizer.schedules`);
         default: the rate of `trainer`.
-    max_grad_norm : float, optional
-        Largest norm of all gradients together; None doesn't clip.
-    loss_scale : LossScale, optional
-        For float16.
 
     Attributes
     ----------

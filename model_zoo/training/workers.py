@@ -215,13 +215,7 @@ class HorovodWorkers(Workers):
 
 
 def make_workers(comm_backend=None, allreduce_dtype=None):
-    """The workers of a backend.
-
-    Parameters
-    ----------
-    comm_backend : {'device', 'horovod'}, optional
-        'device', the default, is a single process.
-    """
+    """The workers of a backend."""
     if comm_backend in (None, 'device'):
         if allreduce_dtype is not None:
             raise InputError(

@@ -190,8 +190,6 @@ class FinishedTasks:
 
     Parameters
     ----------
-    folder : str
-        A path or URL; the notes are in ``.done`` there.
     shape : type or dict
         Of the facts that are noted; see `parse_json`.
     """

@@ -126,13 +126,6 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     one that nobody may write is refused. A symbolic link stays, and its target is written. A
     device, a pipe or what another program has opened (``/dev/stdout``) is never replaced: text is
     written to it as it comes, other content when it is whole.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Or a URL: the file is then written here, and uploaded once it is whole.
-    mode : {'w', 'wb', None}
-        None yields the temporary file's *name*, for writers that open files themselves.
     """
     path = os.fspath(path)
     try:
@@ -324,8 +317,6 @@ def parse_json(text, shape=object, most_bytes=2**26, most_depth=64):
 
     Parameters
     ----------
-    text : str or bytes
-        Bytes are UTF-8.
     shape : type or dict
         What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
         integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;

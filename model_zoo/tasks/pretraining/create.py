@@ -133,8 +133,6 @@ def create_shards(
 
     Parameters
     ----------
-    output_dir : str
-        Or a URL. Made where it is missing. Files of the same names are replaced.
     num_outputs : int
         Number of files; more if one would hold more than `part_bytes` of text. A part in which no
         document begins has no file.
@@ -143,8 +141,6 @@ def create_shards(
     resume : bool
         Leave out the parts that an earlier run with `resume` has finished, with the same options
         and files of the same names and sizes.
-    ray : str, optional
-        Address of a Ray cluster that makes the parts, instead of processes: see `RayTasks`.
     """
     check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
     output_dir = make_output_dir(output_dir)

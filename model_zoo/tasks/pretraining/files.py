@@ -419,11 +419,6 @@ def read_shard(path, vocab=None, max_len=None):
     """Read a file of samples and check it.
 
     It is ours, GluonNLP's, Google's TFRecord file, or pytorch-pretrained-bert's ``epoch_N.json``.
-
-    Parameters
-    ----------
-    vocab : gluonnlp.vocab.BERTVocab, optional
-        That the model has, and the samples should; needed for ``epoch_N.json``.
     """
     if epoch_of(path) is not None:
         samples = read_epoch(path, vocab)
@@ -440,11 +435,6 @@ def read_shard(path, vocab=None, max_len=None):
 
 def read_lengths(path, vocab=None, next_sentence=False):
     """The valid lengths of a file's samples; quicker than reading them all.
-
-    Parameters
-    ----------
-    next_sentence : bool
-        Whether its samples are to have next sentences, which is checked where the file says it.
 
     Returns
     -------

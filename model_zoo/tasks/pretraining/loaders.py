@@ -294,13 +294,6 @@ class PairLoader:
 
     The random numbers are those of Python's ``random`` with the seed, drawn as in the original, so
     that its batches are these.
-
-    Parameters
-    ----------
-    path : str
-        Text in UTF-8; what isn't is left out.
-    masked_lm_prob : float
-        Part of a pair's tokens that is masked.
     """
 
     def __init__(

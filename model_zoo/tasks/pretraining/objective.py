@@ -53,11 +53,6 @@ class _Loss(HybridBlock):
 class PretrainingLoss(_Loss):
     """The losses of the masked language model and of next sentence prediction.
 
-    Parameters
-    ----------
-    accuracies : bool
-        Whether to count the right predictions.
-
     Inputs
     ------
     masked_lm : (batch, positions, vocab_size), float32
@@ -94,13 +89,7 @@ class MaskedLMLoss(_Loss):
 
 
 def pretraining_objective(model, accuracies=True):
-    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp', or 'mlm' alone.
-
-    Parameters
-    ----------
-    accuracies : bool
-        Whether to count the right predictions too, at the price of an argmax over the vocabulary.
-    """
+    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp', or 'mlm' alone."""
     names = model.pretraining_terms
     with_sentences = names == TERMS
     loss = (PretrainingLoss if with_sentences else MaskedLMLoss)(accuracies)

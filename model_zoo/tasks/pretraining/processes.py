@@ -27,8 +27,6 @@ class Processes(Executor):
     ----------
     function : callable
         Can be pickled, as can its arguments and results.
-    count : int
-        0 to call it in this process.
     """
 
     def __init__(self, function, count):

@@ -82,11 +82,6 @@ def _stack_rows(arrays):
 def padded_rows(rows, width=None):
     """Rows of whole numbers as one array, with zeros behind them.
 
-    Parameters
-    ----------
-    width : int, optional
-        By default that of the longest row.
-
     Returns
     -------
     numpy.ndarray, shape (rows, width), int32

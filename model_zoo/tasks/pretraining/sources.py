@@ -39,11 +39,6 @@ class Sharing:
     """Each worker reads its own parts, number rank, rank + size, ..., and gives rows to the others.
 
     All workers have to call the methods, in the same order.
-
-    Parameters
-    ----------
-    workers : Workers or None
-        Without a method ``exchange``, each worker reads all parts.
     """
 
     def __init__(self, workers=None):
@@ -188,11 +183,6 @@ class ShardFiles(Source):
 
     All files are looked at first: their vocabulary, and the samples' lengths; each of several
     workers looks at its share of them. While some are used, a thread reads the next ones.
-
-    Parameters
-    ----------
-    next_sentence : bool
-        Whether the samples are to have next sentences.
 
     Attributes
     ----------
@@ -348,13 +338,6 @@ class TextFiles(Source):
     Worker processes make the next parts' samples while these are used.
     Epoch e always has the same ones; to begin at its batch `start`, those before are made again.
     Of several workers that train together, each makes the samples of its own parts.
-
-    Parameters
-    ----------
-    options : SampleOptions
-        The text is gone through once in an epoch, whatever `dupe_factor` says.
-    num_workers : int
-        Processes that make samples; 0 to do it in this one.
     """
 
     shortest = 1
@@ -416,11 +399,6 @@ class EpochFiles(Source):
     """pytorch-pretrained-bert's files: epoch N of a training takes the samples of file N.
 
     Where there are fewer files than epochs, they are taken again from the first one on.
-
-    Parameters
-    ----------
-    files : ShardFiles
-        Whose names are ``epoch_N.json``.
     """
 
     num_parts = 1

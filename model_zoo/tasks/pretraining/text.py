@@ -46,13 +46,7 @@ _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and woul
 
 
 def matching_files(patterns):
-    """The files that wildcards match, sorted, each once.
-
-    Parameters
-    ----------
-    patterns : str
-        Separated by commas; ``~`` is the home directory. They may be URLs.
-    """
+    """The files that wildcards match, sorted, each once."""
     found = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
         try:
@@ -81,11 +75,6 @@ class Corpus:
 
     A place in the corpus is a number of bytes, counted over all files. The end of a file also ends
     a document (in the originals, documents continue in the next file).
-
-    Parameters
-    ----------
-    files : sequence of str
-        In UTF-8.
     """
 
     def __init__(self, files):
@@ -177,11 +166,6 @@ def _decode(path, place, line):
 
 def pack_sentences(tokens, documents, room, separator):
     """Pack the sentences of documents, one behind the other.
-
-    Parameters
-    ----------
-    room : int
-        Most tokens of a sample. A longer sentence is cut.
 
     Returns
     -------
@@ -310,10 +294,6 @@ class SampleOptions:
 
     Parameters
     ----------
-    max_seq_length : int
-        Most tokens of a sample, with [CLS] and two [SEP].
-    masked_lm_prob : float
-        Share of the tokens to mask.
     next_sentence : bool
         Pairs of segments, the second of which may be a random one. False: full sentences, packed
         up to the longest sample, over the ends of documents; `short_seq_prob` has no meaning then.
@@ -355,13 +335,6 @@ class SampleOptions:
 
 class SampleMaker:
     """Makes the samples of a part of a corpus; the same ones for the same seed, wherever it runs.
-
-    Parameters
-    ----------
-    tokenizer : object
-        As BERT's, RoBERTa's or XLM-R's: it names the special tokens.
-    is_random : bool
-        Whether the tokenizer draws a segmentation each time.
     """
 
     def __init__(self, corpus, tokenizer, options, is_random=False):
