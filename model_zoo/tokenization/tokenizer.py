@@ -275,6 +275,7 @@ eos_token_id : int or None
 
         Examples
         --------
+        >>> from model_zoo import open_model
         >>> block, tokenizer, _ = open_model('all-MiniLM-L6-v2')
         >>> batch = tokenizer(['A cat.', 'Two dogs bark.'], padding=True, truncation=True)
         >>> states, pooled = block(**batch)

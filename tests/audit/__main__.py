@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ORIGINALS = HERE.parents[1] / 'scripts' / 'originals'
 sys.path[:0] = [
     str(path) for path in
-    (HERE.parents[1], HERE.parent, HERE.parent / 'scripts', ORIGINALS / 'pytorchic_bert')
+    (HERE.parents[1], HERE.parent, HERE.parent / 'scripts', ORIGINALS, ORIGINALS / 'pytorchic_bert')
 ]
 
 os.environ.setdefault('HF_HUB_OFFLINE', '1')  # nothing here is of a network

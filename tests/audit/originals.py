@@ -27,6 +27,7 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore, TrainingState
 from model_zoo.util.executor import FinishedTasks
+from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / 'fixtures'
 WORDS = tiny_models.WORDS
@@ -227,7 +228,7 @@ def corpus_npz(folder):
     for name in ('train', 'valid', 'test'):
         (folder / f'{name}.txt').write_text('the cat sleeps\nin paris\n' * 5)
     tokenizer = {'special': ['<eos>', '<unk>']}
-    corpus = transfo_xl.TransfoXLCorpus(**tokenizer)
+    corpus = TransfoXLCorpus(**tokenizer)
     corpus.build_corpus(str(folder), 'wt2')
     corpus.save_pretrained(str(folder))
 

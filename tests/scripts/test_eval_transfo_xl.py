@@ -10,8 +10,8 @@ import tiny
 from script_runs import SCRIPTS
 
 from model_zoo.app import cli
+from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 from transfo_xl import TransfoXLLMHeadModel
-from transfo_xl.corpus import TransfoXLCorpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
 SCRIPT = SCRIPTS / 'eval_transfo_xl.py'

@@ -5,6 +5,7 @@ scripts; a command marked as accepted is parsed by our script as it stands.
 """
 
 import argparse
+import contextlib
 import functools
 import json
 import pathlib
@@ -46,15 +47,26 @@ def expand(words, values):
     return [string.Template(word).safe_substitute(values) for word in words]
 
 
+@contextlib.contextmanager
+def parsing_only(found):
+    """Commands end when they have parsed; parser and result are added to `found`."""
+
+    def ends(method):
+        parse = getattr(argparse.ArgumentParser, method)
+
+        def parse_and_stop(self, *args, **kwargs):
+            found.extend([self, parse(self, *args, **kwargs)])
+            raise Parsed
+
+        return mock.patch.object(argparse.ArgumentParser, method, parse_and_stop)
+
+    with ends('parse_args'), ends('parse_intermixed_args'):
+        yield
+
+
 def accepts(name, argv):
     """Whether one of our commands parses a list of arguments."""
-    parse = argparse.ArgumentParser.parse_args
-
-    def parse_and_stop(self, *args, **kwargs):
-        parse(self, *args, **kwargs)
-        raise Parsed
-
-    with mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_and_stop):
+    with parsing_only([]):
         try:
             cached_main(name)(argv)
         except Parsed:
@@ -175,15 +187,8 @@ def test_equivalent_is_accepted(command, capsys):
 
 def parsed(name, argv):
     """The parser of one of our commands, and what it makes of arguments, before conversions."""
-    parse, found = argparse.ArgumentParser.parse_args, []
-
-    def parse_and_stop(self, *args, **kwargs):
-        found.extend([self, parse(self, *args, **kwargs)])
-        raise Parsed
-
-    with mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_and_stop), pytest.raises(
-        Parsed
-    ):
+    found = []
+    with parsing_only(found), pytest.raises(Parsed):
         cached_main(name)(argv)
     return found
 

@@ -30,7 +30,8 @@ from model_zoo.app.original_scripts import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.tasks.classification_data import get_task
 from model_zoo.tasks.pretraining import Samples, write_shard, write_tfrecords
-from transfo_xl import TransfoXLCorpus, TransfoXLLMHeadModel
+from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
+from transfo_xl import TransfoXLLMHeadModel
 
 #: length of the samples for pre-training, and masks of each
 LENGTH, MASKS = 12, 2

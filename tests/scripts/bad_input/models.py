@@ -6,7 +6,8 @@ import tiny
 from script_runs import ROOT
 
 from bert import BertForMaskedLM, BertForSequenceClassification
-from transfo_xl import TransfoXLCorpus, TransfoXLLMHeadModel
+from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
+from transfo_xl import TransfoXLLMHeadModel
 
 from .case import BadInput, named
 
