@@ -115,10 +115,7 @@ def blas():
 
 
 def end_quietly_until_run():
-    """Let Ctrl-C during the imports of one of our commands end it as `model_zoo.app.cli.run` would.
-
-    Loading MXNet takes a second, before the command's own code can handle Ctrl-C, and a traceback
-    would appear. Other programs that import us keep their own behaviour.
+    """Let Ctrl-C during the slow imports of our commands end them as `model_zoo.app.cli.run` would.
     """
     if threading.current_thread() is not threading.main_thread() or not _is_command():
         return
@@ -151,10 +148,7 @@ def _is_command():
 
 
 def _check_imports():
-    """Tell of a NumPy that MXNet can't use, and of files in the way of packages.
-
-    A file in the way is a warning for other programs than our commands: it may not be needed.
-    """
+    """Tell of a NumPy that MXNet can't use, and of files in the way of packages."""
     import numpy  # which MXNet loads anyhow
 
     if [int(number) for number in numpy.__version__.split('.')[:2]] >= [1, 24]:
@@ -285,10 +279,7 @@ def _advise():
 
 
 def _use_amx():
-    """Let oneDNN (2.4.4) use AMX, where MXNet hasn't computed anything yet.
-
-    Linux ends a process that uses AMX (SIGILL) unless it has asked before.
-    """
+    """Let oneDNN (2.4.4) use AMX, which Linux must be asked for before (otherwise SIGILL)."""
     import mxnet as mx
 
     asked = (
@@ -321,10 +312,7 @@ def _call(*arguments):
 
 @contextlib.contextmanager
 def _set_meanwhile(variable, value):
-    """Set a variable of the environment; programs that are started later don't get it.
-
-    None, and a variable that is set, change nothing.
-    """
+    """Set a variable that isn't set; programs that are started later don't get it."""
     if value is None or variable in os.environ:
         yield
         return

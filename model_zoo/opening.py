@@ -53,15 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class Located(NamedTuple):
-    """Where a model is, and what it is.
-
-    Attributes
-    ----------
-    family : Family
-    model : str or None
-        Its name in the catalogue; None for a path or a place.
-    files : model_zoo.pretrained.Files
-    """
+    """Where a model is, and what it is."""
 
     family: Family
     model: Optional[str]
@@ -81,18 +73,7 @@ def locate(
     format=None,
     root=None,
 ):
-    """Look for a model, once; `open_model` documents the arguments.
-
-    Parameters
-    ----------
-    vocab : bool
-        Whether it needs a vocabulary.
-
-    Returns
-    -------
-    Located
-        For `open_model` and `open_block`, in the place of the name.
-    """
+    """Look for a model, once; `open_model` documents the arguments."""
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
     vocab = vocab and vocab_file is None
     if names_files(name_or_folder):
@@ -131,17 +112,7 @@ def find_family(name_or_folder, dataset_name=None):
 def find_block_class(family, task, name_or_folder, dataset_name=None):
     """The class of the block for a task of a model of a family, or of one of its variants.
 
-    Parameters
-    ----------
-    family : str
-        Such as 'bert', whose variants RoBERTa and others are.
-    task : str or None
-        See `Family.block_class`; None is the backbone.
-
-    Returns
-    -------
-    type
-        Of a model of another family, the class of `family`, which can't be opened with it.
+    Of a model of another family, it is the class of `family`, which can't be opened with it.
     """
     found = get_family(family)
     if not names_files(name_or_folder) or small_files(name_or_folder).config is not None:
@@ -152,8 +123,6 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
 
 def config_of_folder(folder):
     """The fields of ``config.json`` in a folder, here or on the hub, or beside a file of weights.
-
-    Empty if there is none, or a bad one, which the model complains about.
     """
     folder, _ = local_path(folder, weights=False, vocab=False)
     if os.path.isfile(folder) or os.path.isfile(f'{folder}.index'):
@@ -261,8 +230,6 @@ class Weights(NamedTuple):
 
     Attributes
     ----------
-    path : str
-    tensors : dict of str to numpy.ndarray
     unknown : list of str
         The file's names that mean nothing in the family.
     class_name : str or None
@@ -352,16 +319,7 @@ def open_parts(block_class, weights, options):
 
 
 class Opened(NamedTuple):
-    """What `open_model` gives.
-
-    Attributes
-    ----------
-    block : ZooBlock
-    tokenizer : Tokenizer
-        The family's, with the vocabulary that belongs to the weights.
-    files : model_zoo.pretrained.Files
-        Where weights, configuration and vocabulary are.
-    """
+    """What `open_model` gives; `files` says where weights, configuration and vocabulary are."""
 
     block: Any
     tokenizer: Any
@@ -482,12 +440,6 @@ def open_block(name_or_folder, task=None, *, state_dict=None, **options):
     ----------
     state_dict : dict of str to array, optional
         Weights to load instead of the file's.
-    **options
-        Of `open_model`.
-
-    Returns
-    -------
-    (ZooBlock, model_zoo.pretrained.Files)
     """
     located = name_or_folder
     if not isinstance(located, Located):
@@ -581,10 +533,7 @@ def _labels(id2label, num_labels=None):
 
 
 def configure(family, model, files, vocab):
-    """Fields of the configuration beside the weights, or of the architecture.
-
-    `vocab()` gives the vocabulary, where its size is needed.
-    """
+    """Fields of the configuration beside the weights, or of the architecture."""
     architecture = {} if model is None else family.architectures[model]
     if files.config is not None:
         own = family.config_class.from_json_file(files.config).to_dict()
@@ -648,23 +597,11 @@ def build_model(
 
     Parameters
     ----------
-    family : Family
-    model : str
-    dataset_name, vocab, pretrained, ctx, root, hparam_allow_override
-        See `model_zoo.get_model`.
     may_lack : tuple of str
         Parts that may be initialized at random if the weights lack them.
-    options : dict, optional
-        For the block's class; of ``use_...``, None stands for what the weights have.
     make : callable, optional
-        ``make(config, files) -> (block, may_lack)``, instead of the class; `files` is None
-        for a new model.
-    **hparams
-        GluonNLP's names of hyper-parameters; None stands for the model's own.
-
-    Returns
-    -------
-    (block, vocab)
+        ``make(config, files) -> (block, may_lack)``, instead of the class; `files` is None for a
+        new model.
     """
     ctx = ctx or mx.cpu()
     check_ctx(ctx)

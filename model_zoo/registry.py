@@ -184,19 +184,7 @@ def family_of_class(block_class):
 
 
 def register_model(builder, name=None):
-    """Register `builder` under its function's name, or another one.
-
-    Parameters
-    ----------
-    builder : callable
-        Takes the arguments of `get_model` but the name, returns (block, vocab).
-    name : str, optional
-
-    Returns
-    -------
-    callable
-        The builder, so that this can be used as a decorator.
-    """
+    """Register `builder` under its function's name, or another one."""
     name = name or builder.__name__
     if name in _BUILDERS and _BUILDERS[name].__module__ != builder.__module__:
         raise ValueError(f'the model {name} is registered twice')
@@ -211,7 +199,7 @@ def register_builder_of_places(builder):
 
 
 def list_models(pattern=None, pretrained=None):
-    """Names of the registered models.
+    """Names of the registered models, sorted.
 
     Parameters
     ----------
@@ -219,11 +207,6 @@ def list_models(pattern=None, pretrained=None):
         Keeps the names that match it, such as ``'bert_*'``.
     pretrained : bool, optional
         True keeps the models with pretrained weights in the catalogue, False those without.
-
-    Returns
-    -------
-    list of str
-        Sorted.
     """
     load_families()
     with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
@@ -269,14 +252,8 @@ def get_model(
     **kwargs
         See the model's own function, such as ``bert.zoo.bert_12_768_12``.
 
-    Returns
-    -------
-    (block, vocab)
-
     Raises
     ------
-    InputError
-        If the name isn't a str.
     UnknownNameError
         If neither the zoo nor GluonNLP has the name.
     PretrainedNotFoundError

@@ -198,14 +198,7 @@ def find_contexts(gpus, workers, gpu=None):
 
 
 def add_custom_task_arguments(parser, segments=('train', 'dev', 'test')):
-    """Add the flags of ``--task_name custom``.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser or group
-    segments : sequence of str
-        Whose files there are flags for.
-    """
+    """Add the flags of ``--task_name custom``."""
     add = parser.add_argument
     kinds = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
     for segment in segments:

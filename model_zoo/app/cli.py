@@ -56,11 +56,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _LogFormatter(logging.Formatter):
-    """Time and message; what is worse than a message says so, and a detail where it comes from.
-
-    Names in a message may hold anything: its further lines are indented, so that they pass for no
-    message of their own, and no character controls the terminal.
-    """
+    """Time, level and message; further lines are indented, and control characters escaped."""
 
     def format(self, record):
         lines = super().format(record).rstrip('\n').split('\n')
@@ -82,16 +78,6 @@ class Parser(argparse.ArgumentParser):
 
     Flags may also be written as the originals' parsers take them: with dashes for underscores, with
     one dash, and switched off by ``--noFLAG``.
-
-    Attributes
-    ----------
-    names : dict
-        Field that isn't a flag of its own -> what messages call it.
-    notes : list of str
-        What `setup_logging` is to log about the flags.
-    preset : sequence of str
-        Words that the next parser to be used takes before those of the command line: the defaults
-        of an original's script.
     """
 
     used, names, preset = None, {}, ()
@@ -292,10 +278,7 @@ def parser(description, **kwargs):
 
 
 def boolean(text):
-    """The value of a flag such as Google's scripts have: ``--do_predict=true``.
-
-    For argparse: ``type=boolean, nargs='?', const=True``, so that the flag alone means true.
-    """
+    """The value of a flag such as Google's scripts have: ``--do_predict=true``."""
     values = {'true': True, 't': True, '1': True, 'false': False, 'f': False, '0': False}
     try:
         return values[text.lower()]
@@ -327,19 +310,10 @@ def at_end(function):
 
 
 def run(main, argv=None):
-    """Call ``main(argv)`` and turn errors into one line and an exit status.
+    """Call ``main(argv)``, and turn errors into one line and an exit status.
 
-    Parameters
-    ----------
-    main : callable
-        Takes the list of arguments (None for the process's own), returns None or an exit status.
-    argv : list of str, optional
-
-    Returns
-    -------
-    int
-        0, or what `main` returned; 1 after an error that the user can mend, of the operating
-        system or of MXNet; 130 after Ctrl-C.
+    The status is what `main` returns, or 0; 1 after an error that the user can mend, of the
+    operating system or of MXNet; 130 after Ctrl-C.
     """
     environment.has_begun()
     Parser.used = None
@@ -406,10 +380,7 @@ def get_ctx(gpu=None):
 
 
 def setup_logging(log_file=None, verbose=False, level=logging.INFO):
-    """Log time and message to standard error, and append to `log_file` if given.
-
-    Notes of `note` come first.
-    """
+    """Log time and message to standard error, and append to `log_file` if given."""
     handlers = [logging.StreamHandler()]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))

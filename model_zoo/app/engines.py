@@ -82,8 +82,6 @@ def engine_forward(engine):
 
 def load_exported(prefix, max_len, ctx, flag='max_len'):
     """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
-
-    A model without token types has only data0 and data1.
     """
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):

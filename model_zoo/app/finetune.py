@@ -83,20 +83,10 @@ def finetune(
     **more
         Further fields of the task's settings, such as ``warmup_ratio=0.2``.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     InputError
         If an argument or the data can't be used; the message names it.
-
-    Examples
-    --------
-    >>> rows = [('a fine film', 'good'), ('a dull film', 'bad')] * 8
-    >>> trained = finetune('all-MiniLM-L6-v2', 'text-classification', rows, epochs=1)
-    ... # doctest: +SKIP
     """
     task_class = _task_class(task)
     given = {

@@ -117,8 +117,9 @@ class PartialOutput:
     """Records of finished work, in the folder ``OUTPUT.part`` until the output is complete.
 
     Use it in a ``with`` statement, unless it `is_complete` already. `StopRequested` within it
-    becomes `Interrupted`. However the run ends, each record is there whole or not at all: the file
-    of the records' ends is written after the records. A folder without a record is removed.
+    becomes `Interrupted`. However the run ends, each record is there whole or not at all. A folder
+    without a record is removed. InputError if the output or the folder can't be used, or has
+    records of another job; CheckpointError if the folder is damaged.
 
     Parameters
     ----------
@@ -132,23 +133,6 @@ class PartialOutput:
     results : str, optional
         JSON file that has the job under the key ``job`` if the output is complete; default: the
         output.
-
-    Attributes
-    ----------
-    path : str
-        The output, the target if a link was given.
-    folder : str
-    count : int
-        Records that are there.
-
-    Raises
-    ------
-    InputError
-        If the output is something else than a file; on entering, if the folder can't be written to,
-        has records of another job, or any where `resume` is false, or is in use by another run;
-        later, if a record can't be written.
-    CheckpointError
-        On entering, if the folder is damaged.
     """
 
     def __init__(self, path, job, resume=False, results=None):

@@ -33,24 +33,6 @@ class ModelChoice:
     ``--pretrained_parameters``. All have ``--model_parameters``, ``--from_scratch``,
     ``--vocab_file`` and ``--hparams``. Google's ``--init_checkpoint`` names a checkpoint instead of
     a model, and ``--bert_config_file`` its configuration.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With the flags of `add_arguments`, and ``--dtype``.
-    family : str, optional
-        As given to `add_arguments`.
-
-    Attributes
-    ----------
-    model : str
-        Name, or a folder, or a checkpoint.
-    config : str or None
-        Path of the configuration that goes with a checkpoint.
-    vocab_file : str or None
-        The vocabulary to use instead of the model's.
-    is_folder : bool
-        Whether `model` is a folder of ``save_pretrained``, or a checkpoint: files of its own.
     """
 
     @classmethod
@@ -170,24 +152,8 @@ class ModelChoice:
     def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
         """The task's block with its parameters, and its tokenizer.
 
-        Parameters
-        ----------
-        task : str, type or None
-            A task of the family's, as 'classification', or the class of the block; None is the
-            backbone.
-        ctx : mx.Context or list of mx.Context
-        do_lower_case : bool, optional
-            Whether texts are lowered; by default what the vocabulary is for.
-        prepare : callable, optional
-            ``prepare(block, tokenizer)`` may change both, for example add special tokens, before
-            ``--model_parameters`` is loaded.
-        **options
-            Of the block or its configuration, such as ``num_labels=2``.
-
-        Returns
-        -------
-        (ZooBlock, tokenizer)
-            Hybridized; parameters that no file has are initialized at random.
+        `prepare` may change ``(block, tokenizer)``, for example add special tokens, before
+        ``--model_parameters`` is loaded. Parameters that no file has are initialized at random.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
@@ -227,8 +193,7 @@ class ModelChoice:
 
 
 def _newest_weights(path):
-    """What ``--init_checkpoint`` means: `path`, or a training's newest weights and the folder of
-    the configuration and vocabulary that belong to them."""
+    """The weights that ``--init_checkpoint`` means, and the folder of what belongs to them."""
     if not os.path.isdir(path):
         return path, None
     own = weights_in_folder(path)

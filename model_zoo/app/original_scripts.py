@@ -21,15 +21,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """An original's script.
-
-    Parameters
-    ----------
-    ours : str
-        Name of the script that does the same.
-    defaults : tuple of str
-        Flags of it that stand for what the original does without being told.
-    """
+    """An original's script: `ours` does the same, with the flags `defaults`."""
 
     ours: str
     defaults: Tuple[str, ...] = ()
@@ -145,10 +137,7 @@ class Converter:
 
 
 def is_corpus(path):
-    """Whether a file is one of Transformer-XL's data, not of its weights.
-
-    pytorch-pretrained-bert looks for "ckpt" in the name.
-    """
+    """Whether a file is Transformer-XL's data: the original looks for "ckpt" in the name."""
     is_weights = os.path.isfile(f'{path}.index') or os.path.isfile(f'{path}.meta')
     return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
 

@@ -103,11 +103,7 @@ def check_gpu_unwanted(args):
 
 
 def choose_run(args):
-    """``--do_train``, ``--do_eval`` and ``--do_predict``.
-
-    The originals do what is asked for, and nothing by default. Ours train unless a flag says
-    otherwise.
-    """
+    """``--do_train``, ``--do_eval`` and ``--do_predict``: originals do nothing without them."""
     others = [getattr(args, name, None) for name in ('do_eval', 'do_predict', 'only_inference')]
     trains = args.do_train
     if trains is None:
@@ -379,10 +375,7 @@ def add_originals(parser, command):
 
 
 def convert_originals(args, command):
-    """Convert the originals' flags to ours, and remove the originals' from `args`.
-
-    The log will say of those that have no effect why.
-    """
+    """Convert the originals' flags to ours, and remove the originals' from `args`."""
     rows = {
         flag: original
         for flag, original in TABLE[command].items()
@@ -400,15 +393,8 @@ def convert_originals(args, command):
 def parse_settings(cls, doc, argv=None, originals=None):
     """The settings of a command line: the fields of a dataclass are the flags.
 
-    Parameters
-    ----------
-    cls : type
-        A `Settings` class.
-    doc : str
-        Of the command; its first line is the description.
-    argv : list of str, optional
-    originals : str, optional
-        The command whose originals' flags are taken, too.
+    `doc` is the command's; its first line is the description. `originals` names the command whose
+    originals' flags are taken, too.
     """
     parser = cli.parser(doc.split('\n')[0])
     add_settings(parser, cls)

@@ -83,10 +83,8 @@ def write_results(path, args, state=None, **more):
 def write_eval_results(folder, report, step=0, train_loss=None):
     """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` per metric.
 
-    The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
-    and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
-    ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
-    A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
+    The names of the metrics are those of Google's and pytorch-pretrained-BERT's scripts. A second
+    dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
     """
     for number, (segment, metrics) in enumerate(report.items()):
         values = {}
@@ -153,10 +151,7 @@ def loss_points(log):
 
 
 def plot_curves(path, state, title='', score_name='score'):
-    """Draw the loss by step, and the score by epoch, to a PNG file.
-
-    See `loss_points`.
-    """
+    """Draw the loss by step, and the score by epoch, to a PNG file."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
@@ -276,7 +271,6 @@ class About:
     sizes : dict of str to int
         Data set -> number of its examples, or of what `unit` says.
     unit : str
-    labels : sequence of str, optional
     """
 
     use: Optional[str]

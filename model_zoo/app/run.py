@@ -44,8 +44,6 @@ class Training:
     ----------
     title : str
         Of the curves.
-    model : mxnet.gluon.Block
-        Initialized.
     loader : object
         See `TrainingLoop`; has a length, the batches of an epoch, unless the flags say how many
         steps there are.
@@ -57,10 +55,6 @@ class Training:
         ``--warmup_ratio``.
     num_epochs : int, optional
         See `Plan`.
-    updater : dict
-        Further arguments of `make_updater`.
-    callbacks : sequence of Callback
-        The script's own, beside the results of all trainings.
     numbers : sequence of str
         `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
     """
@@ -79,14 +73,7 @@ class Training:
 
 @dataclasses.dataclass
 class Score:
-    """The score that compares epochs.
-
-    Parameters
-    ----------
-    name : str
-    evaluate : callable, optional
-        See `Evaluation`. Without one the last epoch counts as the best.
-    """
+    """The score that compares epochs; without `evaluate` the last epoch counts as the best."""
 
     name: str
     evaluate: Optional[Callable] = None
@@ -103,8 +90,6 @@ class Outcome:
     predict : callable, optional
         ``predict(folder)`` writes predictions of the best model, and returns the files' names; with
         ``--save_last`` of the last epoch's.
-    results : dict
-        Further entries of results.json.
     examine : callable, optional
         ``examine()`` is the `Examination` of the same model, or None.
     about : About, optional
@@ -125,15 +110,11 @@ class Run:
 
     Parameters
     ----------
-    args : argparse.Namespace
     name : str
     family : str
         Comes before the name in the names of files with parameters, if there is one.
-    workers : Workers, optional
     trains : bool
         Whether the run is a new or resumed training: see `RunFolder`.
-    **options
-        Of `RunFolder`.
 
     Attributes
     ----------
@@ -272,9 +253,7 @@ class Run:
         return make_updater(args, training.model, schedule, max_grad_norm, **more)
 
     def infer(self, evaluate, predict):
-        """``--only_inference``: evaluate, predict, and write ``inference.json`` and
-        ``eval_results.txt``.
-        """
+        """``--only_inference``: evaluate, predict, and write what came of it."""
         _, report = evaluate()
         names = predict(self.folder.path)
         if not report and not names:
@@ -284,10 +263,7 @@ class Run:
 
 
 def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
-    """The Updater of the flags of the optimizer and of `add_device_arguments`.
-
-    The schedule alone sets the learning rate.
-    """
+    """The Updater of the flags of the optimizer and of `add_device_arguments`."""
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', args.optimizer, registry)
@@ -316,19 +292,7 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
 
 
 class EpochFiles(Callback):
-    """After each epoch: its parameters, and results so far; the curves at times.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    name : str
-        Of the model, in the names of the files with parameters.
-    title : str
-    metric : str, optional
-        What the score is; None if nothing is evaluated.
-    results : dict
-        Further entries of results.json.
-    """
+    """After each epoch: its parameters, and results so far; the curves at times."""
 
     def __init__(self, folder, name, title, metric, results):
         self._folder, self._name = folder, name
@@ -368,16 +332,7 @@ class EpochFiles(Callback):
         return results
 
     def finish(self, state, about, examination=None, **more):
-        """Write the files of the whole training, and log where they are.
-
-        Parameters
-        ----------
-        state : TrainingState
-        about : About
-        examination : Examination, optional
-        **more
-            Further entries of results.json.
-        """
+        """Write the files of the whole training, and log where they are."""
         model = self._folder.file('best_model')
         command = next_command(about, self._folder.place('best_model'))
         if examination is not None:

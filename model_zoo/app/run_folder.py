@@ -41,20 +41,7 @@ class RemoteFolder:
     which others can't enter, and is removed at the end, when all is uploaded. Nothing is removed
     that another program has put there. Names that begin with a dot stay here.
 
-    Parameters
-    ----------
-    url : str
-
-    Attributes
-    ----------
-    url : str
-    path : str
-        The folder of this machine, the same for all processes of a user.
-
-    Raises
-    ------
-    InputError
-        If nothing can be written to the URL, or others can write to the folder of this machine.
+    InputError if nothing can be written to the URL, or others can write to the local folder.
     """
 
     def __init__(self, url):
@@ -223,10 +210,6 @@ class RunFolder:
     trains : bool
         Whether the run writes a training's files to the folder. If it has those of another one,
         that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
-
-    setup_logging : callable, optional
-        In place of `cli.setup_logging`.
-
     Raises
     ------
     InputError

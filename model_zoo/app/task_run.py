@@ -20,18 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Evaluator:
-    """Scores, predictions and mistakes of a model on the sets of a task.
-
-    Parameters
-    ----------
-    task : Task
-    forward : callable
-        ``forward(batch)``.
-    sets : dict of str to Data
-        By segment.
-    metrics : callable, optional
-        ``metrics(predictions, labels) -> dict``: further scores.
-    """
+    """Scores, predictions and mistakes of a model on the sets of a task."""
 
     def __init__(self, task, forward, sets, metrics=None):
         self._task, self.forward, self.sets, self._metrics = task, forward, sets, metrics
@@ -96,14 +85,12 @@ class TaskRun:
 
     Parameters
     ----------
-    task : Task
     sources : dict, optional
         Segment -> what its rows are read from; by default the files that the settings name.
     opened : (block, tokenizer), optional
         The model; by default the one that the settings name.
     metrics : callable, optional
-        See `Evaluator`.
-    callbacks : sequence of Callback
+        ``metrics(predictions, labels) -> dict``: further scores.
     dev_share : float, optional
         The share of the training set that is held out as the dev set.
     is_kept : bool
@@ -235,12 +222,7 @@ class TaskRun:
         self.run.infer(lambda: evaluator.evaluate(segments=scored), evaluator.predict)
 
     def train(self):
-        """Train, and write all files; see `Run.train`.
-
-        Returns
-        -------
-        TrainingState
-        """
+        """Train, and write all files; see `Run.train`."""
         task, data, evaluator = self.task, self.training_set, self.evaluator
         if data is None:
             raise InputError('there is no training set')
@@ -325,28 +307,9 @@ def make_task_model(
 ):  # fmt: skip
     """A task's model with its parameters, and its tokenizer.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-    choice : ModelChoice
-    task : str or type
-        Such as 'classification', or a subclass of `bert.BertTask`.
-    ctx : mxnet.Context
-    trains : bool
-        Whether the run trains the model; if not, a random head gets a warning, and a model of
-        another task is refused.
-    length_flag : str
-        Name, without dashes, of the flag for the most tokens of a text.
-    do_lower_case : bool, optional
-        Whether texts are lowered; by default what the vocabulary is for. A vocabulary that was
-        published with its model is lowered as that was, as in pytorch-pretrained-bert.
-    **task_options
-        Such as ``num_labels=2``.
-
-    Returns
-    -------
-    (BertTask, tokenizer)
-        Hybridized.
+    With `trains` false a random head gets a warning, and a model of another task is refused. By
+    default a vocabulary that was published with its model lowers texts as that did, as in
+    pytorch-pretrained-bert.
     """
     if not trains and not choice.has_task:
         logger.warning(

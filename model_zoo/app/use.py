@@ -137,9 +137,8 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
     """Numbers, from 1, and texts of a file: of a column of its table, or its lines.
 
     A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
-    columns are named. Without names the columns are those with usual names, such as ``text``; those
-    of pairs, such as ``sentence1`` and ``sentence2``, if `pairs` is true or None. A file with one
-    column and no usual name, and pairs without names, have no header.
+    columns are named; by default these have usual names, such as ``text``. A file with one column
+    and no usual name, and pairs without names, have no header.
     """
     if path == '-' and column:
         raise InputError('--text_column needs a file whose ending tells its format')

@@ -35,20 +35,9 @@ class _Preparation:
 def prepare_text(args, counts, lower):
     """Prepare a text for the learning of a vocabulary, part by part, and read what came of it.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With ``input_file``, ``output_dir`` and the flags of `add_workers_arguments`. The parts are
-        in the folder ``parts`` of the output; finished ones are left out by a second run.
-    counts : bool
-        Whether the words are counted, for word pieces, or the lines are split in words.
-    lower : bool
-        Whether texts are lower-cased.
-
-    Returns
-    -------
-    collections.Counter or callable
-        `read` of `learn_word_pieces`, or of `learn_sentence_pieces`. There may be no words.
+    The parts are in the folder ``parts`` of ``args.output_dir``; a second run leaves out finished
+    ones. With `counts` the words are counted, for word pieces (a Counter); otherwise it is the
+    `read` of `learn_sentence_pieces`. There may be no words.
     """
     over = {'files': args.input_file, 'output_format': 'tsv' if counts else 'txt'}
     over['output_dir'] = join(args.output_dir, FOLDER)

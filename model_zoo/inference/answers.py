@@ -39,8 +39,6 @@ class QuestionAnswering(Pipeline):
             Or a question, and `context` the text.
         question, context : str or list of str
             In the place of `inputs`. Several questions may share one context.
-        **options
-            See the class.
         """
         if inputs is not None and question is not None:
             raise InputError(f'{self.task}: give inputs, or question and context')
@@ -76,11 +74,7 @@ class QuestionAnswering(Pipeline):
         return [self._windows(item, options, meter) for item in items]
 
     def _windows(self, item, options, meter):
-        """Rows of a question, each `about` (the pair's places, the window's).
-
-        These are offsets and word ids of the whole pair; pieces before the context, the context's
-        first piece that the window sees, and how many it sees.
-        """
+        """Rows of a question, each `about` (the pair's places, the window's)."""
         question, context = self._question(item)
         special = len(self.tokenizer.encode('a', 'a')) - 2 * len(
             self.tokenizer.encode('a', add_special_tokens=False)

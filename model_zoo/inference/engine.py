@@ -16,14 +16,7 @@ _ENDING = '_bfloat16'  # of the names of cast weights
 
 
 class Engine(abc.ABC):
-    """Runs one model. An engine may be used from several threads.
-
-    Attributes
-    ----------
-    name : str
-    lock : threading.Lock
-        Held while the model runs.
-    """
+    """Runs one model. An engine may be used from several threads."""
 
     name = None
 
@@ -50,17 +43,7 @@ class Engine(abc.ABC):
     def run_rows(self, rows, types=None, pad=None):
         """`run`, for rows of any lengths.
 
-        Parameters
-        ----------
-        rows, types : list of numpy.ndarray, shape (length,), int32
-            Token ids and types of each; without `types` they are 0.
-        pad : int, optional
-            Padding is masked, so any id will do.
-
-        Returns
-        -------
-        list of numpy.ndarray
-            As of `run`.
+        Without `types` they are 0. Padding is masked, so any id will do.
         """
         words = pad_rows(rows, pad or 0)
         types = np.zeros_like(words) if types is None else pad_rows(types)
@@ -74,12 +57,6 @@ class MXNetEngine(Engine):
     """Runs a Gluon block. The weights of one in bfloat16 are cast once, by the first call.
 
     Calls from several threads run one after the other: MXNet uses all processors for each.
-
-    Parameters
-    ----------
-    block : ZooBlock
-    ctx : mx.Context, optional
-        Where the parameters are; default: the CPU.
     """
 
     name = 'mxnet'

@@ -51,9 +51,6 @@ class Choice(NamedTuple):
     engine : str
     speed : float
         How many times as fast as MXNet; in INT8, as the first engine of the table.
-    is_installed : bool
-    cure : str
-        How to install it.
     """
 
     engine: str
@@ -117,10 +114,6 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         or OpenVINO, which calibrates it with the first texts.
     ctx : mx.Context, optional
         Where MXNet runs; the others run on the CPU.
-
-    Returns
-    -------
-    Engine
 
     Raises
     ------
@@ -196,13 +189,6 @@ class AutoEngine(Engine):
     Which engines are faster is in the table of figures, by precision and processor. The ONNX file
     of a model takes as long to make as some thousand tokens to compute, so few texts stay with
     MXNet. So does what has no ONNX file, with one line in the log.
-
-    Parameters
-    ----------
-    block : ZooBlock
-        In float32; it is cast to the precision.
-    precision : str
-    ctx : mx.Context, optional
     """
 
     def __init__(self, block, precision, ctx=None):

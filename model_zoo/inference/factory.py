@@ -74,10 +74,6 @@ def pipeline(
     **options
         `max_length` and `batch_tokens` of `Pipeline`, others of `model_zoo.open_model`.
 
-    Returns
-    -------
-    Pipeline
-
     Raises
     ------
     UnknownNameError

@@ -163,16 +163,7 @@ class Row(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Items on their way through a pipeline: checked, and cut into rows.
-
-    Parameters
-    ----------
-    items : list
-    rows : list of list of Row
-        Of each item.
-    options : dict
-        Of the call, checked.
-    """
+    """Items on their way through a pipeline: checked, and cut into rows."""
 
     items: list
     rows: list
@@ -203,7 +194,6 @@ class Pipeline:
 
     Parameters
     ----------
-    opened : model_zoo.opening.Opened
     max_length : int, optional
         Most tokens of a row, special ones included; by default what the model takes.
     batch_tokens : int
@@ -250,22 +240,9 @@ class Pipeline:
     def __call__(self, inputs, **options):
         """Results of one item or of several.
 
-        Parameters
-        ----------
-        inputs : item, list of items, or iterable of items
-            What an item is depends on the task; usually a str.
-        **options
-            The task's.
-
-        Returns
-        -------
-        result, list of results, or iterator of results
-            A list for lists, tuples, arrays and columns of pandas.
-
-        Raises
-        ------
-        InputError
-            If an item or an option can't be right.
+        What an item is depends on the task; usually a str. Lists, tuples, arrays and columns of
+        pandas give a list. `options` are the task's; InputError if an item or an option can't be
+        right.
         """
         checked = self._checked(options)
         if self._is_item(inputs):
@@ -300,18 +277,7 @@ class Pipeline:
         A server makes batches of the rows of several calls. For each batch it calls `run_batch`,
         and for each call `finish` with the outputs of the call's rows.
 
-        Parameters
-        ----------
-        items : list
-        options : dict, optional
-            The task's.
-        meter : Meter, optional
-            With the limits of the call. A call above them is refused before it has taken much
-            time or memory.
-
-        Returns
-        -------
-        Work
+        With a `meter`, a call above its limits is refused before it has taken much time or memory.
         """
         options, meter = self._checked(options or {}), meter or Meter()
         rows = self._rows(items, options, meter)
@@ -322,18 +288,7 @@ class Pipeline:
     def prepare_ids(self, lists, types=None, options=None, meter=None):
         """`prepare`, for token ids in the place of texts; they are taken as they are.
 
-        Parameters
-        ----------
-        lists : list of list of int
-        types : list of list of int, optional
-            Token types; by default 0.
-        options, meter
-            See `prepare`. Without options the work is for `run_batch` alone, which gives all that
-            the model does.
-
-        Returns
-        -------
-        Work
+        `types` are 0 by default. Without options the work is for `run_batch` alone.
         """
         meter, rows = meter or Meter(), []
         options = None if options is None else self._checked(options)
@@ -370,15 +325,8 @@ class Pipeline:
     def run_batch(self, rows):
         """The second step: run the model.
 
-        Parameters
-        ----------
-        rows : list of Row
-            Of any number of calls. They are padded to the longest.
-
-        Returns
-        -------
-        list of list of numpy.ndarray
-            For each row what `finish` needs of its outputs.
+        The rows may be those of any number of calls; they are padded to the longest. For each row
+        there is what `finish` needs of its outputs.
         """
         outputs = self.engine.run_rows(
             [row.input_ids for row in rows], [row.token_types for row in rows],
@@ -397,16 +345,7 @@ class Pipeline:
     def finish(self, work, outputs):
         """The third step: make the results.
 
-        Parameters
-        ----------
-        work : Work
-        outputs : list
-            Of `run_batch`, for the rows of all items in order.
-
-        Returns
-        -------
-        iterator
-            The result of each item.
+        `outputs` are those of `run_batch`, for the rows of all items in order.
         """
         outputs = iter(outputs)
         for item, rows in zip(work.items, work.rows):
@@ -466,9 +405,7 @@ class Pipeline:
         return 100 + 2 * NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
-        """The result of an item.
-
-        `outputs` has for each row the list of what `_reduced` has returned.
+        """The result of an item; `outputs` has for each row the list of what `_reduced` returned.
         """
         raise NotImplementedError
 

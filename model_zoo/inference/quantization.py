@@ -34,10 +34,8 @@ _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
 
 
 class _Ranges:
-    """Collects the smallest and the largest values of outputs.
-
-    If `clipped`, a GELU's outputs over 10 and a LayerNorm's under -50 count as these
-    (``BertLayerCollector`` of GluonNLP 0.10).
+    """Collects least and greatest outputs, `clipped` as GluonNLP 0.10's ``BertLayerCollector``
+    does.
     """
 
     largest_gelu, smallest_norm = 10.0, -50.0
@@ -116,11 +114,6 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     mxnet.gluon.SymbolBlock
         With the inputs data0, data1 and data2. Its ``export`` writes two files that
         ``SymbolBlock.imports`` reads.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        See `Quantizer`.
     """
     quantizer = Quantizer(block, batches, mode, dtype)
     return quantizer.block([
@@ -185,12 +178,7 @@ class Quantizer:
             logger.info('calibrated on %d batches', len(batches))
 
     def block(self, exclude=()):
-        """The graph without the layers `exclude`, by their names, as a block.
-
-        Returns
-        -------
-        mxnet.gluon.SymbolBlock
-        """
+        """The graph without the layers `exclude`, by their names, as a block."""
         symbol, weights = self._quantized(exclude)
         inputs = [name for name in _INPUTS if name in symbol.list_inputs()]
         with tempfile.TemporaryDirectory() as folder:
@@ -200,8 +188,9 @@ class Quantizer:
             return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
 
     def harm(self, layer):
-        """How far the outputs for the first batch are from those of float32 if only this layer is
-        in integers: the mean of the squared differences."""
+        """The mean squared difference of the outputs for the first batch with only this layer in
+        INT8.
+        """
         if self._outputs is None:
             self._outputs = self._run(self._symbol, self._parameters, self._first)
         results = self._run(
@@ -292,7 +281,6 @@ def leave_out(layers, harm, attempt, is_enough):
 
     Parameters
     ----------
-    layers : iterable of str
     harm : callable
         ``harm(layer) -> float``: how far the model's outputs move if only this layer is quantized.
     attempt : callable

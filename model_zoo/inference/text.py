@@ -73,16 +73,8 @@ class TextGeneration(Pipeline):
     def stream(self, text, **options):
         """The continuation of one text, piece by piece.
 
-        Parameters
-        ----------
-        text : str
-        **options
-            See the class; `num_beams` and `num_return_sequences` are 1.
-
-        Returns
-        -------
-        iterator of str
-            Joined, they are the ``generated_text`` without the prompt.
+        Joined, the pieces are the ``generated_text`` without the prompt. The options are the
+        class's, with `num_beams` and `num_return_sequences` of 1.
         """
         options = self._checked(options)['generate']
         if options.get('num_beams', 1) > 1 or options['num_return_sequences'] != 1:

@@ -20,20 +20,7 @@ STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
 
 
 class _Token(NamedTuple):
-    """A token or a word with the probabilities of its labels.
-
-    Parameters
-    ----------
-    parts : list of (int, str)
-        Its ids, and the text of each.
-    scores : numpy.ndarray, shape (labels,)
-    start, end : int
-        In the text.
-    index : int
-        Place among the text's tokens, [CLS] counted.
-    word : int
-        Number of the word that it is of.
-    """
+    """A token or a word with the probabilities of its labels."""
 
     parts: list
     scores: np.ndarray

@@ -120,16 +120,7 @@ QUERIES = 1024  # and the queries of those products
 
 
 def unit_vectors(vectors):
-    """Vectors scaled to Euclidean length 1; zeros stay zeros.
-
-    Parameters
-    ----------
-    vectors : array-like, shape (count, units)
-
-    Returns
-    -------
-    numpy.ndarray, shape (count, units), float32
-    """
+    """Vectors, float32, scaled to Euclidean length 1; zeros stay zeros."""
     vectors = np.asarray(vectors, np.float32)
     if vectors.ndim != 2:
         raise InputError(f'vectors have the shape (count, units), not {vectors.shape}')

@@ -44,22 +44,6 @@ def build_app(models, settings=None):
     threads run from now on; the end of the application's lifespan answers what is accepted and ends
     them.
 
-    Parameters
-    ----------
-    models : dict of str to Pipeline
-        By the names that requests use.
-    settings : Settings, optional
-
-    Returns
-    -------
-    fastapi.FastAPI
-        ``app.state.service`` is its `Service`.
-
-    Raises
-    ------
-    MissingExtraError
-        If FastAPI or prometheus_client isn't installed.
-
     Examples
     --------
     Run ``uvicorn my_file:app`` with this in ``my_file.py``::

@@ -50,17 +50,7 @@ class Body(pydantic.BaseModel):
 
     @classmethod
     def read(cls, body):
-        """The request of a body.
-
-        Parameters
-        ----------
-        body : bytes or memoryview
-            Of JSON.
-
-        Raises
-        ------
-        InputError, UnknownNameError
-        """
+        """The request of a body of JSON."""
         try:
             content = pydantic_core.from_json(bytes(body))
         except ValueError as error:
@@ -293,18 +283,7 @@ class Attentions(Body):
 
 
 def documented(body):
-    """What OpenAPI says of a route with this body.
-
-    Parameters
-    ----------
-    body : type
-        A `Body`; its ``parameters`` are the options of any task.
-
-    Returns
-    -------
-    dict
-        ``openapi_extra`` of the route.
-    """
+    """What OpenAPI says of a route with this body."""
     schema = body.model_json_schema()
     schema = _inlined(schema, schema.pop('$defs', {}))
     if issubclass(body, (HuggingFace, OpenInference)):

@@ -184,8 +184,6 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     open_app : callable
         ``with open_app() as app`` is run in each replica; Ray must be able to pickle it. `app` is
         that of `build_app`, without an API key.
-    bound : socket.socket
-        Of `bind`.
     settings : Settings
         `queue_size` is the most requests that wait for a replica, and that one has under way.
     replicas : (int, int)
@@ -195,14 +193,6 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     address : str, optional
         Of a Ray cluster that this machine belongs to; by default there is one on this machine, as
         long as the server.
-
-    Raises
-    ------
-    InputError
-        If there is no such cluster, this is not one of its machines, it has too few processors, or
-        no replica can be started.
-    MissingExtraError
-        If Ray Serve isn't installed.
     """
     check_extra('ray', 'fastapi', 'uvicorn', 'prometheus_client', extra='ray')
     fewest, most = replicas

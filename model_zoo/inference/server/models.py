@@ -115,16 +115,6 @@ class Reloader:
 
     A folder is opened when it has stayed the same for one interval. The old model answers what it
     has accepted. A folder that can't be opened is told of in the log, and the old model stays.
-
-    Parameters
-    ----------
-    models : Models
-    folders : dict of str to str
-        Name of a model -> its folder.
-    open_pipeline : callable
-        ``open_pipeline(folder) -> Pipeline``.
-    interval : float
-        Seconds between two looks.
     """
 
     def __init__(self, models, folders, open_pipeline, interval=1.0):

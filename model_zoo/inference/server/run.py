@@ -24,16 +24,8 @@ LOOK_SECONDS = 0.1  # between two looks at the connections
 def name_models(models):
     """The names under which models are served.
 
-    Parameters
-    ----------
-    models : list of str
-        Folders or names of models, each by itself or as ``NAME=MODEL``. By itself it has the name
-        of its folder; for ``best_model``, which trainings write, that of the folder around it.
-
-    Returns
-    -------
-    dict
-        Name -> folder or name of the model.
+    Each is a folder or a name by itself, or ``NAME=MODEL``. By itself it has the name of its
+    folder; for ``best_model``, which trainings write, that of the folder around it.
     """
     named = {}
     for each in models:
@@ -61,17 +53,7 @@ def _own_name(model):
 
 
 def read_key(place):
-    """An API key.
-
-    Parameters
-    ----------
-    place : str
-        Path of a file that holds it, or ``env:NAME`` for an environment variable.
-
-    Returns
-    -------
-    str
-    """
+    """An API key, of a file that holds it, or of an environment variable by ``env:NAME``."""
     if place.startswith('env:'):
         key = os.environ.get(place[4:], '')
         where = f'the environment variable {place[4:]}'
@@ -88,18 +70,7 @@ def read_key(place):
 
 
 def bind(host, port):
-    """A socket for a server, which doesn't listen yet.
-
-    Parameters
-    ----------
-    host : str
-    port : int
-        0 for any that is free.
-
-    Returns
-    -------
-    socket.socket
-    """
+    """A socket for a server, which doesn't listen yet; port 0 is any that is free."""
     if not 0 <= port < 2**16:
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     try:
@@ -120,10 +91,6 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
 
     Parameters
     ----------
-    app : ASGI application
-        Of `build_app`.
-    bound : socket.socket
-        Of `bind`.
     timeout : float
         Seconds that accepted requests have after the signal.
     request_timeout : float
@@ -132,11 +99,6 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
     most_connections : int
         Above these the connections are closed that have waited longest for a request. It is at
         most half of the files that the process may open.
-
-    Raises
-    ------
-    MissingExtraError
-        If uvicorn isn't installed.
     """
     check_extra('uvicorn')
     host, port = bound.getsockname()[:2]
@@ -172,9 +134,8 @@ async def run_server(server, bound, request_timeout=30.0, most_connections=1000)
 async def _close_idle(connections, seconds, most):
     """Close connections whose client doesn't send its request, or doesn't read its answer.
 
-    uvicorn has neither time-out, and no public hook for one: `timeout_keep_alive` ends with the
-    first byte of a request, and `limit_concurrency` refuses those who come instead of those who
-    stay. So this reads what uvicorn knows of its connections, and changes nothing of it.
+    uvicorn has neither time-out, and no public hook for one. So this reads what it knows of its
+    connections, and changes nothing of it.
     """
     waiting = {}  # connection -> since when it has stood as it stands
     while True:

@@ -27,9 +27,6 @@ class Call(NamedTuple):
 
     Parameters
     ----------
-    served : Served
-    work : Work or WritingJob
-        What its worker does.
     finish : callable
         ``finish(outputs) -> bytes or Response`` makes the answer of what the worker gives.
     events : callable, optional

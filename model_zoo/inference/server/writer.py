@@ -10,16 +10,7 @@ __all__ = ['GenerationWorker', 'Sampling', 'Written', 'WritingJob']
 
 
 class Sampling(NamedTuple):
-    """How the next token is chosen: jobs with the same sampling run in one batch.
-
-    Parameters
-    ----------
-    temperature, top_k, top_p, seed : optional
-        See `model_zoo.generation.stream`.
-    sequences : int
-        Continuations of each prompt.
-    stop_tokens : tuple of int
-    """
+    """How the next token is chosen: jobs with the same sampling run in one batch."""
 
     temperature: Optional[float] = None
     top_k: Optional[int] = None
@@ -34,12 +25,8 @@ class Written(NamedTuple):
 
     Parameters
     ----------
-    sequence : int
-        Prompts come in order, each with its `sequences`.
     text : str
         What it adds to the text; may be empty where a character or a stop string has only begun.
-    token : int
-    log_prob : float
     finish : {'stop', 'length'}, optional
         If it is the sequence's last.
     """
