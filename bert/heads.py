@@ -119,7 +119,6 @@ class BertForSequenceClassification(BertTask):
 
     Parameters
     ----------
-    bert : BertConfig or BertModel
     num_labels : int, optional
         1 means regression. Default: the configuration's.
     dropout : float, optional
@@ -163,8 +162,6 @@ class BertForMultipleChoice(BertTask):
 
     Parameters
     ----------
-    bert, dropout
-        See `BertForSequenceClassification`.
     num_choices : int, optional
         How many choices all examples have; by default any number.
 
@@ -218,10 +215,8 @@ class BertForMultipleChoice(BertTask):
 class BertForTokenClassification(BertTask):
     """A label for each token.
 
-    Parameters
-    ----------
-    bert, num_labels, dropout
-        See `BertForSequenceClassification`; the dropout is on the encoder's output.
+    `num_labels` and `dropout` are as of `BertForSequenceClassification`; the dropout is on the
+    encoder's output.
 
     Inputs
     ------

@@ -103,13 +103,6 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
     """Sentence pieces of a text in any language, with XLM-R's special tokens around it.
 
     Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
-
-    Parameters
-    ----------
-    vocab_file : str or os.PathLike
-        SentencePiece model, such as ``sentencepiece.bpe.model``.
-    max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
     """
 
     _pattern = re.compile(r'(?s).+')  # SentencePiece itself looks for white space
@@ -128,18 +121,7 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
         return cls(file.path, **{**cls._kept_settings(file), **kwargs})
 
     def save_vocabulary(self, path):
-        """Write the SentencePiece model.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            A file, or a directory in which ``sentencepiece.bpe.model`` is written.
-
-        Returns
-        -------
-        str
-            Path of the file.
-        """
+        """Write the SentencePiece model."""
         return save_model(self._sentencepiece, path, FAIRSEQ_NAME)
 
     def _to_library(self):

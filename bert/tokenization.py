@@ -31,16 +31,6 @@ class FullTokenizer(BertTokenizer):
 
     As there, special tokens in a text are split as other words are, and words of more than 200
     letters are unknown.
-
-    Parameters
-    ----------
-    vocab_file : str or os.PathLike
-    do_lower_case : bool
-
-    Attributes
-    ----------
-    inv_vocab : OrderedDict
-        Ids to tokens.
     """
 
     def __init__(self, vocab_file, do_lower_case=True):
@@ -65,12 +55,7 @@ def printable_text(text):
 
 
 def load_vocab(vocab_file):
-    """The tokens of a vocabulary's file, and their ids.
-
-    Returns
-    -------
-    collections.OrderedDict
-    """
+    """The tokens of a vocabulary's file, and their ids."""
     lines = enumerate(line for _, line in read_lines(os.fspath(vocab_file)))
     return collections.OrderedDict((line.strip(), number) for number, line in lines)
 

@@ -133,18 +133,7 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         return cls(file.path, **{'vocab': file.load(), 'lower': file.do_lower_case, **kwargs})
 
     def save_vocabulary(self, path):
-        """Write the SentencePiece model.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            A file, or a directory in which ``vocab.spiece`` is written.
-
-        Returns
-        -------
-        str
-            Path of the file.
-        """
+        """Write the SentencePiece model."""
         return save_model(self._sentencepiece, path, 'vocab.spiece')
 
     def _settings(self):
@@ -205,20 +194,11 @@ class BertTokenizer(BertTokenizerBase):
         all tokens are in lower case. For a model's name it is what the vocabulary was made with;
         another value is overruled with a warning, as the original does.
     max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions. For a
-        model's name it is at most 512.
+        As of `Tokenizer`; for a model's name it is at most 512.
     do_basic_tokenize : bool
         False for text that is already split by white space; then only WordPiece is run.
-    never_split : iterable of str
-        See :class:`BasicTokenizer`.
     max_input_chars_per_word : int
         Longer words are unknown. GluonNLP's BERTTokenizer has 200 here.
-
-    Attributes
-    ----------
-    vocab : gluonnlp.vocab.BERTVocab
-        ``vocab[token]`` is an id.
-    ids_to_tokens : OrderedDict
 
     Examples
     --------
@@ -272,17 +252,8 @@ class BertTokenizer(BertTokenizerBase):
     def from_vocab(cls, vocab, do_lower_case=True, **kwargs):
         """Make the tokenizer from a vocabulary object, with its ids and its special tokens.
 
-        Parameters
-        ----------
-        vocab : gluonnlp.vocab.Vocab
-            Such as the one that comes with a model; [CLS] and [SEP] may be its bos and eos tokens.
-        do_lower_case : bool
-        **kwargs
-            Further arguments of the class.
-
-        Returns
-        -------
-        BertTokenizer
+        The vocabulary may be the one that comes with a model; [CLS] and [SEP] may be its bos and
+        eos tokens.
         """
         tokenizer = cls.__new__(cls)
         tokenizer._set_up(vocab, do_lower_case, **kwargs)
@@ -310,18 +281,7 @@ class BertTokenizer(BertTokenizerBase):
         return cls.from_vocab(file.load(), **kwargs)
 
     def save_vocabulary(self, vocab_path):
-        """Write the vocabulary in the order of its ids.
-
-        Parameters
-        ----------
-        vocab_path : str or os.PathLike
-            A file, or a directory in which ``vocab.txt`` is written.
-
-        Returns
-        -------
-        str
-            Path of the file.
-        """
+        """Write the vocabulary in the order of its ids."""
         return save_vocab(self.vocab, vocab_path)
 
     def _settings(self):

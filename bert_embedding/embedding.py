@@ -46,10 +46,7 @@ _SEARCHED_TOGETHER = 4096  # texts of a corpus whose vectors are in memory
 
 
 class _Job(NamedTuple):
-    """A window of the sentence `number` of a pool; `ids` with [CLS] and [SEP].
-
-    The window counts pieces without [CLS].
-    """
+    """A window of the sentence `number` of a pool; `ids` with [CLS] and [SEP]."""
 
     number: int
     window: Window
@@ -210,16 +207,7 @@ class BertEmbedding:
         The sentences are read as they are needed, at most ``16 * batch_size`` ahead (fewer where
         they are long), so that any number of them takes the same memory.
 
-        Parameters
-        ----------
-        sentences, oov_way, filter_spec_tokens
-            As of :meth:`embedding`.
-        on_batch : callable, optional
-            As of :meth:`iter_sentence_vectors`.
-
-        Returns
-        -------
-        iterator of (list of str, list of np.ndarray)
+        The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
         _check_option('oov_way', oov_way, OOV_WAYS)
 
@@ -271,18 +259,8 @@ class BertEmbedding:
     ):  # fmt: skip
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
-        Parameters
-        ----------
-        sentences, pooling, normalize, prompt, prompt_name
-            As of :meth:`sentence_vectors`.
-        on_batch : callable, optional
-            ``on_batch(count)`` is called when so many more sentences are embedded, which is before
-            they come: they are computed in groups.
-
-        Returns
-        -------
-        iterator of np.ndarray
-            float32, shape (units,).
+        ``on_batch(count)`` is called when so many more sentences are embedded, which is before they
+        come: they are computed in groups.
         """
         if pooling is not None:
             _check_option('pooling', pooling, POOLINGS)
@@ -422,8 +400,7 @@ class BertEmbedding:
             yield pool
 
     def _states(self, encodings):
-        """Yield (number, vectors) of the encodings, in any order; the vectors are (length, units).
-        """
+        """Yield (number, vectors) of the encodings, in any order."""
         room = self.bert.context_length - 2
         jobs, parts = [], {}
         for number, encoding in enumerate(encodings):

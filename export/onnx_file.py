@@ -81,11 +81,6 @@ def export_onnx(
         they and the scores are in ``<name>_int8.json`` beside the file. For BERT with one text an
         example.
 
-    Returns
-    -------
-    str
-        The file's path.
-
     Raises
     ------
     InputError
@@ -97,12 +92,6 @@ def export_onnx(
         If the results differ.
     MissingExtraError
         If onnx and onnxruntime aren't installed.
-
-    Examples
-    --------
-    >>> from bert import BertForSequenceClassification
-    >>> model = BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
-    >>> path = export_onnx(model, 'exported', 'classifier')  # doctest: +SKIP
     """
     require_extra()
     check_exportable(block)
@@ -236,23 +225,10 @@ def export_onnx_folder(
 
     Parameters
     ----------
-    block : ZooBlock
-    directory : str
-        Made where it is missing.
+    block, directory, optimize, precision, measures
+        As of `export_onnx`.
     tokenizer : model_zoo.tokenization.Tokenizer, optional
         By default the one that belongs to the pretrained weights that the block began with.
-    optimize, precision, measures
-        See `export_onnx`.
-
-    Returns
-    -------
-    list of str
-        The files' paths, that of the graph first.
-
-    Raises
-    ------
-    InputError, UnknownNameError, ExportError, MissingExtraError
-        See `export_onnx`.
     """
     directory = make_writable_dir(directory)
     path = export_onnx(block, directory, 'model', optimize, precision, measures)

@@ -39,7 +39,6 @@ class Graph(NamedTuple):
 
     Attributes
     ----------
-    symbol : mxnet.symbol.Symbol
     inputs : dict of str to (str, str, tuple)
         See `model_zoo.onnx.to_onnx`.
     outputs : dict of str to tuple

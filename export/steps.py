@@ -54,17 +54,8 @@ def export_steps(block, directory, name, capacity):
     ----------
     block : DecoderLM or TransfoXLLMHeadModel
         In float32, with its parameters. Transformer-XL generates after the memory of `init_mems`.
-    directory : str
-        Made where it is missing.
-    name : str
-        The files' prefix.
     capacity : int
         The most tokens of a row.
-
-    Returns
-    -------
-    (str, str)
-        Paths of the symbol and of the parameters.
 
     Raises
     ------

@@ -74,10 +74,7 @@ def make_model(args):
 
 
 def peak():
-    """The most bytes that this process has had.
-
-    Not getrusage's ``ru_maxrss``, which begins with the parent's peak.
-    """
+    """The most bytes of this process; ``ru_maxrss`` of getrusage begins with the parent's peak."""
     with open('/proc/self/status', encoding='ascii', errors='replace') as file:
         line = next(line for line in file if line.startswith('VmHWM'))
     return int(line.split()[1]) * 1024

@@ -74,25 +74,11 @@ RECORD = {'who': str, 'seed': int, 'scores': Dict[str, numbers.Real], 'epoch': i
 class Recipe:
     """A training as data: the content of a recipe's file.
 
-    Parameters
-    ----------
-    name : str
-        The file's.
-    title : str
-        Task and model, for the table.
-    script : str
-        The training script's name, as ``finetune_squad``.
-    flags : dict
-        Flag -> value; a list is several values, and true a flag without one.
-    data : dict
-        Flag -> path in the folder of the data. Or ``{'file': path, 'lines': [0, 0.8]}``: the lines
-        of a file from one part of their number to another, for data without a dev set.
-    seeds : list of int
-    scores : dict
-        Metric of the dev set -> ``{'expected': number, 'tolerance': number}``; an empty one has
-        no expectation. Without scores the recipe only shows that the task runs.
-    needs : dict
-        Flag -> another recipe, whose best model of the same seed is the flag's value.
+    Of `flags` a list is several values, and true a flag without one. `data` has a flag's path in
+    the folder of the data, or ``{'file': path, 'lines': [0, 0.8]}``: the lines of a file from one
+    part of their number to another. `scores` has a metric of the dev set with ``{'expected':
+    number, 'tolerance': number}``; an empty one has no expectation. `needs` has a flag with another
+    recipe, whose best model of the same seed is its value.
     """
 
     name: str

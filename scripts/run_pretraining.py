@@ -247,10 +247,7 @@ def own_gpus(args, workers):
 
 
 def set_batch_sizes(args, parts, workers):
-    """Compute the batch size of one part where the total was given.
-
-    `parts` is the number of batches of an update.
-    """
+    """Compute the batch size of one of an update's `parts` batches where the total was given."""
     for name, count in (('batch_size', parts), ('batch_size_eval', workers.size)):
         total, size = getattr(args, f'total_{name}'), getattr(args, name)
         if total is None:

@@ -123,16 +123,11 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         return HybridBlock.__call__(self, *inputs)
 
     def cast(self, dtype):
-        """Set the precision of the block and all its parts.
+        """Set the precision of the block and all its parts: float32, float16 or bfloat16.
 
         In ``'float16'`` parameters, activations and results are float16, and the losses float32.
         In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. The graphs
         are dropped. Make a Trainer afterwards, with ``multi_precision=True`` in float16.
-
-        Parameters
-        ----------
-        dtype : str, type or numpy.dtype
-            ``'float32'``, ``'float16'`` or ``'bfloat16'``; `precision` tells which it is.
         """
         set_precision(self, dtype)
 
@@ -142,13 +137,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         return getattr(self, self.backbone) if self.backbone else self
 
     def check(self, inputs):
-        """Raise InputError if the inputs can't be right.
-
-        Parameters
-        ----------
-        inputs : dict of str to NDArray, list or None
-            All inputs by name; what the user left out may be filled in here.
-        """
+        """Raise InputError if the inputs can't be right."""
         if 'words' in inputs:
             self.check_text(inputs['words'], inputs.get('valid_length'))
 
@@ -187,16 +176,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     def example_makers(self, batch_size, length, random):
         """Makers of example inputs, to check an exported graph with.
 
-        Parameters
-        ----------
-        batch_size, length : int
-        random : numpy.random.RandomState
-
-        Returns
-        -------
-        dict of str to callable
-            Name of the input -> a function without arguments that makes a NumPy array for it, or
-            a list of them; ids and lengths are integers.
+        Each input's name has a function without arguments that makes a NumPy array for it, or a
+        list of them; ids and lengths are integers.
         """
         rows = self._example_rows(batch_size)
         return {

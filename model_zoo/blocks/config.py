@@ -71,16 +71,7 @@ class Config(metaclass=_ConfigType):
 
     @classmethod
     def from_dict(cls, values):
-        """Build a configuration from a dict; unknown fields go to `extras`.
-
-        Parameters
-        ----------
-        values : dict
-
-        Returns
-        -------
-        Config
-        """
+        """Build a configuration from a dict; unknown fields go to `extras`."""
         names = {field.name for field in dataclasses.fields(cls)}
         for name, value in cls.fixed.items():
             if values.get(name, value) != value:
@@ -158,14 +149,7 @@ class Config(metaclass=_ConfigType):
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
 
     def to_json_file(self, path, architecture=None):
-        """Write the configuration and the family's name to `path`, whole or not at all.
-
-        Parameters
-        ----------
-        path : str
-        architecture : str, optional
-            Name of the block's class.
-        """
+        """Write the configuration and the family's name to `path`, whole or not at all."""
         fields = self.to_dict()
         if self.model_type is not None:
             fields['model_type'] = self.model_type

@@ -82,10 +82,6 @@ class DecoderBlock(AttentionBlock):
 
         Existing embeddings are kept; new ones are initialized at random. Make a new Trainer
         afterwards.
-
-        Parameters
-        ----------
-        num_special_tokens : int
         """
         if isinstance(num_special_tokens, bool) or not isinstance(num_special_tokens, int):
             raise InputError(f'num_special_tokens must be an integer: {num_special_tokens!r}')

@@ -238,22 +238,10 @@ class DecoderLM(DecoderTask):
         self._steps = None  # made of the layers as they were
 
     def start(self, words, valid_length, capacity):
-        """Run the prompts, and allocate memory for their continuations.
+        """Run the prompts (batch, length), and allocate memory for their continuations.
 
-        Parameters
-        ----------
-        words : (batch, length)
-            Token ids.
-        valid_length : (batch,)
-            Of the prompts, at least 1.
-        capacity : int
-            Most tokens of a row in the state, prompt and continuation together.
-
-        Returns
-        -------
-        scores : (batch, tokens)
-            For the token after each prompt.
-        state : DecoderState
+        `capacity` is the most tokens of a row, prompt and continuation together. Returns the scores
+        (batch, tokens) for the token after each prompt, and the state.
         """
         check_shape('words', words, (-1, -1))
         self.check({'words': words, 'valid_length': valid_length})
@@ -266,19 +254,9 @@ class DecoderLM(DecoderTask):
         return self._get_steps().start(words, valid_length, capacity)
 
     def step(self, tokens, state):
-        """Add one token to each row.
+        """Add one token (batch,) to each row, and change `state` in place.
 
-        Parameters
-        ----------
-        tokens : (batch,)
-        state : DecoderState
-            Of `start` or another step; changed in place.
-
-        Returns
-        -------
-        scores : (batch, tokens)
-            For the next token.
-        state : DecoderState
+        Returns the scores (batch, tokens) for the next token, and the state.
         """
         check_shape('tokens', tokens, state.positions.shape)
         check_ids('tokens', tokens, self.config.total_tokens_embeddings)
@@ -313,11 +291,6 @@ class DecoderDoubleHeads(DecoderTask):
     """A decoder with a language model's and a multiple choice head.
 
     The multiple choice head is a dense layer on the hidden state of one token of each choice.
-
-    Parameters
-    ----------
-    transformer, predict_special_tokens, **options
-        See `DecoderLM`.
 
     Inputs
     ------

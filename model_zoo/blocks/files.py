@@ -263,8 +263,6 @@ class BlockFiles(BlockTensors):
         Parameters
         ----------
         filename : str
-        deduplicate : bool
-            Accepted for Gluon's sake: a shared parameter is always written once.
         format : str
             ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
             block of the same kind saves it, for its ``load_parameters``.
@@ -305,8 +303,6 @@ class BlockFiles(BlockTensors):
 
         Parameters
         ----------
-        directory : str
-            Made where it is missing.
         tokenizer : object, optional
             Anything with ``save_pretrained(directory)``. Default: the tokenizer of the pretrained
             weights that the block was opened with; none for a new block.
@@ -363,46 +359,25 @@ class BlockFiles(BlockTensors):
     ):
         """Build the block from a directory of weights, or from the zoo by name.
 
-        The format of the weights is recognised by the files: our own, Hugging Face's (safetensors
-        or ``.bin``, in one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
-
         Parameters of the task's head that the weights lack are initialized at random, with a
         warning that names them.
 
         Parameters
         ----------
         name_or_dir : str
-            A directory with weights and their configuration (``config.json``,
-            ``bert_config.json`` or ``hparams.json``), or a file of weights beside it; a name such
-            as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; ``'owner/name'`` of the Hugging Face
-            hub, an archive or an address, as of `model_zoo.open_model`.
-        ctx : mx.Context, optional
-            Default: the CPU.
-        root : str, optional
-            The cache of weights, by default ``$MXNET_HOME/models``.
+            As of `model_zoo.open_model`: a directory, a file of weights or a name.
         from_tf : bool
             Whether to read a directory's TensorFlow checkpoint, even if it has other weights.
         dtype : str, type or numpy.dtype
             See `cast`; whatever the weights are.
         cache_dir : str, optional
-            The same as `root`.
+            The cache of weights, by default ``$MXNET_HOME/models``; the same as `root`.
         state_dict : dict of str to array, optional
             Weights to load instead of the file's, by the names of any format.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
 
-        Returns
-        -------
-        ZooBlock
-
-        Raises
-        ------
-        PretrainedNotFoundError
-            If the weights are in none of the places where they are looked for.
-        CheckpointError
-            If they are damaged, of another family, or don't fit.
-        InputError
-            If the directory lacks weights or a configuration.
+        Errors are those of `model_zoo.open_model`.
         """
         format = 'tensorflow' if from_tf else None
         return open_block(

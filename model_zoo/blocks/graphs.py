@@ -97,10 +97,6 @@ class BlockGraphs(HybridBlock):
 
         Works for hybridized blocks. Call `model_zoo.blocks.graphs.finish_backward` after each
         ``backward()``, before gradients are read or used.
-
-        Parameters
-        ----------
-        active : bool
         """
         cells = []
         self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
@@ -115,14 +111,6 @@ class BlockGraphs(HybridBlock):
         """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
 
         If that call was one of a training, its inputs' graph for inference is exported.
-
-        Parameters
-        ----------
-        path : str
-            Start of the files' names.
-        epoch : int
-        remove_amp_cast : bool
-            Whether to leave out the casts to bfloat16.
         """
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')

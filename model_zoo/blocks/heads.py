@@ -104,18 +104,7 @@ class AttentionBlock(ZooBlock):
     # -- the heads' outputs ---------------------------------------------------------------------
 
     def watch_heads(self, attentions=True, outputs=True):
-        """Return attentions and keep the heads' outputs from the next call on, or stop doing so.
-
-        Parameters
-        ----------
-        attentions, outputs : bool
-            The backbone's `output_attentions` and `keep_multihead_output`.
-
-        Returns
-        -------
-        (bool, bool)
-            The old values.
-        """
+        """Set `output_attentions` and `keep_multihead_output`; returns the old values."""
         base = self.base
         before = base.output_attentions, base.keep_multihead_output
         base.output_attentions, base.keep_multihead_output = attentions, outputs
@@ -172,24 +161,15 @@ class AttentionBlock(ZooBlock):
         self.base._kept = heads, probes
 
     def get_multihead_outputs(self):
-        """The heads' outputs of the last call, with ``keep_multihead_output=True``.
+        """List of a layer's heads' outputs, (batch, heads, length, head_size), of the last call.
 
-        Returns
-        -------
-        list of (batch, heads, length, head_size)
-            One a layer.
+        The backbone needs ``keep_multihead_output=True``.
         """
         outputs, _ = self._get_kept()
         return [self._by_head(array) for array in outputs]
 
     def get_multihead_gradients(self):
-        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``.
-
-        Returns
-        -------
-        list of (batch, heads, length, head_size)
-            One a layer.
-        """
+        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``."""
         _, probes = self._get_kept()
         return [self._by_head(probe.grad) for probe in probes]
 

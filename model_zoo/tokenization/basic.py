@@ -82,10 +82,7 @@ def _is_punctuation(char):
 
 
 class _Kinds(dict):
-    """The result of cleaning a character, computed at the first look-up.
-
-    The values are '' (dropped), ' ' (white space), 'cjk' (a word of its own) and 'text'.
-    """
+    """Results of cleaning a character: '' (dropped), ' ' (white space), 'cjk' or 'text'."""
 
     def __init__(self, dropped):
         super().__init__()
@@ -149,13 +146,7 @@ class BasicTokenizer:
         return [word for word, _ in self.align(text)]
 
     def tokenize_with_offsets(self, text):
-        """Words of `text` with their places.
-
-        Returns
-        -------
-        list of (str, (int, int))
-            The word, and start and end of its source in `text`, stripped accents included.
-        """
+        """List of (word, (start, end)) of `text`; a stripped accent belongs to its word."""
         aligned = self.align(checked(text))
         return [(word, cover(spans, 0, len(spans))) for word, spans in aligned]
 
@@ -180,12 +171,7 @@ class BasicTokenizer:
         return True
 
     def _agrees(self, char):
-        """Whether the Rust library treats `char` as we do in any context.
-
-        Not the case for dropped characters, which could join a special token; the capital sigma,
-        which Python lower-cases differently at the end of a word; stripped accents, whose place
-        belongs to the letter before; and marks with a combining class, which are sorted.
-        """
+        """Whether the Rust library treats `char` as we do in any context."""
         if not self._kinds[char]:
             return False
         if self.do_lower_case:
@@ -199,18 +185,7 @@ class BasicTokenizer:
         return self.rust_words(sample) == [word for word, _ in self.align(sample)]
 
     def align(self, text):
-        """Words of `text`, each with the place of each of its characters.
-
-        Parameters
-        ----------
-        text : str
-            Without lone surrogates.
-
-        Returns
-        -------
-        list of (str, list of (int, int))
-            The word, and a span for each of its characters.
-        """
+        """Words of `text`, each with the places (start, end) of its characters."""
         words = []
         for chars, spans in self._clean(text):
             word = ''.join(chars)
@@ -267,14 +242,7 @@ class BasicTokenizer:
 
 
 class GluonBasicTokenizer(BasicTokenizer):
-    """GluonNLP's variant: drops fewer characters, and strips accents in cased text too.
-
-    It keeps no special tokens whole.
-
-    Parameters
-    ----------
-    do_lower_case : bool
-    """
+    """GluonNLP's variant: drops fewer characters, and strips accents in cased text too."""
 
     _dropped = ('Cc', 'Cf')
     _strips_cased = True

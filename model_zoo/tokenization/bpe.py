@@ -216,10 +216,7 @@ class BPETokenizer(ChunkTokenizer):
 
         As in the original, texts never produce their ids. Use :meth:`convert_tokens_to_ids`.
 
-        Parameters
-        ----------
-        special_tokens : list of str or None
-            In the order of their ids, from the vocabulary's length on.
+        They are in the order of their ids, from the vocabulary's length on.
         """
         tokens = list_of_texts(special_tokens or [], 'special_tokens')
         for place, token in enumerate(tokens):
@@ -239,18 +236,7 @@ class BPETokenizer(ChunkTokenizer):
         return ' '.join(self._merge([token])[0])
 
     def save_vocabulary(self, vocab_path):
-        """Write ``vocab.json``, ``merges.txt`` and ``special_tokens.txt``.
-
-        Parameters
-        ----------
-        vocab_path : str or os.PathLike
-            Made where it is missing.
-
-        Returns
-        -------
-        tuple of str
-            Paths of the three files.
-        """
+        """Write ``vocab.json``, ``merges.txt`` and ``special_tokens.txt``; returns the paths."""
         vocab_path = make_writable_dir(vocab_path)
         vocab_name, merges_name = next(iter(BPE_NAMES.items()))
         names = vocab_name, merges_name, SPECIAL_TOKENS_NAME
@@ -359,15 +345,6 @@ class ByteLevelTokenizer(BPETokenizer):
         ``merges.txt``, or the release's ``vocab.bpe``.
     errors : str
         What :meth:`decode` does with bytes that aren't UTF-8, as in `bytes.decode`.
-    special_tokens : list of str, optional
-        See :meth:`set_special_tokens`.
-    max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
-
-    Attributes
-    ----------
-    byte_encoder, byte_decoder : dict
-        Of :func:`bytes_to_unicode`, and back.
     """
 
     _pattern = _PATTERN

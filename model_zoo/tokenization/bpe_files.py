@@ -14,10 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_bpe_vocab(path):
-    """A JSON object of tokens and their ids, in the order of the ids, which go from 0 on.
-
-    A warning is logged if some are left out.
-    """
+    """Read a JSON object of tokens and their ids, from 0 on; a gap is logged as a warning."""
     path = os.fspath(path)
     text = ''.join(line for _, line in read_lines(path))
     try:
@@ -45,11 +42,7 @@ def read_bpe_vocab(path):
 
 
 def read_merges(path):
-    """Read pairs of symbols, one per line, in the order of merging.
-
-    A first line that begins with ``#version`` is skipped. (The original skips any first line, and
-    the text after the last line break.)
-    """
+    """Read pairs of symbols, one a line, in order; a first line ``#version`` is skipped."""
     path, ranks = os.fspath(path), {}
     for number, line in read_lines(path):
         pair = tuple(line.split())

@@ -22,18 +22,7 @@ _CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
 
 
 class Chunk(NamedTuple):
-    """A chunk of text as pieces.
-
-    Parameters
-    ----------
-    ids : tuple of int
-    tokens : tuple of str
-    spans : tuple of (int, int), optional
-        The pieces' places in the chunk.
-    numbers : tuple of int, optional
-        Of the pieces' words in the chunk.
-    words : tuple of str, optional
-    """
+    """A chunk of text as pieces; `spans` and `numbers` are their places and words in the chunk."""
 
     ids: tuple
     tokens: tuple
@@ -202,12 +191,6 @@ class SentenceEncoder:
     The ids of each chunk between white space are kept, as bytes, which are quick to join, if the
     tokenizer has ``ids_of_chunks``: its pieces don't depend on text beyond white space, as BERT's
     don't.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    is_random : bool
-        Whether it draws a segmentation each time; then nothing is kept.
     """
 
     def __init__(self, tokenizer, is_random=False):

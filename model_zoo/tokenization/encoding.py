@@ -31,12 +31,7 @@ class Frame(NamedTuple):
 
     The first three fields have a tuple for each gap: before the first text, after it, and so on.
 
-    Parameters
-    ----------
-    tokens : tuple of tuple of str
-    ids, types : tuple of tuple of int
-    text_types : tuple of int
-        Token type of each text.
+    `text_types` has the token type of each text.
     """
 
     tokens: tuple

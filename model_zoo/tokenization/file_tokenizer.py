@@ -72,8 +72,6 @@ class FileTokenizer(Tokenizer):
         token. :meth:`from_pretrained` reads them from ``tokenizer_config.json`` and
         ``special_tokens_map.json``. By default they are found by their usual names among the
         file's special tokens.
-    max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
 
     Examples
     --------

@@ -81,11 +81,6 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
         Made where it is missing.
     special_tokens : sequence of str
         Tokens that no text is split into.
-
-    Returns
-    -------
-    str
-        Path of ``vocab.json``; ``merges.txt`` is beside it.
     """
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     least = len(alphabet) + len(special_tokens) + 1
@@ -144,19 +139,12 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
         which leads to the same vocabulary. Words beyond `LONGEST_WORD` are left out.
     vocab_size : int
         Most tokens, `BERT_TOKENS` included.
-    path : str or os.PathLike
-        The file, or a directory.
     lower : bool
         Whether texts are lower-cased and lose their accents.
     min_frequency : int
         Least frequency of a pair of pieces that is merged.
     limit_alphabet : int, optional
         Keep only this many of the most frequent characters.
-
-    Returns
-    -------
-    str
-        Path of the file.
     """
     is_counted = isinstance(read, collections.Counter)
     without_long = _ShortWords(_BERT_RUN)
@@ -197,16 +185,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
 def split_words(lines, lower=True):
     """The lines as `learn_sentence_pieces` gives them to SentencePiece: words with spaces between.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Words beyond `LONGEST_WORD` are left out, with one warning.
-    lower : bool
-        Whether texts are lower-cased.
-
-    Yields
-    ------
-    str
+    Words beyond `LONGEST_WORD` are left out, with one warning.
     """
     basic = GluonBasicTokenizer(lower)  # BertSPTokenizer splits texts with it before the model
     for line in _ShortWords(_BERT_RUN)(lines):
@@ -225,28 +204,9 @@ def learn_sentence_pieces(
 ):
     """Learn a SentencePiece model with BERT's special tokens, and write it.
 
-    Parameters
-    ----------
-    read : callable
-        ``read()`` iterates over the text's lines.
-    vocab_size : int
-        Tokens, `BERT_TOKENS` included.
-    path : str or os.PathLike
-        The file.
-    lower : bool
-        Whether texts are lower-cased.
-    model_type : {'unigram', 'bpe'}
-    character_coverage : float
-        Share of the text's characters that the vocabulary covers.
-    max_sentences : int
-        Most lines that are drawn from the text; they are in memory.
-    is_split : bool
-        Whether the lines come from `split_words`.
-
-    Returns
-    -------
-    str
-        Path of the file.
+    `read`, `vocab_size`, `path` and `lower` are as of `learn_word_pieces`. `max_sentences` is the
+    most lines that are drawn from the text into memory; `is_split` says that they come from
+    `split_words`.
     """
     import sentencepiece
 
@@ -291,17 +251,8 @@ def learn_sentence_pieces(
 def measure_vocab(tokenizer, lines, sample=10000):
     """Measure how well a vocabulary serves a text.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    lines : iterable of str
-        Only the first `sample` lines are read.
-    sample : int
-
-    Returns
-    -------
-    dict
-        Numbers of ``lines`` and ``words``; ``pieces_per_word``; share of ``unknown_pieces``.
+    Of the first `sample` lines it gives a dict: numbers of ``lines`` and ``words``,
+    ``pieces_per_word``, and the share of ``unknown_pieces``.
     """
     lines = list(itertools.islice(lines, sample))
     encoded = tokenizer.encode_batch(lines, pad=False, add_special_tokens=False)

@@ -164,9 +164,7 @@ def token_id(rust, token):
 
 
 def word_pieces_of(path):
-    """Whether a file does nothing but BERT's basic tokenization and word pieces, and whether it
-    lowers.
-    """
+    """Whether a file does only BERT's basic tokenization and word pieces, and whether it lowers."""
     content = json.loads(open_rust(path).to_str())
     model, normalizer = content['model'], content.get('normalizer') or {}
     lowers = bool(normalizer.get('lowercase'))

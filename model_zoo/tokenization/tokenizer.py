@@ -37,10 +37,8 @@ class TokenizerFiles(abc.ABC):
             A ``tokenizer_config.json`` beside them is read.
         dataset_name : str, optional
             Data set of the pretrained weights, for a name.
-        root : str, optional
+        root, cache_dir : str, optional
             Where pretrained files are kept.
-        cache_dir : str, optional
-            The same as `root`.
         **kwargs
             Arguments of the class, which win over what the files say.
 
@@ -71,14 +69,7 @@ class TokenizerFiles(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def from_vocab_file(cls, file, **kwargs):
-        """Make the tokenizer from a vocabulary that was found.
-
-        Parameters
-        ----------
-        file : model_zoo.tokenization.vocab_file.VocabFile
-        **kwargs
-            Arguments of the class, which win over what the files say.
-        """
+        """Make the tokenizer from a vocabulary that was found."""
 
     @staticmethod
     def _kept_settings(file):
@@ -96,32 +87,10 @@ class TokenizerFiles(abc.ABC):
 
     @abc.abstractmethod
     def save_vocabulary(self, path):
-        """Write the vocabulary.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            A directory; or a file, where the vocabulary is one.
-
-        Returns
-        -------
-        str or tuple of str
-            Path of the file, or of the files.
-        """
+        """Write the vocabulary to a directory, or a file where it is one."""
 
     def save_pretrained(self, directory):
-        """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`.
-
-        Parameters
-        ----------
-        directory : str or os.PathLike
-            Made where it is missing.
-
-        Returns
-        -------
-        tuple of str
-            Paths of the files.
-        """
+        """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`."""
         directory = make_writable_dir(directory)
         settings = self._settings()
         with kept_sums(directory) as written:
@@ -143,10 +112,6 @@ class TokenizerFiles(abc.ABC):
 
         It adds the same special tokens around texts, and keeps one in a text whole. Characters may
         be cut differently where the library's Unicode tables differ.
-
-        Returns
-        -------
-        tokenizers.Tokenizer
         """
         rust = self._to_library()
         special = sorted({token for token in self._library_tokens() if token is not None})
@@ -255,16 +220,12 @@ eos_token_id : int or None
         ----------
         text : str or list of str
             One str alone, without any other argument, gives its tokens.
-        pair : str or list of str, optional
         padding : bool or str, optional
             Rows have the length of the longest one; with 'max_length', that of `max_length`. False
             refuses texts of different lengths.
         truncation : bool, optional
             Whether to cut to `max_length`, or without one to what the model takes. By default it
             cuts where `max_length` is given.
-        max_length : int, optional
-        ctx : mx.Context, optional
-            Default: the CPU.
         **options
             Of `encode_batch`, such as ``add_special_tokens=False``.
 
@@ -342,17 +303,9 @@ eos_token_id : int or None
         return self._pieces([text])[0].tokens()
 
     def tokenize_with_offsets(self, text):
-        """Pieces of `text` with their places.
+        """List of (piece, (start, end)) of `text`.
 
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        list of (str, (int, int))
-            The piece, and start and end of its source in `text`, stripped accents included. A
-            character with bytes in several pieces belongs to each of them.
+        A character with bytes in several pieces belongs to each of them.
         """
         (pieces,) = self._pieces([text])
         return list(zip(pieces.tokens(), pieces.offsets()))
@@ -366,14 +319,7 @@ eos_token_id : int or None
         return ids
 
     def convert_ids_to_tokens(self, ids, skip_special_tokens=False):
-        """Tokens of a sequence of ids, or the token of one.
-
-        Parameters
-        ----------
-        ids : sequence of int, np.ndarray, mx.nd.NDArray, or int
-        skip_special_tokens : bool
-            Whether to leave out special tokens.
-        """
+        """Tokens of a sequence or array of ids, or the token of one id."""
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
         if np.ndim(ids) == 0:
@@ -400,18 +346,7 @@ eos_token_id : int or None
         return InputError(f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}')
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence of ids.
-
-        Parameters
-        ----------
-        ids : sequence of int, np.ndarray or mx.nd.NDArray
-        skip_special_tokens : bool
-            Whether to leave out special tokens.
-
-        Returns
-        -------
-        str
-        """
+        """Text of a sequence or array of ids."""
         return ' '.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
 
     # -- texts ----------------------------------------------------------------------------------
@@ -429,8 +364,6 @@ eos_token_id : int or None
 
         Parameters
         ----------
-        text : str
-        pair : str, optional
         max_length : int, optional
             Most ids of the result, special tokens included. A text is cut at its end. In a pair,
             the longer text (the second at equal lengths) loses its last piece until both fit. The
@@ -439,11 +372,6 @@ eos_token_id : int or None
         add_special_tokens : bool
         **special
             A family's options for special tokens, such as Transformer-XL's.
-
-        Returns
-        -------
-        Encoding
-            The list of the ids.
         """
         pairs = None if pair is None else [pair]
         frames = self._around(add_special_tokens, **special)
@@ -463,23 +391,14 @@ eos_token_id : int or None
 
         Parameters
         ----------
-        texts : list of str
-        pairs : list of str, optional
-            As many as `texts`.
-        max_length : int, optional
-            Most ids per row, special tokens included.
         pad : bool
             Whether to pad all rows to the length of the longest one. Language models without a
             padding token are padded with id 0.
         round_to : int, optional
             Round the padded length up to a multiple of this, but not over `max_length`; with
             ``round_to=max_length`` every batch has the same length.
-        add_special_tokens, **special
+        max_length, add_special_tokens, **special
             As of :meth:`encode`.
-
-        Returns
-        -------
-        BatchEncoding
         """
         texts = list_of_texts(texts, 'texts')
         if pairs is not None:
@@ -584,12 +503,7 @@ def _as_id(value):
 
 
 def _cut(sizes, room):
-    """Lengths to which a text or a pair is cut to fit `room`.
-
-    Of a pair the longer one loses a piece at a time, at equal lengths the second one
-    (``_truncate_seq_pair`` of the original ``run_classifier.py``, and of GluonNLP's
-    BERTSentenceTransform).
-    """
+    """Lengths to which a text or a pair is cut to fit `room`, by BERT's ``_truncate_seq_pair``."""
     if len(sizes) == 1:
         return [min(sizes[0], room)]
     first, second = sizes

@@ -87,18 +87,12 @@ def load_vocab(source):
     source : str, os.PathLike, gluonnlp.Vocab or iterable of str
         Path of a ``vocab.txt``, a vocabulary, or the tokens themselves in the order of their ids.
 
-    Returns
-    -------
-    gluonnlp.vocab.BERTVocab
-
     Raises
     ------
     InputError
         If the file can't be read, isn't UTF-8 or is empty; if a token is blank or not a string; if
         [UNK], [SEP] or [CLS] is missing.
 
-    Notes
-    -----
     Two things are taken with a warning, as the original takes them: a file without [PAD] or [MASK],
     whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
     """
@@ -157,19 +151,7 @@ def load_vocab(source):
 
 
 def save_vocab(vocab, path):
-    """Write the tokens of a vocabulary in the order of their ids, one a line.
-
-    Parameters
-    ----------
-    vocab : gluonnlp.vocab.Vocab
-    path : str or os.PathLike
-        A file, or a directory in which ``vocab.txt`` is written.
-
-    Returns
-    -------
-    str
-        Path of the file.
-    """
+    """Write the tokens in the order of their ids to a file, or ``vocab.txt`` in a folder."""
     path = file_in(path, VOCAB_NAME)
     tokens = vocab.idx_to_token
     text = ''.join(f'{token}\n' for token in tokens)
@@ -234,10 +216,6 @@ def make_vocab(token_to_idx, roles=None):
         have no gaps.
     roles : dict of str to str, optional
         The special tokens, by :data:`ROLES`; by default what :func:`find_roles` finds.
-
-    Returns
-    -------
-    gluonnlp.vocab.Vocab
     """
     from gluonnlp import Vocab
     from gluonnlp.data import count_tokens

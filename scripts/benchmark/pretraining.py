@@ -45,10 +45,7 @@ PARTS = ('steps', 'horovod', 'data')
 
 
 def make_batch(shape):
-    """Full sequences with 15 % of their words masked, as NumPy arrays.
-
-    Words, token types, lengths, masked positions, the words there, and labels of the pairs.
-    """
+    """Full sequences with 15 % of their words masked, as NumPy arrays."""
     import numpy as np
 
     batch, length = shape
@@ -127,11 +124,7 @@ def compare_steps(shapes, options):
 
 
 def compare_processes(vocab_file, processes=(1, 2), steps=20, batch_size=16, length=128):
-    """Print tokens a second of run_pretraining_hvd.py by 1 and 2 processes on one machine.
-
-    The batch of all processes together is the same, as are the processors that they share: what is
-    lost is what Horovod costs.
-    """
+    """Print tokens a second of run_pretraining_hvd.py by 1 and 2 processes on one machine."""
     launcher = os.path.join(os.path.dirname(sys.executable), 'horovodrun')
     if not os.path.exists(launcher):
         print('Horovod is not installed (make horovod): its throughput is left out')

@@ -129,10 +129,7 @@ class Server:
             return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 2**20
 
     def load(self, texts, clients, seconds):
-        """Send texts from several clients.
-
-        Returns the requests' seconds, how long all of it took, and what has failed.
-        """
+        """Send texts from several clients: the requests' seconds, the whole time, and failures."""
         numbers, taken, failures = itertools.count(), [], []
         end = time.perf_counter() + seconds
 

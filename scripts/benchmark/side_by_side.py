@@ -51,19 +51,9 @@ SCALES = {'GF/s': 1e9, 'M parameters/s': 1e6}
 class Contender(NamedTuple):
     """Something to be timed.
 
-    Parameters
-    ----------
-    name : str
-    make : callable
-        A function at the top level of a file in this folder, see the module's text.
-    needs : tuple of str
-        Modules without which the contender is absent.
-    arguments : dict
-        Further arguments of `make`.
-    checkout : str, optional
-        Folder whose ``model_zoo`` the worker imports. By default the one of this process.
-    environment : dict
-        Variables of the worker, beside those of this process.
+    `make` is a function at the top level of a file in this folder, see the module's text. Without
+    the modules `needs` the contender is absent. `checkout` is the folder whose ``model_zoo`` the
+    worker imports, by default that of this process, and `environment` its further variables.
     """
 
     name: str
@@ -146,28 +136,12 @@ def bert_flops(layers, batch, length, units=768, inner=3072):
 def measure(ours, peers, cases, options, warm=True, same=None):
     """Time contenders in turn.
 
-    Parameters
-    ----------
-    ours : list of Contender
-        Of this project; the first is what the others are compared with. Each is there once more
-        for each folder of ``options.checkout``.
-    peers : list of Contender
-        Those that aren't installed are left out.
-    cases : list of Case
-    options : argparse.Namespace
-        With ``rounds``, ``checkout`` and perhaps ``cpu_time`` and ``seconds``: after the round in
-        which these have passed a case ends; at least three rounds are made. The functions
-        ``make`` get it, with ``folder``, where they may leave files for those that come after
-        them.
-    warm : bool
-        Whether each timed call comes after an untimed one. Calls of some seconds need none.
-    same : callable, optional
-        ``same(name, answer, expected)``: compares what a contender's first call returned with what
-        the first contender's did. Raises InputError if they differ.
-
-    Returns
-    -------
-    list of Measured
+    The first of `ours` is what the others are compared with; each is there once more for each
+    folder of ``options.checkout``. Peers that aren't installed are left out. A case ends after the
+    round in which ``options.seconds`` have passed; at least three rounds are made. The functions
+    ``make`` get `options`, with ``folder``, where they may leave files for those that come after
+    them. With `warm` each timed call comes after an untimed one. ``same(name, answer, expected)``
+    raises InputError if a contender's first answer differs from the first contender's.
     """
     from model_zoo.errors import InputError
 
@@ -396,22 +370,8 @@ def _matrix_product_speed(is_cpu, size=2048, rounds=8):
 def report(title, measured, path=None, unit='GF/s', cpu=False):
     """Print a table of what `measure` returned, and write it as JSON.
 
-    Parameters
-    ----------
-    title : str
-    measured : list of Measured
-    path : str, optional
-        Of the JSON file.
-    unit : str
-        What ``Case.work`` counts, a second: 'GF/s' of floating-point operations, 'tokens/s', ...
-    cpu : bool
-        Whether seconds of CPU are reported, rather than those of the clock; ``--cpu_time`` says
-        so, too.
-
-    Returns
-    -------
-    dict
-        What is written as JSON.
+    `unit` is what ``Case.work`` counts, a second. With `cpu` or ``--cpu_time``, seconds of CPU are
+    reported rather than those of the clock. Returns what is written.
     """
     import model_zoo
     from model_zoo.util.files import write_json

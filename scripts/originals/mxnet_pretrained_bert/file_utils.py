@@ -39,17 +39,5 @@ def archive_map(family):
 
 
 def cached_path(url_or_filename, cache_dir=None):
-    """The path on this machine of a file that is here or at an address.
-
-    Parameters
-    ----------
-    url_or_filename : str or os.PathLike
-        An archive is unpacked.
-    cache_dir : str, optional
-        Where what is downloaded is kept; by default `PYTORCH_PRETRAINED_BERT_CACHE`.
-
-    Returns
-    -------
-    str
-    """
+    """The path on this machine of a file that is here or at an address; an archive is unpacked."""
     return local_path(url_or_filename, root=cache_root(cache_dir))[0]

@@ -30,8 +30,6 @@ class GPT2Model(DecoderLike, gpt2.GPT2Model):
     past : list, optional
         The `presents` of an earlier call.
     head_mask : (heads,) or (layers, heads), optional
-    valid_length : (...), optional
-        The original has none.
 
     Outputs
     -------

@@ -20,14 +20,7 @@ PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('gpt')
 
 
 def load_tf_weights_in_openai_gpt(model, checkpoint_path):
-    """Load OpenAI's weights, as far as the model has them; returns the model.
-
-    Parameters
-    ----------
-    model : OpenAIGPTModel, or GPT-2's
-    checkpoint_path : str
-        The folder of GPT's NumPy files, or GPT-2's TensorFlow checkpoint.
-    """
+    """Load OpenAI's weights, as far as the model has them; returns the model."""
     path = checkpoint_path
     if model.config.model_type == 'openai-gpt' and not path.endswith('.json'):
         path = f'{path.rstrip("/")}/params_shapes.json'

@@ -24,10 +24,7 @@ PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('transfo_xl')
 
 
 def load_tf_weights_in_transfo_xl(model, config, tf_path):
-    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model.
-
-    `config` is the model's, and isn't looked at.
-    """
+    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model."""
     model.load_parameters(tf_path, allow_missing=True, ignore_extra=True)
     return model
 

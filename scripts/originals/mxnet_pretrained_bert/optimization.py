@@ -78,13 +78,7 @@ class TorchLikeOptimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group):
-        """Add parameters with options of their own.
-
-        Parameters
-        ----------
-        param_group : dict
-            ``'params'``, and arguments of the class that differ from its own.
-        """
+        """Add parameters with options of their own."""
         group = {**self.defaults, **param_group}
         group['params'] = params = _listed(group['params'])
         group['schedule'] = _schedule(group['schedule'], -1, -1)
@@ -126,18 +120,7 @@ class TorchLikeOptimizer:
         }
 
     def step(self, closure=None):
-        """Update the parameters by their gradients.
-
-        Parameters
-        ----------
-        closure : callable, optional
-            Computes the loss and its gradients.
-
-        Returns
-        -------
-        NDArray or None
-            What `closure` has returned.
-        """
+        """Update the parameters by their gradients."""
         loss = None if closure is None else closure()
         for group, trainer in zip(self.param_groups, self._trainers):
             if trainer is None:
@@ -159,12 +142,7 @@ class TorchLikeOptimizer:
                     parameter.zero_grad()
 
     def get_lr(self):
-        """The learning rate of each parameter at its next step, or ``[0]`` before the first.
-
-        Returns
-        -------
-        list of float
-        """
+        """The learning rate of each parameter at its next step, or ``[0]`` before the first."""
         rates = []
         for group, trainer in zip(self.param_groups, self._trainers):
             counts = {} if trainer is None else trainer._optimizer._index_update_count
@@ -175,14 +153,7 @@ class TorchLikeOptimizer:
         return rates
 
     def state_dict(self):
-        """The state for `load_state_dict`.
-
-        Returns
-        -------
-        dict
-            ``'state'``: number of a parameter -> its step and moments; ``'param_groups'``: the
-            options of the groups, with numbers instead of parameters.
-        """
+        """The state for `load_state_dict`."""
         state, groups, start = {}, [], 0
         for group, trainer in zip(self.param_groups, self._trainers):
             for index in range(len(group['params'])):
@@ -198,18 +169,7 @@ class TorchLikeOptimizer:
         return {'state': state, 'param_groups': groups}
 
     def load_state_dict(self, state_dict):
-        """Continue from the state of another optimizer of the same groups.
-
-        Parameters
-        ----------
-        state_dict : dict
-            Of `state_dict`.
-
-        Raises
-        ------
-        InputError
-            If it is of other groups or parameters.
-        """
+        """Continue from the state of another optimizer of the same groups."""
         groups = state_dict['param_groups']
         sizes = [len(group['params']) for group in groups]
         own = [len(group['params']) for group in self.param_groups]

@@ -35,16 +35,6 @@ class LMOrderedIterator:
     Yields ``(data, target, length)``: arrays of int32, shape (bsz, length), `target` being `data`
     shifted by one; the last segment may be shorter. With `ext_len`, `data` also holds that many
     preceding tokens. A remainder that doesn't fill all streams is dropped.
-
-    Parameters
-    ----------
-    data : np.ndarray
-        Ids, shape (tokens,).
-    bsz : int
-        Number of streams.
-    bptt : int
-        Length of a segment.
-    ext_len : int
     """
 
     def __init__(self, data, bsz, bptt, ext_len=0):
@@ -98,18 +88,8 @@ class LMShuffledIterator:
     Yields ``(data, target, length)`` as :class:`LMOrderedIterator` does, always of length `bptt`.
     Tokens at the end that don't fill a segment of every stream are left out.
 
-    Parameters
-    ----------
-    data : list of np.ndarray
-        Ids of each sentence.
-    bsz : int
-        Number of streams.
-    bptt : int
-        Length of a segment.
-    ext_len : int
-        Number of tokens of the last segment that are repeated before the next one.
-    shuffle : bool
-        Whether to draw a new order of the sentences (by NumPy's generator) each time.
+    With `shuffle` a new order of the sentences is drawn (by NumPy's generator) each time. `ext_len`
+    tokens of the last segment are repeated before the next one.
     """
 
     def __init__(self, data, bsz, bptt, ext_len=0, shuffle=False):
@@ -147,13 +127,7 @@ class LMShuffledIterator:
 class LMMultiFileIterator(LMShuffledIterator):
     """:class:`LMShuffledIterator` over files that are read one at a time.
 
-    Parameters
-    ----------
-    paths : list of str
-    vocab : object
-        With ``encode_file(path, add_double_eos=True)``.
-    bsz, bptt, ext_len, shuffle
-        As of :class:`LMShuffledIterator`; `shuffle` concerns the files and each file's sentences.
+    `shuffle` concerns the files and each file's sentences.
     """
 
     def __init__(self, paths, vocab, bsz, bptt, ext_len=0, shuffle=False):
@@ -221,13 +195,9 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
     def build_corpus(self, path, dataset):
         """Count, build the vocabulary and encode.
 
-        Parameters
-        ----------
-        path : str or os.PathLike
-            Folder with ``train.txt``, ``valid.txt`` and ``test.txt``; 'lm1b' has the benchmark's
-            folder in place of ``train.txt``.
-        dataset : {'ptb', 'wt2', 'wt103', 'lm1b', 'enwik8', 'text8'}
-            Says which texts are counted, and how lines end.
+        The folder `path` has ``train.txt``, ``valid.txt`` and ``test.txt``; 'lm1b' has the
+        benchmark's folder in place of ``train.txt``. The data set ('ptb', 'wt2', 'wt103', 'lm1b',
+        'enwik8', 'text8') says which texts are counted, and how lines end.
         """
         self.dataset, rules = checked_dataset(dataset), _DATASETS[dataset]
         files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
@@ -244,19 +214,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of a text.
-
-        Parameters
-        ----------
-        split : {'train', 'valid', 'test'}
-        *args, **kwargs
-            ``bsz, bptt, ext_len``.
-
-        Returns
-        -------
-        LMOrderedIterator, LMShuffledIterator or LMMultiFileIterator
-            The last two for 'lm1b', whose training files are shuffled.
-        """
+        """Batches of 'train', 'valid' or 'test'; further arguments are ``bsz, bptt, ext_len``."""
         if split not in _SPLITS:
             raise UnknownNameError.of('split', split, _SPLITS)
         data = getattr(self, split)
@@ -272,16 +230,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
 def get_lm_corpus(datadir, dataset):
     """Make the corpus of a data set, with the options that the original has for it.
 
-    Parameters
-    ----------
-    datadir : str or os.PathLike
-        See :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
-    dataset : str
-
-    Returns
-    -------
-    TransfoXLCorpus
-        Keep it with ``save_pretrained`` if counting and encoding take long.
+    `datadir` is as of :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
     """
     options = dict(_DATASETS[checked_dataset(dataset)].tokenizer)
     if dataset == 'lm1b':

@@ -26,15 +26,7 @@ _opening = contextvars.ContextVar('opening', default=False)  # whose weights com
 
 
 class LoadedKeys(NamedTuple):
-    """What `TorchLike.load_state_dict` returns.
-
-    Attributes
-    ----------
-    missing_keys : list of str
-        Parameters of the block, by its own names, that the dict lacks.
-    unexpected_keys : list of str
-        Names of the dict that the block has no parameter for.
-    """
+    """Names that a dict lacks (the block's own), and that the block doesn't know (the dict's)."""
 
     missing_keys: List[str]
     unexpected_keys: List[str]
@@ -72,15 +64,6 @@ class TorchLike:
     A new block is initialized at once. `training` is True at first, and then dropout follows
     ``mx.autograd.record``, as in every Gluon block; after `eval` there is none. Where a block is
     hybridized, its own mode is that of its parts, too.
-
-    Parameters
-    ----------
-    config : Config or block
-        A backbone is used as it is and shared.
-    *inputs
-        The originals' further ones, in their order.
-    **options
-        Of our class.
     """
 
     #: names of `inputs`
@@ -117,18 +100,7 @@ class TorchLike:
         return self.with_attentions_first(super().__call__(*inputs, **named), **named)
 
     def with_attentions_first(self, outputs, **labels):
-        """Outputs of our block in the originals' order; with labels there are losses alone.
-
-        Parameters
-        ----------
-        outputs : NDArray or list
-        **labels
-            Named as our inputs are; None counts as not given.
-
-        Returns
-        -------
-        NDArray or list
-        """
+        """Outputs of our block in the originals' order; with labels there are losses alone."""
         if not getattr(self.base, 'output_attentions', False):
             return outputs
         names = [] if self.backbone else self.base.output_names
@@ -165,13 +137,7 @@ class TorchLike:
         self._is_new = False
 
     def get_multihead_outputs(self):
-        """The heads' outputs of the last call; after ``backward()`` their `grad` is the loss's.
-
-        Returns
-        -------
-        list of (batch, heads, length, head_size)
-            One a layer.
-        """
+        """The heads' outputs of the last call; after ``backward()`` their `grad` is the loss's."""
         outputs = [output.detach() for output in super().get_multihead_outputs()]
         for output, gradient in zip(outputs, self.get_multihead_gradients()):
             output.attach_grad()
@@ -188,17 +154,7 @@ class TorchLike:
     # -- torch's modules ------------------------------------------------------------------------
 
     def train(self, mode=True):
-        """Let dropout follow autograd's mode, or with ``mode=False`` turn it off.
-
-        Parameters
-        ----------
-        mode : bool
-
-        Returns
-        -------
-        TorchLike
-            The block itself.
-        """
+        """Let dropout follow autograd's mode, or with ``mode=False`` turn it off."""
 
         def set_mode(part):
             if isinstance(part, TorchLike):
@@ -214,16 +170,8 @@ class TorchLike:
     def to(self, *targets):
         """Move the block to a device, or cast it.
 
-        Parameters
-        ----------
-        *targets : mx.Context, str, type or dtype
-            Devices, such as ``mx.gpu(0)``, ``'cuda'``, ``'cuda:1'`` or ``'cpu'``, and precisions
-            as in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
-
-        Returns
-        -------
-        TorchLike
-            The block itself.
+        Devices are such as ``mx.gpu(0)``, ``'cuda'``, ``'cuda:1'`` or ``'cpu'``, and precisions as
+        in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
         """
         for target in targets:
             ctx = _context(target)
@@ -254,10 +202,6 @@ class TorchLike:
 
         A parameter that the original has as several, such as the weight of queries, keys and
         values, has the name of the first one.
-
-        Yields
-        ------
-        (str, mxnet.gluon.Parameter)
         """
         mapping = self.mappings().get('huggingface')
         own = self._own_parameters()
@@ -272,35 +216,16 @@ class TorchLike:
             yield parameter
 
     def state_dict(self):
-        """The parameters by the original's names, and in its shapes.
-
-        Returns
-        -------
-        dict of str to NDArray
-            Copies, which ``mx.nd.save`` takes, and `load_state_dict` and ``from_pretrained``.
-        """
+        """Copies of the parameters as NDArrays, by the original's names and in its shapes."""
         named = self.tensors_in('pytorch_pretrained_bert')
         return {name: mx.nd.array(value, dtype=value.dtype) for name, value in named.items()}
 
     def load_state_dict(self, state_dict, strict=True):
         """Set the parameters to those of a dict.
 
-        Parameters
-        ----------
-        state_dict : dict of str to array
-            By the names of any format that `load_parameters` reads. The arrays are NDArrays, NumPy
-            arrays, or torch's tensors.
-        strict : bool
-            Whether the names must be those of the block's parameters, all of them and no others.
-
-        Returns
-        -------
-        LoadedKeys
-
-        Raises
-        ------
-        CheckpointError
-            If they aren't, are none of this family's, or the shapes differ.
+        The names may be of any format that `load_parameters` reads, and the arrays NDArrays, NumPy
+        arrays or torch's tensors. With `strict` the names must be those of the block's parameters,
+        all of them and no others. CheckpointError if they aren't, or the shapes differ.
         """
         found, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
         missing, unknown = self._assign(

@@ -79,10 +79,7 @@ def make_model(args, tokenizer, contexts):
 
 
 def make_objective(model, max_pred):
-    """The original's loss: that of words is the mean over `max_pred` places of each pair.
-
-    Where a pair has fewer masks, the loss of the other places is 0.
-    """
+    """The original's loss: that of words is the mean over `max_pred` places of each pair."""
     objective = pretraining_objective(model, accuracies=False)
 
     def terms(batch):

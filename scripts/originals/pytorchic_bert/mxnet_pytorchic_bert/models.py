@@ -35,21 +35,8 @@ _TRANSFORMER = 'transformer.'
 def make_config(fields, vocab_size):
     """The configuration of a model's JSON file.
 
-    Parameters
-    ----------
-    fields : dict
-        By the names of `CONFIG_FIELDS`; those that are missing have the original's defaults.
-    vocab_size : int
-        If there is none in the file.
-
-    Returns
-    -------
-    BertConfig
-
-    Raises
-    ------
-    InputError
-        If `fields` are none, or a value can't be.
+    `fields` are by the names of `CONFIG_FIELDS`; those that are missing have the original's
+    defaults.
     """
     if not isinstance(fields, dict):
         raise InputError(f'the configuration must be a JSON object, not {fields!r:.80}')
@@ -64,12 +51,6 @@ def reset_parameters(model, seed, ctx=None):
 
     These are PyTorch's: embeddings are normal with deviation 1, dense layers uniform within the
     inverse root of their inputs. (The numbers are others than PyTorch's with the same seed.)
-
-    Parameters
-    ----------
-    model : BertForSequenceClassification or BertForPreTraining
-    seed : int
-    ctx : mxnet.Context or list of mxnet.Context, optional
     """
     model.initialize(ctx=ctx)
     random = np.random.default_rng(seed)
@@ -89,31 +70,15 @@ def reset_parameters(model, seed, ctx=None):
 
 
 def load_model(model, path):
-    """Load all parameters: of a file ``model_steps_N.pt``, or another that `read_tensors` reads.
-
-    Raises
-    ------
-    CheckpointError
-        If the file can't be read, or doesn't fit.
-    """
+    """Load all parameters: of a file ``model_steps_N.pt``, or another that `read_tensors` reads."""
     model.load_parameters(path, cast_dtype=True)
 
 
 def load_transformer(model, path):
     """Load the embeddings and layers alone, as the original does of a pretrained file.
 
-    Parameters
-    ----------
-    model : BertForSequenceClassification or BertForPreTraining
-        Initialized; the pooler and the head keep their values.
-    path : str
-        Of the common name of a TensorFlow checkpoint (``bert_model.ckpt``), a file
-        ``model_steps_N.pt``, or another that `read_tensors` reads.
-
-    Raises
-    ------
-    CheckpointError
-        If the file can't be read, or doesn't fit.
+    The file is a TensorFlow checkpoint, or another that `load_model` takes. Pooler and head keep
+    their values.
     """
     tensors, metadata = read_tensors(path)
     try:
@@ -131,13 +96,7 @@ def load_transformer(model, path):
 
 
 def save_model(model, path):
-    """Write the parameters as the original does, for torch's ``load`` and `load_model`.
-
-    Parameters
-    ----------
-    model : BertForSequenceClassification or BertForPreTraining
-    path : str
-    """
+    """Write the parameters as the original does, for torch's ``load`` and `load_model`."""
     write_archive(path, _tensors_of(model))
 
 

@@ -99,10 +99,7 @@ def read_fields(flag, path, known, beside):
 
 
 def choose_gpus(args):
-    """Set ``gpus`` as the original chooses its devices: GPUs if there are any.
-
-    Several share each batch of ``batch_size``, which becomes that of one.
-    """
+    """Set ``gpus`` as the original chooses its devices: GPUs if there are any."""
     if args.gpu is None and args.gpus is None and mx.runtime.Features().is_enabled('CUDA'):
         count = mx.context.num_gpus()
         args.gpus = ','.join(map(str, range(count if args.data_parallel else min(count, 1))))
@@ -116,10 +113,7 @@ def choose_gpus(args):
 
 
 def linear_rate(lr, warmup, total_steps):
-    """The original's schedule: up from 0, and then on the line that falls from `lr` to 0.
-
-    Of that line the part during the warm-up is left out, so that the rate drops at its end.
-    """
+    """The original's schedule: up from 0, and then on the line that falls from `lr` to 0."""
 
     def rate(number):
         progress = (number - 1) / total_steps
