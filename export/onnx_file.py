@@ -58,6 +58,7 @@ def export_onnx(
     above 2 GB are in a second file, ``<name>.onnx_data``, and ``<name>.onnx-SHA256SUMS`` has the
     checksums. Before the files get their names, ONNX Runtime runs them at three batch sizes and
     lengths, and the results must equal the block's.
+    Returns the path.
 
     Parameters
     ----------
@@ -221,7 +222,8 @@ def export_onnx_folder(
 
     It holds ``model.onnx`` (see `export_onnx`), ``config.json`` with the names of the labels, and
     with a tokenizer ``tokenizer.json``, which the library `tokenizers` opens,
-    ``tokenizer_config.json``, ``special_tokens_map.json`` and the vocabulary.
+    ``tokenizer_config.json``, ``special_tokens_map.json`` and the vocabulary. Returns the paths,
+    that of the graph first.
 
     Parameters
     ----------

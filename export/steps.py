@@ -48,7 +48,8 @@ def export_steps(block, directory, name, capacity):
 
     The outputs are the scores of the next tokens, (batch, vocabulary), and the keys and values for
     the next step, in the inputs' order and shapes. Don't hybridize the loaded graph with
-    ``static_alloc``: its outputs, which are the next inputs, would then be overwritten.
+    ``static_alloc``: its outputs, which are the next inputs, would then be overwritten. Returns
+    the paths.
 
     Parameters
     ----------

@@ -115,8 +115,7 @@ def blas():
 
 
 def end_quietly_until_run():
-    """Let Ctrl-C during the slow imports of our commands end them as `model_zoo.app.cli.run` would.
-    """
+    """Let Ctrl-C during the imports of our commands end them as `model_zoo.app.cli.run` would."""
     if threading.current_thread() is not threading.main_thread() or not _is_command():
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -122,8 +122,7 @@ def find_block_class(family, task, name_or_folder, dataset_name=None):
 
 
 def config_of_folder(folder):
-    """The fields of ``config.json`` in a folder, here or on the hub, or beside a file of weights.
-    """
+    """Fields of ``config.json`` in a folder, here or on the hub, or beside a file of weights."""
     folder, _ = local_path(folder, weights=False, vocab=False)
     if os.path.isfile(folder) or os.path.isfile(f'{folder}.index'):
         folder = os.path.dirname(folder)

@@ -230,7 +230,7 @@ def get_model(
 ):
     """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
 
-    What isn't given is left to the model's own function.
+    What isn't given is left to the model's own function. Returns (block, vocab).
 
     Parameters
     ----------

@@ -78,6 +78,10 @@ class Parser(argparse.ArgumentParser):
 
     Flags may also be written as the originals' parsers take them: with dashes for underscores, with
     one dash, and switched off by ``--noFLAG``.
+
+    `names` has what messages call a field that isn't a flag of its own, `notes` what
+    `setup_logging` is to log about the flags, and `preset` words that the next parser to be used
+    takes before those of the command line: the defaults of an original's script.
     """
 
     used, names, preset = None, {}, ()

@@ -81,8 +81,7 @@ def engine_forward(engine):
 
 
 def load_exported(prefix, max_len, ctx, flag='max_len'):
-    """Load ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with the inputs data0, data1, data2.
-    """
+    """Load ``PREFIX-symbol.json`` and its parameters with the inputs data0, data1, data2."""
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
         if not os.path.isfile(path):

@@ -43,7 +43,7 @@ def finetune(
     max_length=None, seed=None, output_dir=None, resume=False, tokenizer=None, text=None,
     text_pair=None, label=None, settings=None, metrics=None, callbacks=(), **more
 ):  # fmt: skip
-    """Train a model on your own data.
+    """Train a model on your own data; the result is a `Trained`.
 
     Parameters
     ----------

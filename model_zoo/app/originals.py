@@ -103,7 +103,7 @@ def check_gpu_unwanted(args):
 
 
 def choose_run(args):
-    """``--do_train``, ``--do_eval`` and ``--do_predict``: originals do nothing without them."""
+    """Originals do nothing without ``--do_...``; ours train unless a flag says otherwise."""
     others = [getattr(args, name, None) for name in ('do_eval', 'do_predict', 'only_inference')]
     trains = args.do_train
     if trains is None:

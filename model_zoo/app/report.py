@@ -83,8 +83,10 @@ def write_results(path, args, state=None, **more):
 def write_eval_results(folder, report, step=0, train_loss=None):
     """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` per metric.
 
-    The names of the metrics are those of Google's and pytorch-pretrained-BERT's scripts. A second
-    dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
+    The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
+    and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
+    ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
+    A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
     """
     for number, (segment, metrics) in enumerate(report.items()):
         values = {}

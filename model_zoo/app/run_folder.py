@@ -210,6 +210,7 @@ class RunFolder:
     trains : bool
         Whether the run writes a training's files to the folder. If it has those of another one,
         that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
+
     Raises
     ------
     InputError

@@ -74,7 +74,11 @@ class QuestionAnswering(Pipeline):
         return [self._windows(item, options, meter) for item in items]
 
     def _windows(self, item, options, meter):
-        """Rows of a question, each `about` (the pair's places, the window's)."""
+        """Rows of a question, each `about` (the pair's places, the window's).
+
+        These are offsets and word ids of the whole pair; pieces before the context, the context's
+        first piece that the window sees, and how many it sees.
+        """
         question, context = self._question(item)
         special = len(self.tokenizer.encode('a', 'a')) - 2 * len(
             self.tokenizer.encode('a', add_special_tokens=False)

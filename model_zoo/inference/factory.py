@@ -74,6 +74,10 @@ def pipeline(
     **options
         `max_length` and `batch_tokens` of `Pipeline`, others of `model_zoo.open_model`.
 
+    Returns
+    -------
+    Pipeline
+
     Raises
     ------
     UnknownNameError

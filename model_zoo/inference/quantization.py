@@ -188,9 +188,7 @@ class Quantizer:
             return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
 
     def harm(self, layer):
-        """The mean squared difference of the outputs for the first batch with only this layer in
-        INT8.
-        """
+        """Mean squared difference of the first batch's outputs with this layer alone in INT8."""
         if self._outputs is None:
             self._outputs = self._run(self._symbol, self._parameters, self._first)
         results = self._run(

@@ -171,7 +171,12 @@ class BasicTokenizer:
         return True
 
     def _agrees(self, char):
-        """Whether the Rust library treats `char` as we do in any context."""
+        """Whether the Rust library treats `char` as we do in any context.
+
+        Not the case for dropped characters, which could join a special token; the capital sigma,
+        which Python lower-cases differently at the end of a word; stripped accents, whose place
+        belongs to the letter before; and marks with a combining class, which are sorted.
+        """
         if not self._kinds[char]:
             return False
         if self.do_lower_case:

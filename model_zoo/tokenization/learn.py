@@ -71,6 +71,8 @@ class _ShortWords:
 def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     """Learn a byte-level encoding such as GPT-2's from a text, and write its two files.
 
+    Returns the path of ``vocab.json``; ``merges.txt`` is beside it.
+
     Parameters
     ----------
     path : str or os.PathLike
@@ -130,7 +132,7 @@ def _repeated(counts):
 
 
 def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit_alphabet=None):
-    """Learn the word pieces of a BERT, and write them as ``vocab.txt``.
+    """Learn the word pieces of a BERT, write them as ``vocab.txt``, and return the path.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def learn_sentence_pieces(
     max_sentences=10**7,
     is_split=False,
 ):
-    """Learn a SentencePiece model with BERT's special tokens, and write it.
+    """Learn a SentencePiece model with BERT's special tokens, write it, and return the path.
 
     `read`, `vocab_size`, `path` and `lower` are as of `learn_word_pieces`. `max_sentences` is the
     most lines that are drawn from the text into memory; `is_split` says that they come from

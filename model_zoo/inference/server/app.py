@@ -42,7 +42,8 @@ def build_app(models, settings=None):
 
     Each model has a thread of its own, which makes batches of the texts of all requests. The
     threads run from now on; the end of the application's lifespan answers what is accepted and ends
-    them.
+    them. `models` has pipelines by the names that requests use; ``app.state.service`` is the
+    application's `Service`.
 
     Examples
     --------

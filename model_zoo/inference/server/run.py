@@ -134,8 +134,9 @@ async def run_server(server, bound, request_timeout=30.0, most_connections=1000)
 async def _close_idle(connections, seconds, most):
     """Close connections whose client doesn't send its request, or doesn't read its answer.
 
-    uvicorn has neither time-out, and no public hook for one. So this reads what it knows of its
-    connections, and changes nothing of it.
+    uvicorn has neither time-out, and no public hook for one: `timeout_keep_alive` ends with the
+    first byte of a request, and `limit_concurrency` refuses those who come instead of those who
+    stay. So this reads what uvicorn knows of its connections, and changes nothing of it.
     """
     waiting = {}  # connection -> since when it has stood as it stands
     while True:
