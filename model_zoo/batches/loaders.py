@@ -25,6 +25,9 @@ class Loader(abc.ABC):
 
     Parameters
     ----------
+    seed : int
+    ctx : mxnet.Context or list of mxnet.Context, optional
+        The batches' devices; several take turns.
     workers : object, optional
         With ``rank`` and ``size``. Worker r has the samples ``r::size`` of each batch, so that all
         workers together see what a single one would with the sum of their batch sizes.

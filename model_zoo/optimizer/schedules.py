@@ -33,6 +33,8 @@ class Schedule(mx.lr_scheduler.LRScheduler):
 
     Parameters
     ----------
+    warmup : float
+        The fraction of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
     t_total : int
         How many updates are planned. With a negative number every schedule is constant, and
         a warning says so.

@@ -251,10 +251,33 @@ def find_files(
 
     Parameters
     ----------
+    model : str, optional
+        Name in the catalogue; needed without `path`.
+    dataset : str, optional
+        Name of the data set; by default the model's default one.
+    root : str, optional
+        Folder of the cache, ``$MXNET_HOME/models`` by default.
     path : str or os.PathLike, optional
         A folder, a file of weights, or a file of a vocabulary; or a place from which such are
         fetched, see :func:`is_place`. Nothing else is asked for the weights then. The vocabulary
         is the one in the same folder, else the one of `model` and `dataset`.
+    weights, vocab : bool
+        Whether they are needed.
+    format : str, optional
+        See :func:`files_in_folder`, for a path.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    UnknownNameError
+        If the catalogue lacks the model or the data set.
+    PretrainedNotFoundError
+        If no source has the files; lists each with the reason.
+    InputError
+        If `path` doesn't hold what it should.
     """
     if path is None and not (weights or vocab):
         return Files()

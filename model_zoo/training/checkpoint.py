@@ -282,6 +282,10 @@ class CheckpointStore:
 
     Parameters
     ----------
+    folder : str
+        Made where it is missing.
+    keep : int
+        How many of the newest ones to keep. With 2 or more, a training survives a damaged one.
     on_save : callable, optional
         Is called after each `save`.
     """

@@ -25,6 +25,14 @@ class Plan:
 
     Parameters
     ----------
+    num_steps : int
+        Updates to do.
+    accumulate : int
+        Batches per update. A multiple of the number of devices, which get them in turn.
+    seed : int
+        See :func:`seed_all`.
+    log_interval : int
+        In updates.
     num_epochs : int, optional
         End after this many epochs, if `num_steps` aren't done before. Then the number of their
         batches needn't be known, and some may have none.
@@ -58,6 +66,8 @@ class Evaluation:
     interval : int, optional
         Evaluate every so many updates, and after the last one; default: after each epoch, and after
         the last update.
+    early_stop : int, optional
+        Stop after this many evaluations in a row without a new best score.
     """
 
     function: Optional[Callable] = None

@@ -184,10 +184,29 @@ class ShardFiles(Source):
     All files are looked at first: their vocabulary, and the samples' lengths; each of several
     workers looks at its share of them. While some are used, a thread reads the next ones.
 
+    Parameters
+    ----------
+    files : str or sequence of str
+        Wildcards, separated by commas; or paths. Of our files or GluonNLP's.
+    vocab : gluonnlp.vocab.BERTVocab
+        The model's.
+    max_len : int, optional
+        Most positions that the model has.
+    next_sentence : bool
+        Whether the samples are to have next sentences.
+    workers : Workers, optional
+        All of them have to make this object.
+
     Attributes
     ----------
+    paths : list of str
     histograms : list of numpy.ndarray
         Of each file.
+
+    Raises
+    ------
+    InputError
+        If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
     def __init__(self, files, vocab, max_len=None, next_sentence=False, workers=None):

@@ -294,6 +294,18 @@ class SampleOptions:
 
     Parameters
     ----------
+    max_seq_length : int
+        Most tokens of a sample, with [CLS] and two [SEP].
+    max_predictions_per_seq : int
+        Most masks of a sample.
+    dupe_factor : int
+        Passes over the text, each with new masks and second segments.
+    masked_lm_prob : float
+        Share of the tokens to mask.
+    short_seq_prob : float
+        Share of the documents to cut into shorter samples.
+    whole_word_mask : bool
+        Mask all pieces of a word, or none.
     next_sentence : bool
         Pairs of segments, the second of which may be a random one. False: full sentences, packed
         up to the longest sample, over the ends of documents; `short_seq_prob` has no meaning then.
