@@ -22,13 +22,10 @@ class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
 class GPT2DoubleHeadsModel(GPT2Block, DecoderDoubleHeads):
     """GPT-2 with a language model's head and a multiple choice head.
 
-    See `DecoderDoubleHeads` for parameters, inputs and outputs.
+    See `DecoderDoubleHeads` for parameters, inputs and outputs. Unlike the original, whose language
+    model's loss shifts the axis of the choices by mistake, the loss shifts the tokens' axis.
 
-    References
-    ----------
-    ``GPT2DoubleHeadsModel`` of pytorch-pretrained-bert's modeling_gpt2.py. Its released language
-    model's loss shifts the axis of the choices by mistake. Here the tokens' axis is shifted, as in
-    its OpenAI GPT.
+    Source: ``GPT2DoubleHeadsModel`` of pytorch-pretrained-bert's modeling_gpt2.py.
     """
 
     model_class = GPT2Model

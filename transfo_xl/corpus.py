@@ -71,11 +71,6 @@ class TransfoXLCorpus:
         format : {'native', 'pytorch'}
             The latter: pytorch-pretrained-bert's ``vocab.bin`` and ``corpus.bin``, which needs
             torch.
-
-        Returns
-        -------
-        tuple of str
-            Paths of both files.
         """
         if format not in ('native', 'pytorch'):
             raise UnknownNameError.of('format of a corpus', format, ('native', 'pytorch'))
@@ -123,10 +118,6 @@ class TransfoXLCorpus:
         **kwargs
             Arguments of :class:`TransfoXLTokenizer`; they override the files.
 
-        Returns
-        -------
-        TransfoXLCorpus
-
         Raises
         ------
         InputError, CheckpointError
@@ -157,10 +148,6 @@ class TransfoXLCorpus:
             With the vocabulary in it, or beside it.
         **kwargs
             Arguments of :class:`TransfoXLTokenizer`, which win over what the file says.
-
-        Returns
-        -------
-        TransfoXLCorpus
 
         Raises
         ------

@@ -46,10 +46,6 @@ class CarriedMemory(Block):
         ``model(words, memories, labels=labels) -> (losses, memories)``, with the losses in the
         shape of the labels and 0 where these are -1, and ``init_mems(batch_size)``, the list of
         memories before the text begins. Initialized.
-    batch_size : int
-        Of all batches. With several workers, the size of each worker's part.
-    workers : Workers, optional
-        Each worker has the memories of its own streams. A checkpoint has those of all workers.
 
     Inputs
     ------

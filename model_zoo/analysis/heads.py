@@ -61,14 +61,6 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
         Yields batches with `valid_length`, an array of shape (batch,).
     head_mask : numpy.ndarray, shape (layers, heads), optional
         1 keeps a head, 0 masks it.
-    title : str, optional
-        Shown with the progress.
-    guard : model_zoo.training.loop.InterruptGuard, optional
-        Asked before each batch.
-
-    Returns
-    -------
-    HeadMeasures
     """
     config = block.config
     kept = [config.kept_heads(layer) for layer in range(config.num_layers)]
@@ -200,16 +192,7 @@ class MaskingStep(NamedTuple):
 
 
 def heads_left(config):
-    """A mask with 1 for each existing head, 0 for those that were pruned before.
-
-    Parameters
-    ----------
-    config : AttentionConfig
-
-    Returns
-    -------
-    numpy.ndarray, shape (layers, heads), float32
-    """
+    """A mask (layers, heads), float32: 1 for each existing head, 0 for those pruned before."""
     mask = np.zeros((config.num_layers, config.num_heads), np.float32)
     for layer, row in enumerate(mask):
         row[config.kept_heads(layer)] = 1
@@ -277,17 +260,8 @@ def _least_important(mask, importance, count):
 
 
 def heads_to_prune(mask, config):
-    """The argument of ``block.prune_heads`` that removes the heads that a mask turns off.
-
-    Parameters
-    ----------
-    mask : numpy.ndarray, shape (layers, heads)
-    config : AttentionConfig
-
-    Returns
-    -------
-    dict of int to list of int
-        Layer -> heads; pruned heads aren't listed again.
+    """The argument of ``block.prune_heads``, layer -> heads, that removes the heads that `mask`,
+    (layers, heads), turns off; pruned heads aren't listed again.
     """
     off = {
         layer: [head for head in config.kept_heads(layer) if row[head] == 0]

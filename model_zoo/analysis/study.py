@@ -173,14 +173,7 @@ class OneSentence(SentencePair):
 
 
 class ClassifierSubject(SentencePair):
-    """A classifier on the examples of a task.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray, shape (examples,)
-    metric : str, optional
-        Default: the task's primary metric.
-    """
+    """A classifier on the examples of a task."""
 
     def __init__(self, task, model, tokenizer, loader, labels, metric=None):
         self.metric = metric or task.primary_metric

@@ -70,14 +70,7 @@ class FusedConv1D:
 
 @dataclasses.dataclass(frozen=True)
 class Padded:
-    """A tensor without <-> with the zero units of `FeedForward`, along `axis`.
-
-    Parameters
-    ----------
-    axis : int
-    field : str
-        Of the configuration: how many units there are without them.
-    """
+    """A tensor without <-> with the zero units of `FeedForward`, along `axis`."""
 
     axis: int = 0
     field: str = 'intermediate_size'
@@ -256,20 +249,7 @@ class Mapping:
         )
 
     def load(self, tensors, config):
-        """Their tensors -> ours.
-
-        Parameters
-        ----------
-        tensors : dict of str to numpy.ndarray
-            By their names.
-        config : Config
-
-        Returns
-        -------
-        ours : dict of str to numpy.ndarray
-        unknown : list of str
-            Their names that no rule knows, or whose rule lacks a part.
-        """
+        """Their tensors -> ours, and their names that no rule knows or whose rule lacks a part."""
         found, unknown = {}, []
         numbered = self._numbered(len(tensors))
         tensors = {numbered.get(name, name): array for name, array in tensors.items()}
@@ -304,24 +284,9 @@ class Mapping:
             ) from error
 
     def save(self, tensors, config, with_prefix):
-        """Our tensors -> theirs; the inverse of `load`.
+        """Our tensors -> theirs; the inverse of `load`. With `with_prefix` the backbone gets a prefix.
 
-        Parameters
-        ----------
-        tensors : dict of str to numpy.ndarray
-            By our names, as the rules write them.
-        config : Config
-        with_prefix : bool
-            Whether the file belongs to a task, so that its backbone gets the prefix.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-
-        Raises
-        ------
-        CheckpointError
-            If no rule knows one of our names: the format has no place for it.
+        CheckpointError if no rule knows one of our names: the format has no place for it.
         """
         result = {}
         with_prefix = with_prefix or self._has_outside(tensors)

@@ -1,9 +1,7 @@
 """NumPy's files, read within limits; and those in which OpenAI published GPT.
 
-``params_shapes.json`` lists the shapes of all tensors. Their values, one tensor after the other,
-are in ``params_0.npy`` to ``params_9.npy``. Names aren't stored: a tensor's name here is its
-position, ``'0'``, ``'1'``, and so on (see `Mapping`'s `order`). The converter of
-pytorch-pretrained-bert also needs ``parameters_names.json``, so this is written, too.
+``params_shapes.json`` lists the shapes of all tensors; their values follow one another in
+``params_0.npy`` to ``params_9.npy``. A tensor's name is its position, ``'0'``, ``'1'``, and so on.
 """
 
 import io

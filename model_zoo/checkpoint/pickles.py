@@ -1,10 +1,8 @@
 """Pickles of plain data, read without executing them.
 
-A pickle names the functions that build its objects, and Python's own reader calls any function that
-it names. Here only dicts, lists, strings, numbers, NumPy arrays and torch's tensors are created.
-Instances of classes that the caller lists become namespaces of their attributes. Any other name is
-refused. The functions that a pickle may call are created for each file, so a pickle can't leave
-anything behind in them. Neither torch nor the listed classes are imported.
+Only dicts, lists, strings, numbers, NumPy arrays and torch's tensors are created, and instances of
+classes that the caller lists become namespaces. Any other name is refused. The functions that a
+pickle may call are created for each file, so it can't leave anything behind in them.
 """
 
 import collections

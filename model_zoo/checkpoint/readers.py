@@ -61,13 +61,7 @@ CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Another program's layout that can be written.
-
-    Parameters
-    ----------
-    write : callable
-        ``write(path, tensors)``.
-    """
+    """Another program's layout that can be written."""
 
     mapping: str
     weights: str

@@ -1,17 +1,16 @@
 """Files of safetensors; MXNet's ``.params``, and graphs (``symbol.json``).
 
 MXNet follows the numbers in a graph without a check, so a damaged one can end the process.
-
-``mx.nd.load`` isn't used, because a ``.params`` file has no checksum and MXNet trusts its content:
-a damaged length can make it allocate terabytes. Reading into NumPy also lets the caller choose the
-context and convert the layout.
-
-Format (``src/ndarray/ndarray.cc``), little-endian: u64 magic 0x112, u64 0, u64 number of arrays;
-for each array u32 version, i32 storage type, u32 dimensions and i64 each, i32 device type,
-i32 device number, i32 dtype, the elements; then u64 number of names, and for each u64 length and
-the bytes. Our own files hold one more array, ``METADATA``: a JSON text with their version. Behind
-what MXNet reads they end with ``_TRAILER`` and the CRC-32 of all that comes before it.
 """
+
+# mx.nd.load isn't used, because a .params file has no checksum and MXNet trusts its content: a
+# damaged length can make it allocate terabytes.
+#
+# Format (src/ndarray/ndarray.cc), little-endian: u64 magic 0x112, u64 0, u64 number of arrays; for
+# each array u32 version, i32 storage type, u32 dimensions and i64 each, i32 device type, i32 device
+# number, i32 dtype, the elements; then u64 number of names, and for each u64 length and the bytes.
+# Our own files hold one more array, METADATA: a JSON text with their version. Behind what MXNet
+# reads they end with _TRAILER and the CRC-32 of all that comes before it.
 
 import json
 import os

@@ -2,19 +2,19 @@
 
 A checkpoint is a group of files, ``NAME.index`` and ``NAME.data-00000-of-00001``; the first one
 stands for it here. A file ``checkpoint`` next to them names the newest one in the folder.
-
-The index is a sorted table of protocol buffers (``tensorflow/core/lib/io/table_format.txt``, as
-LevelDB's): blocks, each followed by a byte that says how it is compressed and a u32 checksum of
-both; at the end of the file 48 bytes with the places of two blocks, of which the second is an index
-of blocks, and a magic number. A block has entries (varints: bytes shared with the key before,
-further bytes of the key, bytes of the value; then these bytes), then u32 places of some of them,
-and a u32 count of these places.
-
-The checksum is CRC-32C (Castagnoli), here by NumPy: the bytes are cut into lanes of the same
-length, whose remainders are computed side by side, 8 bytes at a time. The remainders are then
-joined two by two: that of a lane with n bytes behind it is multiplied by x^(8n), which is a product
-with a 32x32 matrix of bits.
 """
+
+# The index is a sorted table of protocol buffers (tensorflow/core/lib/io/table_format.txt, as
+# LevelDB's): blocks, each followed by a byte that says how it is compressed and a u32 checksum of
+# both; at the end of the file 48 bytes with the places of two blocks, of which the second is an
+# index of blocks, and a magic number. A block has entries (varints: bytes shared with the key
+# before, further bytes of the key, bytes of the value; then these bytes), then u32 places of some
+# of them, and a u32 count of these places.
+#
+# The checksum is CRC-32C (Castagnoli), here by NumPy: the bytes are cut into lanes of the same
+# length, whose remainders are computed side by side, 8 bytes at a time. The remainders are then
+# joined two by two: that of a lane with n bytes behind it is multiplied by x^(8n), which is a
+# product with a 32x32 matrix of bits.
 
 import contextlib
 import functools

@@ -58,13 +58,7 @@ def precision_name(dtype):
 
 
 class MixedPrecision:
-    """Mixin of blocks with matrix products.
-
-    Attributes
-    ----------
-    precision : str
-        Set by `set_precision`.
-    """
+    """Mixin of blocks with matrix products."""
 
     precision = 'float32'
 

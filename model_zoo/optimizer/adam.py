@@ -313,10 +313,9 @@ class OpenAIAdam(DecoupledAdam):
 
     The last line is left out for vectors (biases, layer normalization) unless `vector_l2`.
 
-    It is registered with MXNet as ``'openaiadam'``. The original is `OpenAIAdam` of
-    pytorch-pretrained-bert (``optimization_openai.py``). At the first update it asks its schedule
-    for step 1, while BERT's asks for step 0. A schedule of :mod:`model_zoo.optimizer.schedules`
-    that was made without `first_step` is set accordingly.
+    Registered with MXNet as ``'openaiadam'``; the original is `OpenAIAdam` of
+    pytorch-pretrained-bert. Its first update asks the schedule for step 1, BERT's for step 0; a
+    schedule that was made without `first_step` is set accordingly.
 
     Parameters
     ----------

@@ -146,12 +146,8 @@ class WarmupLinearSchedule(Schedule):
 class WarmupCosineSchedule(Schedule):
     """Linear growth over `warmup`, then a cosine; ``'warmup_cosine'``.
 
-    Takes the parameters of :class:`Schedule`, and
-
-    Parameters
-    ----------
-    cycles : float
-        Periods of the cosine; with 0.5 it goes down from 1 to 0.
+    Takes the parameters of :class:`Schedule`, and `cycles`, periods of the cosine; with 0.5 it goes
+    down from 1 to 0.
     """
 
     ends = True
@@ -165,15 +161,10 @@ class WarmupCosineSchedule(Schedule):
 
 
 class WarmupCosineWithHardRestartsSchedule(WarmupCosineSchedule):
-    """Linear growth over `warmup`, then `cycles` times a cosine from 1 to 0;
+    """Linear growth over `warmup`, then `cycles` (at least 1) times a cosine from 1 to 0;
     ``'warmup_cosine_hard_restarts'``.
 
-    Takes the parameters of :class:`Schedule`, and
-
-    Parameters
-    ----------
-    cycles : float
-        At least 1.
+    Takes the parameters of :class:`Schedule`, and `cycles`.
     """
 
     def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
@@ -226,23 +217,9 @@ SCHEDULES = {
 
 
 def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):
-    """Make a schedule by its name.
+    """Make a schedule by its name, a key of `SCHEDULES`; None means ``'none'``.
 
-    Parameters
-    ----------
-    name : str or None
-        A key of `SCHEDULES`; None means ``'none'``.
-    base_lr : float
-    warmup : float
-    t_total : int
-    cycles : float, optional
-        Of the cosine schedules; each has its own default.
-    first_step : int, optional
-        See :class:`Schedule`.
-
-    Returns
-    -------
-    Schedule
+    The other parameters are those of :class:`Schedule`; `cycles` is of the cosine schedules.
     """
     name = 'none' if name is None else name
     if name not in SCHEDULES:
@@ -264,7 +241,6 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
 
     Parameters
     ----------
-    base_lr : float
     num_steps : int
         How many updates the training has; with accumulation, not how many batches.
     warmup_ratio : float
@@ -272,10 +248,6 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
     first_step : int
         GluonNLP's classifier starts at step 0 (the first update has learning rate 0), its SQuAD
         script at step 1 (the last one has).
-
-    Returns
-    -------
-    WarmupLinearSchedule
     """
     if not num_steps >= 1:
         raise InputError(f'num_steps is {num_steps}; a training has at least one update')

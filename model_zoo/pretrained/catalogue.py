@@ -112,10 +112,6 @@ def list_pretrained(pattern=None):
     ----------
     pattern : str, optional
         Keeps the models with a matching name, such as ``'bert_*'``.
-
-    Returns
-    -------
-    list of PretrainedEntry
     """
     load_families()  # they register their entries
     found = [e for e in _ENTRIES.values() if pattern is None or fnmatch.fnmatch(e.model, pattern)]

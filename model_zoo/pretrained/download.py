@@ -1,9 +1,7 @@
 """Downloads that are locked, resumed, verified, and written whole or not at all.
 
-For GluonNLP's repository, addresses and the Hugging Face hub. No library does this: pooch 1.9
-neither resumes nor locks, and verifies an archive, not its member; huggingface_hub resumes without
-``If-Range``, so that two versions of a file can end up in one, and takes what a server sends as an
-ETag for the name of a file, even one outside of its cache.
+No library does this: pooch 1.9 neither resumes nor locks; huggingface_hub resumes without
+``If-Range``, so that two versions of a file can end up in one.
 """
 
 import contextlib

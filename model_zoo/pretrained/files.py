@@ -30,15 +30,7 @@ SENTENCE_CONFIGS = tuple(
 
 
 class Module(NamedTuple):
-    """A part of a model.
-
-    Attributes
-    ----------
-    kind : str
-        Name of its class, such as 'Pooling'.
-    path : str
-        Of its folder, in that of the model; '' is the same.
-    """
+    """A part of a model."""
 
     kind: str
     path: str

@@ -142,11 +142,6 @@ class SwagFeatures:
 
     Where that is longer than `max_len`, the longer one of the two texts loses tokens at its end
     until it fits.
-
-    Parameters
-    ----------
-    max_len : int
-        Largest number of tokens, the special ones counted.
     """
 
     def __init__(self, tokenizer, max_len=128):
@@ -366,11 +361,6 @@ class StoryClozeFeatures:
 
     Where that is longer than the model takes, the longer one of story and ending loses tokens at
     its end until it fits.
-
-    Parameters
-    ----------
-    encode : callable
-        Text -> list of token ids.
 
     References
     ----------

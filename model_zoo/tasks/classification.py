@@ -98,14 +98,6 @@ class ClassifierFeatures:
 
     These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
     empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
-
-    Parameters
-    ----------
-    tokenizer : object
-        With ``encode_batch(texts, pairs, max_length=, pad=)``, as ``bert.BertTokenizer`` has it.
-    task : Task
-    max_len : int
-        Largest number of tokens, the special ones counted.
     """
 
     def __init__(self, tokenizer, task, max_len=128):
@@ -120,16 +112,7 @@ class ClassifierFeatures:
         self.max_len = max_len
 
     def __call__(self, examples):
-        """Encode `examples`, and log how many had to be cut.
-
-        Parameters
-        ----------
-        examples : sequence of Example
-
-        Returns
-        -------
-        list of Sample
-        """
+        """Encode `examples`, and log how many had to be cut."""
         features, cut = [], 0
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
@@ -267,18 +250,7 @@ def _probabilities(task, outputs):
 
 
 def compute_baseline(task, labels):
-    """The task's metrics for always giving the most frequent label, or the mean number.
-
-    Parameters
-    ----------
-    labels : array-like, shape (num_samples,)
-        As of `compute_metrics`.
-
-    Returns
-    -------
-    (int or float, OrderedDict of str to float)
-        The guess, an id or a number, and its metrics.
-    """
+    """The task's metrics for always giving the most frequent label, or the mean number."""
     labels = np.asarray(labels)
     guess = float(np.mean(labels)) if task.regression else int(np.bincount(labels).argmax())
     return guess, compute_metrics(task, labels, np.full_like(labels, guess))
@@ -313,10 +285,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     """Write the file of Google's ``run_classifier.py --do_predict``, and call `write_predictions`.
 
     ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
-    class with its probability, or one column with a regression's number. The name begins with
-    the test set: ``test_matched_results.tsv``.
-
-    See `write_predictions`.
+    class with its probability, or one column with a regression's number.
     """
     names = write_predictions(folder, task, segment, examples, outputs)
     rows = outputs.astype(np.float64) if task.regression else _probabilities(task, outputs)
@@ -601,12 +570,6 @@ class ClassificationTask(Task):
     """Classes, or numbers, of texts and pairs of texts.
 
     Rows in memory are (text, label), (text, text, label), or without the label; or dicts.
-
-    Parameters
-    ----------
-    settings : ClassificationSettings
-    record : model_zoo.tasks.classification.Task, optional
-        By default the one that the settings choose.
     """
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}

@@ -1,15 +1,10 @@
 """The data of classification: tasks known by name, tables of the user's own, and their readers.
 
-A new task is a new entry of the table `_TASKS`; readers, metrics and scripts know no task by name.
-No row is dropped silently: a bad one is an error that names the file, the line, the value and what
-is expected. Only in published files that are known to be broken (GLUE's QQP), bad rows are skipped,
-counted and logged.
+A bad row is an error that names the file, the line, the value and what is expected. Only in
+published files that are known to be broken (GLUE's QQP), bad rows are skipped, counted and logged.
 
-Sources: the GLUE benchmark (Wang et al. 2018) and the header lines of its TSV files; XNLI (Conneau
-et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp (Tan Songbo). The labels are in the order of
-GluonNLP 0.10's tasks; ``orders`` has those of pytorch-pretrained-BERT's and Google's
-run_classifier.py, and of the data sets on the hub, where they differ. Which of them a trained
-classifier's outputs have is decided in `model_zoo.tasks.labels`.
+Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp
+(Tan Songbo). The labels are in the order of GluonNLP 0.10's tasks, but for a task's ``orders``.
 """
 
 import collections
@@ -219,17 +214,7 @@ class Task:
         return self._spellings.get(_plain(text))
 
     def match(self, names):
-        """The labels that a model's names stand for, in their order.
-
-        Parameters
-        ----------
-        names : sequence of str
-
-        Returns
-        -------
-        tuple of str or None
-            None if they aren't the task's labels, each once.
-        """
+        """The task's labels that a model's names stand for, in their order; None if they aren't."""
         found = tuple(map(self.find_label, names))
         return found if len(found) == len(self.labels) and {*found} == {*self.labels} else None
 
@@ -502,10 +487,6 @@ def list_tasks():
 def get_task(name):
     """The task called `name`, in whatever case; SST is also SST-2.
 
-    Returns
-    -------
-    Task
-
     Raises
     ------
     UnknownNameError
@@ -667,7 +648,6 @@ class Example(NamedTuple):
     ----------
     guid : str
         What GLUE's submissions call `index`: the test file's own, else the row's number from 0.
-    text_a : str
     text_b : str or None
         The second text of a pair.
     label : str, float, tuple of str or None

@@ -65,12 +65,7 @@ def _names_in(fields, place):
 
 
 def labels_of_folder(folder):
-    """The names of a model's classes.
-
-    Returns
-    -------
-    list of str or None
-        None if there is no such folder, or its configuration only numbers the classes.
+    """The names of a model's classes; None if there is no such folder, or they are only numbered.
     """
     names = _state(folder).names
     return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
@@ -110,13 +105,8 @@ def _fields_beside(files):
 
 
 def label_names(block):
-    """Names of a block's outputs in their order.
-
-    Returns
-    -------
-    list of str
-        Those of its configuration's ``id2label``, else LABEL_0 and so on; empty for a block that is
-        no classifier.
+    """Names of a block's outputs in their order: the configuration's ``id2label``, else LABEL_0 and
+    so on; empty for a block that is no classifier.
     """
     names = block.config.extras.get('id2label') or {}
     count = getattr(block, 'num_labels', None) or len(names)

@@ -46,9 +46,6 @@ class BlockLoader(SampleLoader):
     tokens : numpy.ndarray, shape (number of tokens,)
     block_size : int
         Tokens of a block; the last one of the text may have less.
-    batch_size : int
-    shuffle : bool
-    seed : int
     ctx, workers
         See `Loader`; each of several workers has `batch_size` blocks of a batch.
 
@@ -129,14 +126,7 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
 
 
 def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
-    """`measure_perplexity` in the form that `Evaluation` takes.
-
-    Returns
-    -------
-    (float, dict)
-        The mean log-likelihood of a token (the negative loss; higher is better), and segment ->
-        what was measured, with ``tokens_per_second``.
-    """
+    """`measure_perplexity` in the form that `Evaluation` takes."""
     started = time.perf_counter()
     metrics = measure_perplexity(loss_sum, loader, num_words, guard)
     metrics['tokens_per_second'] = metrics['tokens'] / (time.perf_counter() - started)

@@ -279,13 +279,8 @@ def make_sample_options(settings, next_sentence, short_given):
 
 
 def pretraining_class(settings, model, dataset=None):
-    """The class of the block to pre-train.
-
-    Returns
-    -------
-    type
-        That of 'pretraining', or of 'masked_lm' if that is asked for, or the model has no next
-        sentences. The `pretraining_terms` tell.
+    """The class of the block to pre-train: that of 'pretraining', or of 'masked_lm' if that is
+    asked for, or the model has no next sentences.
     """
     family = family_of_class(find_block_class('bert', None, model, dataset))
     if 'replaced_words' in family.tasks and not settings.from_scratch:

@@ -48,14 +48,7 @@ def evaluate_segments(measure, segments, primary, guard=None):
 
 
 def mean_cross_entropy(labels, outputs):
-    """The mean loss of classes.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray, shape (samples,)
-    outputs : numpy.ndarray, shape (samples, classes)
-        Unnormalized scores.
-    """
+    """The mean loss of classes' unnormalized scores, (samples, classes), for labels (samples,)."""
     return float(np.mean(cross_entropies(labels, outputs)))
 
 
@@ -90,13 +83,7 @@ class Examination:
     per_class: Optional[List[dict]] = None
 
     def confusion(self):
-        """The confusion matrix: a row a label, a column a prediction.
-
-        Returns
-        -------
-        list of list of int, or None
-            Without `classes` None.
-        """
+        """The confusion matrix: a row a label, a column a prediction; None without `classes`."""
         if self.classes is None:
             return None
         counts = collections.Counter(zip(self.labels, self.predictions))
@@ -158,18 +145,7 @@ def squeeze(text, most=MOST_CHARACTERS):
 
 
 def cross_entropies(labels, outputs):
-    """The loss of each example.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray, shape (samples,)
-    outputs : numpy.ndarray, shape (samples, classes)
-        Unnormalized scores.
-
-    Returns
-    -------
-    numpy.ndarray, shape (samples,), float64
-    """
+    """The loss of each example, (samples,) float64, from unnormalized scores (samples, classes)."""
     from scipy.special import log_softmax
 
     outputs = outputs.astype(np.float64)

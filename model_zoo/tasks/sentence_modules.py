@@ -76,17 +76,7 @@ class SentenceModules:
         return self.prompts.get(name) or ''
 
     def vector(self, states, skip=0):
-        """A sentence's vector.
-
-        Parameters
-        ----------
-        states : numpy.ndarray, shape (tokens, units)
-            Of all tokens, special tokens included.
-
-        Returns
-        -------
-        numpy.ndarray, shape (units of the last module,)
-        """
+        """A sentence's vector from the states, (tokens, units), of all its tokens."""
         skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
         vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
         for step in self.steps:
@@ -107,13 +97,7 @@ def normalized(vector):
 
 
 def read_sentence_modules(folder):
-    """Read the modules of a model of sentence-transformers.
-
-    Returns
-    -------
-    SentenceModules or None
-        None if the folder has no ``modules.json``.
-    """
+    """Read the modules of a model of sentence-transformers; None without ``modules.json``."""
     modules = modules_in_folder(folder)
     if not modules:
         return None
@@ -195,13 +179,7 @@ def _settings(folder):
 
 
 def modules_of_model(name, root=None):
-    """The parts of a model of sentence-transformers.
-
-    Returns
-    -------
-    SentenceModules or None
-        None if it is no such model.
-    """
+    """The parts of a model of sentence-transformers; None if it is no such model."""
     if name == _MINI_LM:
         return SentenceModules(steps=[normalized], max_length=256)
     folder, _ = local_path(name, root=root)
@@ -209,12 +187,7 @@ def modules_of_model(name, root=None):
 
 
 def own_pooling(name):
-    """The pooling of a model of sentence-transformers that has no other parts.
-
-    Returns
-    -------
-    str or None
-        None if it is no such model.
+    """The pooling of a model of sentence-transformers that has no other parts; None if it is none.
     """
     modules = modules_of_model(name)
     if modules is None:

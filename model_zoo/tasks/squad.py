@@ -144,10 +144,6 @@ def read_squad(source, version_2=False, training=False):
         as in GluonNLP (the originals refuse more than one). Otherwise predictions are compared with
         the answers, which may be missing.
 
-    Returns
-    -------
-    SquadSet
-
     Raises
     ------
     InputError
@@ -325,7 +321,6 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
 
     Parameters
     ----------
-    squad : SquadSet
     tokenizer : object
         As ``bert.BertTokenizer``: it has ``encode_batch`` and ``save_pretrained`` (which
         identifies the tokenizer), and can be pickled.
@@ -334,10 +329,6 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
         questions and the tokenizer. Created if missing. By default nothing is kept.
     processes : int, optional
         By default one per processor, and only one for small sets.
-
-    Returns
-    -------
-    SquadEncoding
     """
     name = os.path.basename(squad.path)
     path = None
@@ -522,10 +513,6 @@ class SquadFeatures(collections.abc.Sequence):
 
     Parameters
     ----------
-    squad : SquadSet
-    encoding : SquadEncoding
-    tokenizer : object
-        As ``bert.BertTokenizer``.
     max_seq_length : int
         The largest number of tokens, special tokens included.
     doc_stride : int
@@ -633,7 +620,6 @@ def find_answers(
 
     Parameters
     ----------
-    features : SquadFeatures
     scores : sequence of (numpy.ndarray, numpy.ndarray)
         The scores of starts and of ends of each feature: one per token, and optionally more for
         padding. Padding is never an answer, but as in the originals its scores count among the
@@ -642,14 +628,8 @@ def find_answers(
         Number of starts and of ends to consider per window, and of answers to keep.
     max_answer_length : int
         In pieces.
-    version_2 : bool
-        Whether there may be no answer.
     null_score_diff_threshold : float
         There is no answer if the score of no answer exceeds the best answer's by more than this.
-
-    Returns
-    -------
-    Answers
     """
     if len(scores) != len(features):
         raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
@@ -831,13 +811,6 @@ def _check(questions, predictions):
 def score_v1(questions, predictions):
     """Metrics of SQuAD 1.1.
 
-    Parameters
-    ----------
-    questions : sequence of Question
-        Each with a right answer at least.
-    predictions : dict
-        Question's id -> text.
-
     Returns
     -------
     OrderedDict
@@ -904,14 +877,7 @@ def score_v2(questions, predictions):
 
 
 def best_thresholds(questions, predictions, null_odds):
-    """The best metrics that another threshold for no answer would give to the same predictions.
-
-    Parameters
-    ----------
-    null_odds : dict
-        Question's id -> score of no answer minus the best answer's. Questions over the threshold
-        have no answer.
-    """
+    """The best metrics that another threshold for no answer would give to the same predictions."""
     metrics = collections.OrderedDict()
     answers = {question.id: question.answers for question in questions}
     for name, scores in zip(('exact', 'f1'), _scores_v2(questions, predictions)):

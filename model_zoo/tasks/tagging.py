@@ -52,7 +52,6 @@ class Sentence(NamedTuple):
 
     Parameters
     ----------
-    words : tuple of str
     labels : tuple of str, or None
         One per word.
     line : int
@@ -182,14 +181,6 @@ class TaggingFeatures:
     predicted once, where it has most context. The `positions` of a sample are the first pieces of
     the words that it decides on (its part of what Google's README calls ``orig_to_tok_map``); the
     samples have all words in order.
-
-    Parameters
-    ----------
-    tokenizer : object
-        With ``encode_batch``, as ``bert.BertTokenizer`` has it.
-    labels : sequence of str
-        In the order of their numbers.
-    max_len : int
     """
 
     def __init__(self, tokenizer, labels, max_len=128):
@@ -202,23 +193,9 @@ class TaggingFeatures:
         self._numbers = {label: number for number, label in enumerate(labels)}
 
     def __call__(self, sentences, source='the data'):
-        """Encode sentences, and log how many need windows.
+        """Encode sentences, all with labels or all without, and log how many need windows.
 
-        Parameters
-        ----------
-        sentences : sequence of Sentence
-            All with labels, or all without.
-        source : str
-            The file they are from, for messages.
-
-        Returns
-        -------
-        list of Sample
-
-        Raises
-        ------
-        InputError
-            If a label isn't one of those known.
+        InputError if a label isn't one of those known.
         """
         pieces = self._pieces({word for sentence in sentences for word in sentence.words})
         features, long = [], 0

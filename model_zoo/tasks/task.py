@@ -24,16 +24,7 @@ __all__ = ['Data', 'Task']
 
 
 class Data(NamedTuple):
-    """One set of a task.
-
-    Parameters
-    ----------
-    rows : sequence
-        What `Task.read` returned.
-    samples : sequence of Sample
-        What `Task.encode` returned.
-    loader : SampleLoader
-        Batches of the samples.
+    """One set of a task: `rows` of `Task.read`, `samples` of `Task.encode`, and a loader of these.
     """
 
     rows: Sequence
@@ -208,14 +199,9 @@ class Task:
         raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
 
     def prepare(self, rows, choice=None):
-        """Learn from the rows of all sets what the model needs, such as `labels`.
+        """Learn from the rows of all sets, by segment, what the model needs, such as `labels`.
 
-        Parameters
-        ----------
-        rows : dict of str to sequence
-            Segment -> rows.
-        choice : ModelChoice, optional
-            Names the model; None for a block that is there.
+        `choice` names the model; None for a block that is there.
         """
 
     def is_labelled(self, rows):
@@ -227,40 +213,19 @@ class Task:
         return {} if self.labels is None else {'num_labels': len(self.labels)}
 
     def encode(self, rows, tokenizer):
-        """The samples of rows.
-
-        Parameters
-        ----------
-        rows : sequence
-        tokenizer : Tokenizer
-
-        Returns
-        -------
-        sequence of Sample
-        """
+        """The samples of rows: a sequence of `Sample`."""
         raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
 
     def fit(self, model, tokenizer):
-        """Take over what the opened model says, before the sets are loaded.
-
-        Returns
-        -------
-        Block
-            What is trained, which may be around the model.
+        """Take over what the opened model says, before the sets are loaded; returns the block to
+        train, which may be around the model.
         """
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         """The `Data` of a set, by default of `encode` and a `BucketedLoader`.
 
-        Parameters
-        ----------
-        segment : str
-        rows : sequence
-        tokenizer : Tokenizer
-        contexts : list of mxnet.Context
-        accumulate : int
-            Batches of an update, on all devices.
+        An update takes `accumulate` batches, on all devices together.
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
         options = {'batch_size': settings.dev_batch_size}
@@ -332,13 +297,6 @@ class Task:
 
     def predict(self, forward, data, guard=None):
         """The outputs for a whole set, in the order of its samples.
-
-        Parameters
-        ----------
-        forward : callable
-            ``forward(batch)``.
-        data : Data
-        guard : InterruptGuard, optional
 
         Returns
         -------

@@ -123,10 +123,6 @@ class TensorBoardWriter(_FigureWriter):
 
     It uses the `tensorboard` package itself, because the usual `SummaryWriter` needs PyTorch.
 
-    Parameters
-    ----------
-    folder : str
-
     Raises
     ------
     MissingExtraError

@@ -36,12 +36,6 @@ def seed_all(seed, *position):
     MXNet's generator can be set but not read, so its state can't be part of a checkpoint. Seeding
     all three at each step from ``(seed, step)`` makes a resumed run draw what an unbroken one
     draws, and costs about a millisecond.
-
-    Parameters
-    ----------
-    seed : int
-    *position : int
-        Such as the step; none for what comes before the training.
     """
     # The length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy.
     entropy = [len(position), seed % 2**32, *position]
@@ -220,15 +214,7 @@ def _name(step, epoch, batch):
 
 
 class Checkpoint:
-    """A checkpoint with verified files.
-
-    Attributes
-    ----------
-    state : dict
-        As given to :meth:`CheckpointStore.save`.
-    config : dict
-        Likewise.
-    """
+    """A checkpoint with verified files."""
 
     def __init__(self, path):
         self.path = path
@@ -403,13 +389,7 @@ class CheckpointStore:
 
 
 def check_same_config(saved, current, instead='leave `resume` out to start anew'):
-    """Raise InputError, naming the fields, unless `current` is what the training began with.
-
-    Parameters
-    ----------
-    saved, current : dict
-        Field -> value, plain JSON.
-    """
+    """Raise InputError, naming the fields, unless `current` is what the training began with."""
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [
         f'`{name}` is {current.get(name)!r} and was {saved.get(name)!r}'

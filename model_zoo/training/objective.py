@@ -74,14 +74,7 @@ class Objective(NamedTuple):
 
 
 def mean_over_examples(loss):
-    """The objective of most tasks.
-
-    Parameters
-    ----------
-    loss : callable
-        ``loss(batch) -> NDArray`` of shape (1,), the mean over the ``len(batch.indices)`` examples
-        of a batch.
-    """
+    """The objective of most tasks, of ``loss(batch)``, (1,), the mean over a batch's examples."""
     return Objective(lambda batch: [loss(batch)], lambda batch: (len(batch.indices),))
 
 

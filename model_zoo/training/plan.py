@@ -118,13 +118,7 @@ class Checkpoints:
         _check_positive(checkpoint_interval=self.interval)
 
     def check(self, saved, current):
-        """Raise InputError, naming the fields, unless a training goes on as it began.
-
-        Parameters
-        ----------
-        saved, current : dict
-            Configurations: `config`, and the number of workers as ``np`` if there are several.
-        """
+        """Raise InputError, naming the fields, unless a training goes on as it began."""
         saved = {name: value for name, value in saved.items() if name not in self.free}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:

@@ -96,11 +96,7 @@ def value_type(field):
 def check_fields(cls, values):
     """Raise InputError, naming the field, if one of `values`' attributes can't be used.
 
-    Parameters
-    ----------
-    values : object
-        Its attributes with the names of the fields are converted in place: paths to texts, and
-        whole floats to ints.
+    They are converted in place: paths to texts, and whole floats to ints.
     """
     for field in dataclasses.fields(cls):
         value = getattr(values, field.name)

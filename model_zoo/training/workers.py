@@ -88,15 +88,7 @@ BACKENDS = ('device', 'horovod')
 
 
 class Workers:
-    """A single process; also the interface of several.
-
-    Attributes
-    ----------
-    rank, size : int
-        Number of this process, and of all. Number 0 writes files and logs.
-    local_rank : int
-        Number of this process on its machine, and of its GPU.
-    """
+    """A single process; also the interface of several."""
 
     rank, size, local_rank = 0, 1, 0
 

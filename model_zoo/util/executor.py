@@ -23,13 +23,7 @@ _FOLDER = '.done'
 
 
 class Executor(abc.ABC):
-    """Calls of one function, ahead of the use of their results. It is a context manager.
-
-    Attributes
-    ----------
-    most_waiting : int
-        How many results `map` lets wait.
-    """
+    """Calls of one function, ahead of the use of their results. It is a context manager."""
 
     most_waiting = 1
 
@@ -68,11 +62,6 @@ class RayTasks(Executor):
     A task whose worker or machine is lost is done again elsewhere, and an error of the function is
     raised where its result is asked for. The machines of the cluster need this project, and see
     the same files.
-
-    Parameters
-    ----------
-    function : callable
-        Can be pickled, as can its arguments and results.
     """
 
     def __init__(self, function, address='auto'):

@@ -1,17 +1,9 @@
 """Samples for pre-training in files: GluonNLP's ``.npz``, Google's and pytorch-pretrained-bert's.
 
-``.npz``: the arrays of `Samples` under these names. GluonNLP's own files hold arrays of objects,
-rows of several lengths; they are read by a reader of pickles that runs nothing. In ours the rows
-are padded, so that NumPy (and GluonNLP's loader) needs no pickles, and a comment of the archive
-says which vocabulary they were made with.
-
-TensorFlow's record files, as Google's scripts write them: a sequence of records, of 8 bytes with
-the length, the checksum of these, the content, and its checksum. The content is a
-``tf.train.Example``, a protocol buffer: name -> list of integers or of floats. All lists of a name
-have the same length, padding included. TensorFlow isn't needed.
-
-``epoch_N.json`` with ``epoch_N_metrics.json`` of pytorch-pretrained-bert: each line is a sample,
-with tokens instead of ids.
+``.npz``: the arrays of `Samples` under these names, in GluonNLP's own files as pickled objects.
+Ours are padded, so that NumPy needs no pickles, and the archive's comment names the vocabulary.
+TensorFlow's record files: for each sample 8 bytes of length, their checksum, a ``tf.train.Example``
+and its checksum. ``epoch_N.json``: a sample a line, with tokens instead of ids.
 """
 
 import contextlib
@@ -53,13 +45,7 @@ _FIELDS = ('tokens', 'segment_ids', 'masked_lm_positions', 'masked_lm_labels', '
 
 
 def epoch_of(path):
-    """The number of the epoch in a file's name.
-
-    Returns
-    -------
-    int or None
-        None if the file isn't one of these.
-    """
+    """The number of the epoch in a file's name; None if the file isn't one of these."""
     match = _NAME.fullmatch(os.path.basename(path))
     return None if match is None else int(match[1])
 

@@ -22,11 +22,6 @@ class Processes(Executor):
     They are started when they are needed, from a server process that has imported the modules (so
     that this is paid for once): this process may have threads, a GPU or a network at work by then,
     which don't survive a fork. They end with this process, whatever ends it.
-
-    Parameters
-    ----------
-    function : callable
-        Can be pickled, as can its arguments and results.
     """
 
     def __init__(self, function, count):

@@ -2,15 +2,9 @@
 
 Sources: Devlin et al. 2018, section 3.1 and appendix A.2; ``create_pretraining_data.py`` of
 google-research/bert and of GluonNLP 0.10; for full sentences Liu et al. 2019 (RoBERTa), section
-4.2: as many contiguous sentences as fit, and where a document ends, the next one begins behind a
-separator. The samples have the same distribution as there, with two differences:
-
-- A document of which nothing follows takes its second segment from the documents of the same part
-  of the corpus, not of all of it, so that memory doesn't grow with the corpus.
-- The end of a file ends a document.
-
-A sample is four places in the tokens of a part, until its ids are laid out with many others'.
-Without next sentences it is two places.
+4.2. The samples have the same distribution as there, but a document of which nothing follows takes
+its second segment from the same part of the corpus, which bounds the memory, and the end of a file
+ends a document.
 """
 
 import bisect
@@ -376,13 +370,7 @@ class SampleMaker:
             self._begins_word = np.fromiter(begins, bool, len(vocab))
 
     def make(self, start, stop, *seed):
-        """Samples of the documents between two places of the corpus, in random order.
-
-        Returns
-        -------
-        Samples
-            None at all if no document belongs to the part.
-        """
+        """Samples of the documents between two places of the corpus, in random order."""
         # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
         seed = [len(seed), *(number % 2**32 for number in seed)]
         tokens, documents = self._tokenize_from_seed(self.corpus.documents(start, stop), seed)
