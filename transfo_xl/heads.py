@@ -44,17 +44,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     Source: Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
     modeling_transfo_xl.py.
-
-    Examples
-    --------
-    >>> from transfo_xl import TransfoXLConfig
-    >>> config = TransfoXLConfig(vocab_size=100, cutoffs=[20], n_layer=2, d_model=16,
-    ...     d_embed=16, n_head=2, d_head=8, d_inner=32, mem_len=8)
-    >>> block = TransfoXLLMHeadModel(config)
-    >>> block.initialize()
-    >>> words = mx.nd.array([[31, 51, 99, 7], [15, 5, 0, 7]])
-    >>> losses, mems = block(words[:, :-1], labels=words[:, 1:])
-    >>> scores, mems = block(words[:, -1:], mems)
     """
 
     label_inputs = {'labels': (2, 'vocab_size')}

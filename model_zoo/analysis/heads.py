@@ -165,10 +165,6 @@ def normalize_importance(importance, by_layer=True, overall=True):
         Scale each layer to the Euclidean norm 1, as Molchanov et al. (2017) found best.
     overall : bool
         Then scale all values to the range from 0 to 1.
-
-    Returns
-    -------
-    numpy.ndarray, shape (layers, heads)
     """
     result = np.array(importance, np.float64)
     if by_layer:

@@ -284,7 +284,7 @@ class Mapping:
             ) from error
 
     def save(self, tensors, config, with_prefix):
-        """Our tensors -> theirs; the inverse of `load`. With `with_prefix` the backbone gets a prefix.
+        """Our tensors -> theirs; the inverse of `load`, with the backbone's prefix if asked for.
 
         CheckpointError if no rule knows one of our names: the format has no place for it.
         """

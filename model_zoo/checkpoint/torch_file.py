@@ -70,15 +70,7 @@ class _Storage(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """Stands for a torch.Tensor until the storages have been read; a pickle can't change it.
-
-    Attributes
-    ----------
-    offset : int
-        Where in the storage it begins, in numbers, as the strides are.
-    code : str or None
-        The numbers' type, in an untyped storage.
-    """
+    """Stands for a torch.Tensor until the storages have been read; a pickle can't change it."""
 
     storage: _Storage
     offset: int

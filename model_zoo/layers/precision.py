@@ -1,19 +1,9 @@
 """Blocks that compute in float16 or bfloat16, and their bricks.
 
-A model has one of three precisions, which `set_precision` sets (as ``ZooBlock.cast`` does):
-
-``'float32'``
-    All is float32.
-``'float16'``
-    Parameters and activations are float16. What doesn't fit its range or precision is computed in
-    float32: normalizations, positions, and losses. The sums of a softmax are float32, too
-    (``MXNET_SAFE_ACCUMULATION``). On the CPU MXNet has no matrix product of float16; there its
-    inputs are cast to float32 and its result back, which makes this slower than float32.
-``'bfloat16'``
-    For CPUs. Parameters, activations and gradients are float32. Only
-    ``FullyConnected``, which does nearly all of the work, computes in bfloat16, forward and
-    backward. The parameters are master weights, and the loss needs no scaling, because bfloat16 has
-    float32's range.
+`set_precision` sets 'float32'; 'float16', where normalizations, positions, losses and sums of
+a softmax stay in float32; and 'bfloat16', for CPUs: parameters, activations and gradients are
+float32, only ``FullyConnected`` computes in bfloat16. On CPUs float16 is slower than float32, since
+MXNet has no matrix product of it there and casts to float32 and back.
 """
 
 import logging

@@ -605,12 +605,6 @@ def local_path(name, weights=True, vocab=True, root=None):
 
     What is elsewhere is downloaded once, and archives are unpacked.
 
-    Parameters
-    ----------
-    root : str, optional
-        The cache of addresses and archives, ``$MXNET_HOME/models`` by default; the hub has its
-        own.
-
     Returns
     -------
     (str, str)

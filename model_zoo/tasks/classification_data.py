@@ -679,17 +679,8 @@ def expected_columns(task):
 
 
 def recognize(task, path, is_test):
-    """Find which of the task's layouts a file has, by its first line.
-
-    Returns
-    -------
-    layout : Layout
-    columns : dict
-        Positions: 'text' (list), 'label' (or None), 'guid' (or None), 'where'.
-    width : int
-        Number of columns.
-    rows : iterator
-        The rows that hold examples.
+    """The first of the task's layouts that a file has: it, a dict of columns' positions ('text' a
+    list, 'label', 'guid', 'where'), the number of columns, and an iterator of the rows.
     """
     rows = read_rows(path)
     place, cells = next(rows, (None, None))

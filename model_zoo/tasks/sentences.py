@@ -166,12 +166,6 @@ LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': (
 def make_loss(name, scale=20.0, margin=0.5):
     """A loss of vectors.
 
-    Parameters
-    ----------
-    name : str
-        One of `LOSSES`: `in_batch_negatives`, `cosine_error` or `triplet_loss` of
-        `model_zoo.layers.losses`.
-
     Returns
     -------
     callable

@@ -182,19 +182,9 @@ class Task:
         return list(sets)
 
     def read(self, source, segment):
-        """The rows of a set.
+        """The rows, in the task's own form, of a set: 'train', 'dev' or 'test'.
 
-        Parameters
-        ----------
-        source : object
-            A path, or whatever a caller has given for the segment.
-        segment : str
-            'train', 'dev' or 'test'.
-
-        Returns
-        -------
-        sequence
-            Of rows, in the task's own form.
+        `source` is a path, or whatever a caller has given for the segment.
         """
         raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
 

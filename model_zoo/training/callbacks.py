@@ -122,13 +122,7 @@ class TensorBoardWriter(_FigureWriter):
     """Writes loss, learning rate, gradient norm and throughput, and the scores, for TensorBoard.
 
     It uses the `tensorboard` package itself, because the usual `SummaryWriter` needs PyTorch.
-
-    Raises
-    ------
-    MissingExtraError
-        If tensorboard isn't installed.
-    InputError
-        If the folder can't be written to.
+    MissingExtraError if that isn't installed, InputError if the folder can't be written to.
     """
 
     def __init__(self, folder):
@@ -157,15 +151,7 @@ class TensorBoardWriter(_FigureWriter):
 class WandbLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of Weights & Biases.
 
-    Parameters
-    ----------
-    **options
-        Of ``wandb.init``, such as ``project='sentiment'``.
-
-    Raises
-    ------
-    MissingExtraError
-        If wandb isn't installed.
+    `options` are those of ``wandb.init``; MissingExtraError if wandb isn't installed.
     """
 
     def __init__(self, **options):
@@ -189,15 +175,8 @@ class WandbLogger(_FigureWriter):
 class MLflowLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
 
-    Parameters
-    ----------
-    **options
-        Of ``mlflow.start_run``, such as ``run_name='sentiment'``. An active run is the parent.
-
-    Raises
-    ------
-    MissingExtraError
-        If mlflow isn't installed.
+    `options` are those of ``mlflow.start_run``. An active run is the parent. MissingExtraError if
+    mlflow isn't installed.
     """
 
     def __init__(self, **options):

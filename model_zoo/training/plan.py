@@ -96,13 +96,9 @@ class Checkpoints:
     numbers : tuple of str
         Fields of `config` that say how many batches an update has, for loaders that draw the
         samples of an update together: these are factors of that product, too.
-    free : tuple of str
-        Fields of earlier checkpoints that don't matter.
     totals : tuple of str
         Fields of `config` that say how many updates there are in all. They may be others when the
         training is resumed, and so may then be ``warmup_ratio``, a part of them.
-    resume_hint : str
-        Last words of the message after Ctrl-C.
     """
 
     store: Optional[CheckpointStore] = None

@@ -119,17 +119,9 @@ class Workers:
         """Copy worker 0's values of the parameters of `block` to all workers."""
 
     def exchange(self, arrays):
-        """Give each worker an array; all of them have to call this.
+        """Give each worker an int32 array; all of them have to call this.
 
-        Parameters
-        ----------
-        arrays : list of numpy.ndarray, shape (any,), int32
-            One for each worker, this one too.
-
-        Returns
-        -------
-        list of numpy.ndarray, int32
-            What each worker has given this one.
+        Returns what each worker has given this one, itself too.
         """
         return list(arrays)
 

@@ -159,15 +159,7 @@ def _decode(path, place, line):
 
 
 def pack_sentences(tokens, documents, room, separator):
-    """Pack the sentences of documents, one behind the other.
-
-    Returns
-    -------
-    stream : numpy.ndarray, int32
-        `tokens` with the separators.
-    rows : numpy.ndarray, shape (samples, 2), int64
-        Begin and end of each sample in `stream`; neither a separator comes first nor last.
-    """
+    """Pack the sentences of documents, one behind the other."""
     begins, ends = [], []
     for number, bounds in enumerate(documents):  # so many separators are before it
         for begin, end in zip(bounds, bounds[1:]):
