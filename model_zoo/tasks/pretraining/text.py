@@ -159,7 +159,11 @@ def _decode(path, place, line):
 
 
 def pack_sentences(tokens, documents, room, separator):
-    """Pack the sentences of documents, one behind the other."""
+    """Pack the sentences of documents, one behind the other.
+
+    Returns the tokens with the separators, int32, and begin and end of each sample in them,
+    (samples, 2); a separator comes neither first nor last.
+    """
     begins, ends = [], []
     for number, bounds in enumerate(documents):  # so many separators are before it
         for begin, end in zip(bounds, bounds[1:]):
