@@ -247,7 +247,6 @@ def draw_attention(args, folder, task, ctx):
 
 
 def nested(values, kind=float):
-    """An array of heads as lists for JSON, with None for pruned heads."""
     return [[None if np.isnan(value) else kind(value) for value in row] for row in values]
 
 

@@ -83,7 +83,6 @@ def parse(argv):
 
 
 def read(args):
-    """The block with all parameters of IN, and a place for each."""
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
@@ -103,7 +102,6 @@ def read(args):
 
 
 def write(block, output, target):
-    """Write the block; returns the path of the weights."""
     if target == 'gluonnlp' and target not in block.mappings():
         raise InputError(f"--to gluonnlp: there is no such format for {type(block).__name__}")
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'

@@ -180,7 +180,6 @@ def family_of_vocab(path, file):
 
 
 def show_sample(path, tokenizer):
-    """Log the first sample of a file."""
     samples = read_shard(path, tokenizer.vocab)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
@@ -200,7 +199,6 @@ def temporary_folder(folder):
 
 
 def shards_in(folder):
-    """The paths of the .npz files."""
     names = sorted(names_in(folder), key=lambda name: (len(name), name))
     return [join(folder, name) for name in names if name[:5] == 'part-']
 
@@ -253,7 +251,6 @@ def create_epochs(args, make_maker, folder):
 
 
 def report(facts, place, seconds):
-    """Log what was written."""
     if facts.random_next > MOST_RANDOM * facts.samples:
         logger.warning(
             'the second sentence of %.0f%% of the samples is a random one, as documents of one '

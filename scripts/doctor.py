@@ -193,7 +193,6 @@ def _extras():
 
 
 def examine():
-    """Look at everything."""
     checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
     return [*(check() for check in checks), *_weights(), *_engines(), *_extras()]
 

@@ -104,7 +104,6 @@ def check_arguments(args):
 
 
 def read_stories(args):
-    """The stories to train on and those to evaluate."""
     train = read_story_cloze(args.train_dataset) if args.train_dataset else []
     if args.eval_dataset:
         dev = read_story_cloze(args.eval_dataset)
@@ -133,8 +132,6 @@ class StoryTask(MultipleChoice):
 
 
 def make_model(choice, contexts):
-    """The model, initialized, and its tokenizer, both with the special tokens."""
-
     def add_special_tokens(model, tokenizer):
         tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
         model.set_num_special_tokens(len(SPECIAL_TOKENS))

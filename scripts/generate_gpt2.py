@@ -166,14 +166,12 @@ class Generator:
         return ends[:1]
 
     def encode(self, prompt):
-        """The ids of a prompt."""
         ids = self._tokenizer.encode(prompt)
         if not ids:
             raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
         return ids
 
     def _length(self, prompts):
-        """Number of new tokens."""
         if self._args.length != -1:
             return self._args.length
         context = self._model.context_length

@@ -96,7 +96,6 @@ def history(folder):
 
 
 def spell(value):
-    """A value in words."""
     if isinstance(value, dict):
         return ', '.join(f'{name} {spell(each)}' for name, each in value.items()) or 'none'
     if isinstance(value, list):

@@ -81,7 +81,6 @@ def parse_arguments(argv=None):
 
 
 def text_lines(corpus, bar=None):
-    """The lines that aren't blank."""
     for path in corpus.files:
         for _, line in read_lines(path):
             if bar is not None:

@@ -56,7 +56,6 @@ def shapes(text):
 
 
 def make_model(args):
-    """The family's model without a head, of random parameters."""
     family = find_family(args.model)
     if args.config_file:
         config = family.config_class.from_json_file(args.config_file)
@@ -105,7 +104,6 @@ def measure(args):
 
 
 def measure_apart(args, shape):
-    """`measure` in a process of its own."""
     command = [sys.executable, os.path.abspath(__file__), '--here', '--model', args.model]
     command += ['--shapes', f'{shape[0]}x{shape[1]}', '--vocab_size', str(args.vocab_size)]
     command += ['--optimizer', args.optimizer, '--dtype', args.dtype]

@@ -165,7 +165,6 @@ class Recipe:
 
 
 def _words(flag, value):
-    """The words of a command line for a flag."""
     if value is True:
         return [f'--{flag}']
     values = value if isinstance(value, list) else [value]
@@ -173,12 +172,10 @@ def _words(flag, value):
 
 
 def list_recipes(folder):
-    """The names of the recipes in a folder."""
     return sorted(path.stem for path in pathlib.Path(folder).glob('*.json'))
 
 
 def open_recipe(name, folder):
-    """Read a recipe."""
     path = pathlib.Path(name)
     if path.suffix != '.json':
         known = list_recipes(folder)
@@ -251,7 +248,6 @@ def table(summary):
 
 
 def _cell(score):
-    """Mean, spread and number of seeds."""
     if not isinstance(score, dict):  # it wasn't reached by this one
         return ''
     mean, spread, count = score['mean'], score['spread'], len(score['values'])

@@ -269,7 +269,6 @@ def set_batch_sizes(args, parts, workers):
 
 
 def make_model(args, contexts):
-    """The model, initialized, and its tokenizer."""
     args.vocab_file = args.sentencepiece or args.vocab_file
     check_files(args, 'vocab_file')
     given = args.pretrained_parameters or args.model_parameters or args.init_checkpoint

@@ -47,7 +47,6 @@ class CommandSettings(LanguageModelSettings):
 
 
 def find_family(args):
-    """The family that --family or --model names."""
     if args.model is None:
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')

@@ -260,7 +260,6 @@ def write_yaml(path, values):
 
 
 def _key(flag):
-    """A flag's name, however its words are joined."""
     return flag.lstrip('-').replace('-', '_')
 
 
@@ -330,7 +329,6 @@ def run(main, argv=None):
 
 
 def _status_of(function):
-    """The exit status of a function; its error is printed."""
     try:
         return function() or 0
     except ZooError as error:

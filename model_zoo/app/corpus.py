@@ -32,7 +32,6 @@ class Corpus:
         self._is_json = first.lstrip().startswith('{')
 
     def __iter__(self):
-        """(line, counted from 1, text) of each."""
         if self.path.lower().endswith(('.csv', '.tsv')):
             column = None if self._field == 'text' else self._field  # else one of the usual names
             yield from read_file(self.path, column, flag='--text_field')

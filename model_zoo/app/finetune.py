@@ -269,7 +269,6 @@ class Trained:
             return pipeline(self.task.use, folder, **options)
 
     def __call__(self, *args, **kwargs):
-        """The pipeline's result."""
         if self._pipeline is None:
             self._pipeline = self.pipeline()
         return self._pipeline(*args, **kwargs)

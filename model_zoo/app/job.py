@@ -278,7 +278,6 @@ class PartialOutput:
         return np.diff(np.array(self._ends, np.int64))
 
     def __iter__(self):
-        """The records, one after the other."""
         with open(self._file(_RECORDS), 'rb') as file:
             for size in self.sizes.tolist():
                 yield file.read(size)

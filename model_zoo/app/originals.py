@@ -97,7 +97,6 @@ def check_one_process(args):
 
 
 def check_gpu_unwanted(args):
-    """``--no_cuda``."""
     if args.no_cuda and args.gpu is not None:
         raise InputError('--no_cuda and --gpu contradict one another: give one')
 
@@ -118,7 +117,6 @@ def choose_run(args):
 
 
 def pad_to_max_len(args):
-    """``--pad``."""
     if args.pad:
         args.round_to = args.max_len
 
@@ -170,7 +168,6 @@ def name_samples(args):
 
 
 def read_warmup_steps(args):
-    """``--num_warmup_steps``."""
     steps = args.num_warmup_steps
     if steps is None:
         return

@@ -332,7 +332,6 @@ class EpochFiles(Callback):
         return results
 
     def finish(self, state, about, examination=None, **more):
-        """Write the files of the whole training, and log where they are."""
         model = self._folder.file('best_model')
         command = next_command(about, self._folder.place('best_model'))
         if examination is not None:

@@ -133,7 +133,6 @@ class TaskRun:
         self.state = None
 
     def _read(self, sources, dev_share, choice):
-        """Segment -> rows, which the task has seen."""
         rows = {name: self.task.read(source, name) for name, source in sources.items()}
         if dev_share is not None:
             rows['train'], rows['dev'] = self.task.split(rows['train'], dev_share)

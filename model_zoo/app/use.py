@@ -126,7 +126,6 @@ def _texts(texts, path, columns, pairs):
 
 
 def _split_pair(line):
-    """The two texts of a line."""
     texts = tuple(line.split('\t'))
     if len(texts) != 2:
         raise InputError(f'--pairs: a line has {len(texts)} texts with tabs between: {line!r:.80}')
@@ -172,7 +171,6 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
 
 
 def _standard_input():
-    """Numbers and lines."""
     sys.stdin.reconfigure(encoding='utf-8', errors='strict')
     try:
         yield from enumerate(sys.stdin, 1)
@@ -266,7 +264,6 @@ def _row(cells, format):
 
 
 def _table(records):
-    """As `_lines`, with aligned columns."""
     records = map(_flat, records)
     first = list(itertools.islice(records, _ALIGNED))
     if not first:
@@ -314,7 +311,6 @@ def _width(text):
 
 
 def _opened(make, options):
-    """What ``make(**options)`` opens, once in this process."""
     key = make.__name__, json.dumps(options, sort_keys=True)
     if key not in _process:
         _process.clear()
@@ -346,7 +342,6 @@ class Labeller:
             yield {**best, 'text': text if isinstance(text, str) else '\t'.join(text)}
 
     def __call__(self, task):
-        """Write the records of a `FileTask`; returns their number."""
         texts = (line for line in task.lines() if line.strip())
         texts = map(_split_pair, texts) if self._pairs else texts
         return write_records(self.records(texts), task.output.rpartition('.')[2], task.output)

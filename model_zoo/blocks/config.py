@@ -201,7 +201,6 @@ class AttentionConfig(Config):
         return super().to_format(format, architecture)
 
     def _check_pruned(self):
-        """Check and normalize the field `pruned_heads`."""
         given, self.pruned_heads = self.pruned_heads, {}
         if given is not None:
             try:

@@ -121,7 +121,6 @@ class DecoderBlock(AttentionBlock):
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
     def _check_past(self, past, batch):
-        """Check the shapes of the past, and return its length."""
         config = self.config
         if not self.base.has_past:
             raise InputError(f'{type(self.base).__name__} takes no past')
@@ -334,7 +333,6 @@ class DecoderModel(DecoderBlock):
         return F.reshape(x, shape=(-3, 0)), keys, values
 
     def _embed(self, F, words, token_types, position_ids, past, position_weight):
-        """The sum of the embeddings, (length, batch, units)."""
         x = self.word_embed(self._time_major(F, words))
         if token_types is not None:
             x = x + self.word_embed(self._time_major(F, token_types))
@@ -358,7 +356,6 @@ class DecoderModel(DecoderBlock):
 
     @staticmethod
     def _time_major(F, ids):
-        """(..., length) as (length, batch)."""
         return F.transpose(F.reshape(ids, shape=(-1, 0), reverse=True))
 
     @staticmethod

@@ -69,7 +69,6 @@ class DecoderState:
 
     @property
     def capacity(self):
-        """Number of places."""
         return self.mask.shape[1]
 
     def select(self, rows):
@@ -106,7 +105,6 @@ class DecoderSteps:
         self._step.hybridize(static_alloc=True, static_shape=True)
 
     def start(self, words, valid_length, capacity):
-        """See `DecoderLM.start`."""
         length = words.shape[1]
         scores, keys, values = self._prompt(words, valid_length)
         keys = [widen(key, 3, capacity) for key in keys]
@@ -118,7 +116,6 @@ class DecoderSteps:
         return scores, DecoderState(keys, values, mask, positions, length)
 
     def step(self, tokens, state):
-        """See `DecoderLM.step`."""
         place = state.place
         if place >= state.capacity:
             raise InputError(f'the state holds {state.capacity} tokens a row, and is full')
@@ -181,7 +178,6 @@ class DecoderTask(TaskMixin, DecoderBlock):
         return self.fully_connected(F, hidden, word_weight, num_hidden=rows, flatten=False)
 
     def _lm_loss(self, F, hidden, labels, valid_length):
-        """Mean cross-entropy of each token given those before it."""
         hidden = F.reshape(hidden, shape=(-1, 0, 0), reverse=True)  # (N, L, C)
         hidden = F.slice_axis(hidden, axis=1, begin=0, end=-1)
         labels = F.reshape(labels, shape=(-1, 0), reverse=True)  # (N, L)

@@ -40,7 +40,6 @@ class BlockTensors:
         return {}
 
     def mappings(self):
-        """`name_maps` for this block."""
         return self.name_maps(self.config)
 
     def _own_parameters(self):

@@ -149,7 +149,6 @@ class MirroredGraph:
         self._arrays = {}  # by context: the parameters' arrays that its executors were made with
 
     def forward(self, arrays):
-        """Run the graph."""
         ctx = arrays[0].context
         if any(executor._ctx == ctx for executor, *_ in _pending):
             _pending.clear()

@@ -182,7 +182,6 @@ class AttentionBlock(ZooBlock):
         return self.base._kept
 
     def _by_head(self, array):
-        """(L, B, heads * size) -> (B, heads, L, size)."""
         return array.reshape((0, 0, -1, self.config.head_size)).transpose((1, 2, 0, 3))
 
     # -- pruning --------------------------------------------------------------------------------

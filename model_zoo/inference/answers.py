@@ -137,7 +137,6 @@ class QuestionAnswering(Pipeline):
         return found[0] if len(found) == 1 else found
 
     def _answer(self, row, start, end, context, align):
-        """The answer of a window's tokens `start` to `end`, with no score yet."""
         (offsets, words), head, first, _ = row.about
         start, end = start + first, end + first
         if align:

@@ -32,7 +32,6 @@ class TextPairs(Pipeline):
         return [self._pair(item)]
 
     def _pair(self, item):
-        """The text and its pair, or None."""
         if isinstance(item, dict):
             unknown = set(item) - {'text', 'text_pair'}
             if unknown or 'text' not in item:

@@ -175,7 +175,6 @@ def _tell_of_faster(precision, work):
 
 
 def _choose(block, precision, ctx):
-    """The engine for 'auto'."""
     if precision != 'int8':
         return AutoEngine(block, precision, ctx)
     if has_engine('openvino') and OpenVINOInt8Engine.is_calibrated(block):

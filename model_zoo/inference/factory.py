@@ -134,7 +134,6 @@ def pipeline(
 
 
 def _block_task(pipeline_class, family):
-    """What `open_model` is asked for."""
     for task in pipeline_class.block_tasks:
         if task is None:
             return family.base
@@ -155,7 +154,6 @@ def _check_trained_for(pipeline_class, family, block):
 
 
 def _pipeline_of(block):
-    """The pipeline of the task that a block is for."""
     tasks = family_of_class(type(block)).tasks
     name = next((name for name, each in tasks.items() if each is type(block)), None)
     return next(each for each in PIPELINES.values() if name in each.block_tasks)

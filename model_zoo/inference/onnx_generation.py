@@ -25,7 +25,6 @@ class _GenerationEngine(OnnxEngine):
 
     @classmethod
     def of(cls, block, precision='float32'):
-        """The engine of a language model; see `OnnxEngine.of`."""
         if not block.generates_in_onnx:
             raise InputError(
                 f"{type(block).__name__} of this configuration doesn't generate with "
@@ -38,7 +37,6 @@ class _GenerationEngine(OnnxEngine):
         return self
 
     def collect_params(self):
-        """The block's."""
         return self._block.collect_params()
 
     def run(self, words, token_types, valid_length):
@@ -46,7 +44,6 @@ class _GenerationEngine(OnnxEngine):
             return [self._run_texts(words, valid_length)[0]]
 
     def start(self, words, valid_length, capacity):
-        """Run the prompts; see the block's method."""
         words, lengths = words.asnumpy(), valid_length.asnumpy().astype(np.int64)
         logits, past = self._run_texts(words, lengths)
         mask = np.arange(words.shape[1]) < lengths[:, None]
@@ -54,7 +51,6 @@ class _GenerationEngine(OnnxEngine):
         return mx.nd.array(scores), _State(past, mask.astype(np.int64), lengths)
 
     def step(self, tokens, state):
-        """Add one token to each row; see the block's method."""
         check_shape('tokens', tokens, state.lengths.shape)
         ones = np.ones((len(state.lengths), 1), np.int64)
         mask = np.concatenate([state.mask, ones], axis=1)
@@ -148,7 +144,6 @@ def _input_of(name):
 
 
 def _value(array):
-    """The array as ONNX Runtime's own."""
     import onnxruntime
 
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
@@ -198,5 +193,4 @@ class _State(NamedTuple):
     lengths: np.ndarray
 
     def select(self, rows):
-        """The state of these rows, in this order."""
         return _State(self.past.select(rows), self.mask[rows], self.lengths[rows])

@@ -370,7 +370,6 @@ class Pipeline:
         return [(self._text(item), None)]
 
     def _rows(self, items, options, meter):
-        """For each item its rows."""
         pairs, counts = [], []
         for item in items:
             before = len(pairs)

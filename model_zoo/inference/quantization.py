@@ -197,7 +197,6 @@ class Quantizer:
         return sum(float(((one - two) ** 2).mean()) for one, two in zip(results, self._outputs))
 
     def _quantized(self, exclude):
-        """Symbol and weights."""
         from mxnet.contrib import quantization  # loads scipy.stats
 
         quantized, weights, auxiliary, _ = quantization.quantize_graph(
@@ -262,7 +261,6 @@ def _products(symbol, prefix):
 
 
 def _trace(block, batch):
-    """Symbol and parameters of a block."""
     block.hybridize()
     block(*batch)
     with tempfile.TemporaryDirectory() as folder:

@@ -239,7 +239,6 @@ class _Worker:
             raise
 
     def ask(self, *message):
-        """Send a message, and return the answer to it."""
         from model_zoo.errors import InputError
 
         try:

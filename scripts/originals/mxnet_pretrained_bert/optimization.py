@@ -313,7 +313,6 @@ def _schedule(schedule, warmup, t_total):
 
 
 def _moments(trainer, index):
-    """The moments of one of a trainer's parameters, or None before its first update."""
     if trainer is None or not trainer._kv_initialized:
         return None
     state = trainer._updaters[0].states.get(index)

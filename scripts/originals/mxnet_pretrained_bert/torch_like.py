@@ -88,7 +88,6 @@ class TorchLike:
             self._is_new = not isinstance(config, mx.gluon.Block)
 
     def _initialize_rest(self):
-        """Initialize the parameters that have no values yet."""
         for parameter in self.collect_params().values():
             try:
                 parameter.list_ctx()

@@ -105,7 +105,6 @@ def read_task(args):
 
 
 def make_model(args, task, tokenizer, contexts):
-    """The model with the parameters that it begins with."""
     fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
     config = make_config(fields, len(tokenizer.vocab))
     config.num_labels = task.num_labels

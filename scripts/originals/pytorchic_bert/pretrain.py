@@ -65,7 +65,6 @@ def parse_arguments(argv=None):
 
 
 def make_model(args, tokenizer, contexts):
-    """The model with the parameters that it begins with."""
     fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
     model = BertForPreTraining(make_config(fields, len(tokenizer.vocab)))
     reset_parameters(model, args.seed, contexts)

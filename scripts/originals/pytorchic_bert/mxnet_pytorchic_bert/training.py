@@ -133,5 +133,4 @@ class StepFiles(Callback):
             self.save(loop.state.step)
 
     def save(self, step):
-        """Write the file of an update."""
         self._save(self._folder.file(f'model_steps_{step}.pt'))
