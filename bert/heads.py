@@ -160,10 +160,7 @@ class BertForSequenceClassification(BertTask):
 class BertForMultipleChoice(BertTask):
     """The best of several continuations; any number of choices.
 
-    Parameters
-    ----------
-    num_choices : int, optional
-        How many choices all examples have; by default any number.
+    With `num_choices` all examples must have so many; by default there may be any number.
 
     Inputs
     ------
@@ -414,7 +411,6 @@ class BertSentenceEncoder(BertTask):
 
     Parameters
     ----------
-    bert : BertConfig or BertModel
     pooling : {'mean', 'cls', 'max'}
         ``'mean'`` and ``'max'`` of the vectors of all tokens, [CLS] and [SEP] included; ``'cls'``:
         that of [CLS].

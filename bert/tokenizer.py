@@ -90,11 +90,8 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         drawn from all.
     alpha : float
         Inverse temperature of the draw.
-    lower : bool
     max_input_chars_per_word : int
         There for GluonNLP's signature; SentencePiece takes words of any length, there and here.
-    max_len : int, optional
-        Length from which a warning is logged.
     """
 
     def __init__(

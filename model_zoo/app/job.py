@@ -123,8 +123,6 @@ class PartialOutput:
 
     Parameters
     ----------
-    path : str
-        The output, a file (see `target`).
     job : dict
         Flag without its dashes -> value, plain JSON: what must be the same for a run to go on
         (`job_of`).

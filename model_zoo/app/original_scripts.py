@@ -86,15 +86,8 @@ SCRIPTS = {
 class Converter:
     """One of the forms of pytorch-pretrained-bert's installed converter.
 
-    Parameters
-    ----------
-    source, family, model : str
-        ``--from``, ``--family`` and ``--model`` of our script.
-    names : dict of str to str
-        Its arguments in their order -> the flags that its older scripts have instead: the weights,
-        the output, and the configuration, which may be left out if it is the last one.
-    takes_corpus : bool
-        Whether a pickled corpus may take the place of the weights, or go with them.
+    `names` has its arguments in their order, and the flags that its older scripts have instead: the
+    weights, the output, and the configuration, which may be left out if it is the last one.
     """
 
     source: str
@@ -202,8 +195,7 @@ def load_script(path):
 
 
 def original_main(file):
-    """The ``main(argv)`` of a file in ``scripts/originals/``, which has the name of an original's.
-    """
+    """The ``main(argv)`` of a file in ``scripts/originals/``, named as the original's."""
     path = pathlib.Path(file).resolve()
     script = CONVERTERS.get(path.stem) or SCRIPTS[f'{path.parent.name}/{path.stem}']
 

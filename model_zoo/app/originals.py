@@ -24,8 +24,6 @@ class Original:
         Of a flag without effect: why it has none, which is logged where the flag is given.
     ours : str, optional
         The flag that it sets, without dashes.
-    value : object, optional
-        What it sets that to, if the flag takes no value.
     type : callable, optional
         Of its value, as argparse takes it; `cli.boolean` also lets the flag stand alone. Without it
         the flag takes no value.

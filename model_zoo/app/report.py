@@ -264,15 +264,9 @@ _INFO = 'zoo info {folder}'
 class About:
     """What is known of a training's model beside its figures.
 
-    Parameters
-    ----------
-    use : str, optional
-        A task of `model_zoo.pipeline`, or 'text-pair-classification'; None if there is no pipeline.
-    base : str
-        The model that the training began with.
-    sizes : dict of str to int
-        Data set -> number of its examples, or of what `unit` says.
-    unit : str
+    `use` is a task of `model_zoo.pipeline`, or 'text-pair-classification'; None if there is none.
+    `base` is the model that the training began with, and `sizes` has each data set's number of
+    examples, or of what `unit` says.
     """
 
     use: Optional[str]

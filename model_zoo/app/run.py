@@ -42,19 +42,11 @@ class Training:
 
     Parameters
     ----------
-    title : str
-        Of the curves.
     loader : object
-        See `TrainingLoop`; has a length, the batches of an epoch, unless the flags say how many
-        steps there are.
-    objective : Objective
-    max_grad_norm : float, optional
-        See `Updater`.
+        See `TrainingLoop`; has a length unless the flags say how many steps there are.
     schedule : callable, optional
         Number of updates -> schedule (see `Updater`); default: `finetune_schedule` of ``--lr`` and
         ``--warmup_ratio``.
-    num_epochs : int, optional
-        See `Plan`.
     numbers : sequence of str
         `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
     """
@@ -83,8 +75,6 @@ class Score:
 class Outcome:
     """What to do with the best epoch.
 
-    Parameters
-    ----------
     save : callable
         ``save(folder, **options)`` writes the model as it is, with options of ``save_pretrained``.
     predict : callable, optional
@@ -92,8 +82,6 @@ class Outcome:
         ``--save_last`` of the last epoch's.
     examine : callable, optional
         ``examine()`` is the `Examination` of the same model, or None.
-    about : About, optional
-        For the model's card.
     """
 
     save: Callable
@@ -110,7 +98,6 @@ class Run:
 
     Parameters
     ----------
-    name : str
     family : str
         Comes before the name in the names of files with parameters, if there is one.
     trains : bool
@@ -119,12 +106,7 @@ class Run:
     Attributes
     ----------
     contexts : list of mx.Context
-        The devices of ``--gpus`` or ``--gpu``; several workers have one GPU each. An update takes a
-        batch for each device.
-    ctx : mx.Context
-        The first of them.
-    folder : RunFolder
-    workers : Workers
+        The devices; several workers have one GPU each. An update takes a batch for each device.
     is_kept : bool
         Whether the folder stays after the run. Otherwise `train` writes no more to it than the
         epochs' parameters, which the best of them is taken from.

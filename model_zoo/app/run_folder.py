@@ -201,20 +201,11 @@ class RunFolder:
         with that URL get its path.
     args : argparse.Namespace
         Goes to each of the run's JSON files; ``args.seed`` seeds the random numbers.
-    log : str
-        Name of the log's file.
     workers : Workers, optional
         All but number 0 log errors only, and to standard error.
-    verbose : bool
-        Whether the log has details.
     trains : bool
         Whether the run writes a training's files to the folder. If it has those of another one,
         that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
-
-    Raises
-    ------
-    InputError
-        If the folder can't be written to, or is in use, or another training's.
     """
 
     def __init__(self, path, args, log, workers=None, verbose=False, trains=False,

@@ -93,10 +93,6 @@ class TaskRun:
         ``metrics(predictions, labels) -> dict``: further scores.
     dev_share : float, optional
         The share of the training set that is held out as the dev set.
-    is_kept : bool
-        See `Run`.
-    **options
-        For `Run`.
     """
 
     def __init__(

@@ -359,7 +359,7 @@ class BlockFiles(BlockTensors):
         """Build the block from a directory of weights, or from the zoo by name.
 
         Parameters of the task's head that the weights lack are initialized at random, with a
-        warning that names them.
+        warning that names them. Errors are those of `model_zoo.open_model`.
 
         Parameters
         ----------
@@ -375,8 +375,6 @@ class BlockFiles(BlockTensors):
             Weights to load instead of the file's, by the names of any format.
         **kwargs
             Fields of the configuration to set (``num_labels=3``); others go to the class.
-
-        Errors are those of `model_zoo.open_model`.
         """
         format = 'tensorflow' if from_tf else None
         return open_block(

@@ -34,8 +34,7 @@ _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
 
 
 class _Ranges:
-    """Collects least and greatest outputs, `clipped` as GluonNLP 0.10's ``BertLayerCollector``
-    does.
+    """Collects the least and greatest outputs, `clipped` as by GluonNLP's ``BertLayerCollector``.
     """
 
     largest_gelu, smallest_norm = 10.0, -50.0
@@ -275,20 +274,10 @@ def leave_out(layers, harm, attempt, is_enough):
     Layers are ordered by the harm that each does alone, measured once. Then as few of the most
     harmful ones as possible stay in float32, found by bisection.
 
-    Parameters
-    ----------
-    harm : callable
-        ``harm(layer) -> float``: how far the model's outputs move if only this layer is quantized.
-    attempt : callable
-        ``attempt(exclude) -> result``: the model with all other layers quantized.
-    is_enough : callable
-        ``is_enough(result) -> bool``: whether it is as good as wanted.
-
-    Returns
-    -------
-    (result, list of str)
-        The last attempt that was good enough, and the layers that it leaves in float32. With all
-        layers left out, it is returned however good it is.
+    ``harm(layer)`` is how far the model's outputs move if only this layer is quantized, and
+    ``attempt(exclude)`` the model with all other layers quantized. Returns the last attempt that
+    ``is_enough``, and the layers that it leaves in float32; with all layers left out, it is
+    returned however good it is.
     """
     result = attempt([])
     layers = list(layers)

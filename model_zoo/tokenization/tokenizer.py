@@ -172,7 +172,6 @@ class Tokenizer(TokenizerFiles):
     ----------
     vocab : gluonnlp.vocab.Vocab
         All tokens, with this tokenizer's ids.
-    max_len : int
     template : tuple of tuple of str
         Roles of the special tokens before a text, between the texts of a pair, and at the end.
         BERT's is ``(('cls',), ('sep',), ('sep',))``.
@@ -369,7 +368,6 @@ eos_token_id : int or None
             the longer text (the second at equal lengths) loses its last piece until both fit. The
             result's ``truncated`` is the number of lost pieces. Default: nothing is cut, and more
             than `max_len` ids log a warning.
-        add_special_tokens : bool
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """

@@ -82,6 +82,9 @@ def load_vocab(source):
     left, or an earlier token (the Chinese vocabulary has U+2028), the line stays as it is, so that
     no id moves. A byte-order mark and blank lines at the end are dropped.
 
+    Two things are taken with a warning, as the original takes them: a file without [PAD] or [MASK],
+    whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
+
     Parameters
     ----------
     source : str, os.PathLike, gluonnlp.Vocab or iterable of str
@@ -92,9 +95,6 @@ def load_vocab(source):
     InputError
         If the file can't be read, isn't UTF-8 or is empty; if a token is blank or not a string; if
         [UNK], [SEP] or [CLS] is missing.
-
-    Two things are taken with a warning, as the original takes them: a file without [PAD] or [MASK],
-    whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
     """
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab, Vocab

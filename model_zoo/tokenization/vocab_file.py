@@ -29,15 +29,8 @@ __all__ = ['VocabFile', 'find_vocab_file']
 class VocabFile:
     """A vocabulary's file. Its name and the files beside it tell its kind.
 
-    Parameters
-    ----------
-    path : str
-    said_lower_case : bool, optional
-        Whether texts are lowered; None if only the tokens can tell.
-    special_tokens : dict of str to str
-        Keyword arguments of ``BERTVocab.from_sentencepiece``.
-    source_name : str
-        Where it comes from: ``'path'``, or the name of a `model_zoo.pretrained.Source`.
+    `said_lower_case` is None if only the tokens can tell; `special_tokens` are keyword arguments of
+    ``BERTVocab.from_sentencepiece``.
     """
 
     path: str
