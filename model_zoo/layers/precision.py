@@ -3,7 +3,8 @@
 `set_precision` sets 'float32'; 'float16', where normalizations, positions, losses and sums of
 a softmax stay in float32; and 'bfloat16', for CPUs: parameters, activations and gradients are
 float32, only ``FullyConnected`` computes in bfloat16. On CPUs float16 is slower than float32, since
-MXNet has no matrix product of it there and casts to float32 and back.
+MXNet has no matrix product of it there and casts to float32 and back. bfloat16 has float32's range,
+so its loss needs no scaling.
 """
 
 import logging

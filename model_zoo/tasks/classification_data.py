@@ -56,7 +56,12 @@ Column = Union[str, int]  # a header's name, or a position from 0
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """One way in which a task's files are laid out; fields are separated by TABs, never quoted."""
+    """One way in which a task's files are laid out; fields are separated by TABs, never quoted.
+
+    Columns are names of the header or positions. Without a header, `width` is the number of columns
+    by which the layout is recognised; None takes any. Only rows with the value `where[1]` in column
+    `where[0]` are read (XNLI has 15 languages in a file).
+    """
 
     text: Tuple[Column, ...]
     label: Optional[Column] = None
