@@ -332,8 +332,11 @@ def _unpacked(folder):
 
 def _vectors(folder):
     corpus = Corpus(str(folder / 'corpus.txt'))
-    found = corpus.vectors(lambda texts: (np.full(4, len(each), 'f4') for each in texts), ['x'])
-    return digest(np.array(found))
+
+    def embed(texts, on_batch):
+        return (np.full(4, len(text), 'f4') for text in texts)
+
+    return digest(np.array(corpus.vectors(embed, ['x'])))
 
 
 def _corpus_file(folder):
