@@ -215,7 +215,7 @@ def _compare(block, names, batch, symbol_path, params_path, one_output):
             loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
             results = flatten(loaded(*flatten(list(batch.values()))))
             results = [result.asnumpy() for result in results]
-        except mx.MXNetError as error:
+        except (mx.MXNetError, UnicodeDecodeError) as error:  # MXNet quotes bytes of the file
             reason = str(error).strip().splitlines()[-1]
             raise ExportError(f'the export could not be loaded and run: {reason}') from error
     for i, (result, wanted) in enumerate(zip(results, expected)):

@@ -202,9 +202,9 @@ def main(argv=None):
     findings = examine()
     print(f'gluon-transformer-zoo {model_zoo.__version__}')
     for each in findings:
-        print(f'{each.state:<8}{each.name:<13}{each.text}')
+        print(f'{each.state:<8}{each.name:<20}{each.text}')
         if each.cure:
-            print(f'{"":<21}-> {each.cure}')
+            print(f'{"":<28}-> {each.cure}')
     return 1 if any(each.state == 'wrong' for each in findings) else 0
 
 

@@ -210,7 +210,7 @@ def add_custom_task_arguments(parser, segments=('train', 'dev', 'test')):
             'stratified by label; --seed chooses the examples',
         )  # fmt: skip
     add('--text_columns', nargs='+', help='custom task: name or number of one column, or of two')
-    add('--text_column', help='custom task: the same, of one column')
+    add('--text_column', help='custom task: name or number of the column of texts')
     add('--text_pair_column', help='custom task: that of the second text of a pair')
     add('--label_column', help='custom task: name or number of the column; numbers begin at 0')
     add('--labels', nargs='+', help="names of the model's outputs in their order, also a,b,c; "

@@ -334,10 +334,16 @@ class Labeller:
         """A dict for each text, or pair of texts."""
         classifier = _opened(pipeline, {'task': 'text-classification', **self._options})
         texts, shown = itertools.tee(texts)
-        for result in classifier(texts, top_k=None if self._all_scores else 1):
-            best = {'label': result[0]['label'], 'score': result[0]['score']}
+        several = classifier.is_multi_label
+        for result in classifier(texts, top_k=None if self._all_scores or several else 1):
+            scores = {each['label']: each['score'] for each in result}
             if self._all_scores:
-                best = {'scores': {each['label']: each['score'] for each in result}}
+                best = {'scores': scores}
+            elif several:  # as in the files that such a model is trained on
+                likely = [label for label in classifier.labels if scores[label] >= 0.5]
+                best = {'label': ','.join(likely), 'scores': scores}
+            else:
+                best = result[0]
             text = next(shown)
             yield {**best, 'text': text if isinstance(text, str) else '\t'.join(text)}
 

@@ -56,11 +56,17 @@ class TextClassification(TextPairs):
     best first; None stands for all labels. A text that is longer than the model takes is cut.
 
     `function_to_apply` is 'softmax', 'sigmoid' or 'none'. By default it is softmax for several
-    labels; for one label, sigmoid, or nothing if the model is a regression.
+    labels; for one label, sigmoid, or nothing if the model is a regression. A model that gives a
+    text several labels (`is_multi_label`) has a sigmoid for each: ask for all by ``top_k=None``.
     """
 
     task = 'text-classification'
     block_tasks = ('classification',)
+
+    @property
+    def is_multi_label(self):
+        """Whether a text may have several labels, or none."""
+        return self.block.config.extras.get('problem_type') == 'multi_label_classification'
 
     def _options(
         self,
@@ -71,11 +77,10 @@ class TextClassification(TextPairs):
         if return_all_scores:  # the older name
             top_k = None
         if function_to_apply is None:
-            problem = self.block.config.extras.get('problem_type')
             function_to_apply = 'softmax'
-            if problem == 'regression':
+            if self.block.config.extras.get('problem_type') == 'regression':
                 function_to_apply = 'none'
-            elif problem == 'multi_label_classification' or len(self.labels) == 1:
+            elif self.is_multi_label or len(self.labels) == 1:
                 function_to_apply = 'sigmoid'
         return {'top_k': top_k, 'function': function_to_apply}
 

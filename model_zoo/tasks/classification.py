@@ -527,7 +527,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     text_columns: Optional[List[str]] = setting(
         None, 'custom task: name or number of one column, or of two'
     )
-    text_column: Optional[str] = setting(None, 'custom task: the same, of one column')
+    text_column: Optional[str] = setting(None, 'custom task: name or number of the column of texts')
     text_pair_column: Optional[str] = setting(
         None, 'custom task: that of the second text of a pair'
     )

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import pathlib
+import re
 
 import pytest
 import tiny
@@ -219,7 +220,7 @@ def test_doctor(capsys, monkeypatch):
     monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
     run(script)
     out = capsys.readouterr().out
-    assert 'NumPy' in out and 'MXNet        1.' in out
+    assert 'NumPy' in out and re.search(r'MXNet +1\.', out)
     assert 'gluon-transformer-zoo[horovod]' not in out  # which pip alone doesn't build for MXNet
     monkeypatch.setattr('numpy.__version__', '1.26.4')
     assert run(script) == 1

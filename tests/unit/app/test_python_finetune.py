@@ -12,6 +12,7 @@ import toy_data
 from script_runs import load_script, run
 
 import model_zoo
+from model_zoo.app.use import Labeller
 from model_zoo.batches import Sample
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.task import Task
@@ -275,6 +276,8 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
+    records = Labeller({'model': str(out / 'best_model')}).records(text for text, _ in rows[:4])
+    assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
     with pytest.raises(InputError, match='`multi_label` and `regression` exclude'):
