@@ -318,8 +318,7 @@ class LanguageModelTask(Task):
         settings, reading = self.settings, self._reading_of(choice.block_class(self.head))
         if settings.learn_vocab or (reading.needs_vocab and settings.from_scratch):
             with self.workers.first_alone():
-                settings.vocab_file = settings.vocab_file or self._learn(reading)
-                choice.vocab_file = settings.vocab_file
+                choice.vocab_file = settings.vocab_file or self._learn(reading)
         if settings.from_scratch:
             self._options = reading.options(settings, lambda: choice.tokenizer(self.head))
 
