@@ -32,6 +32,7 @@ from .util.checks import check_gpu
 from .util.files import read_json
 
 __all__ = [
+    'WHERE',
     'Located',
     'Opened',
     'Weights',
@@ -100,7 +101,8 @@ def locate(
 
 
 #: what `locate` is asked beside the name and the task
-_WHERE = set(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
+#: keywords of `locate`
+WHERE = frozenset(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
 
 
 def find_family(name_or_folder, dataset_name=None):
@@ -442,7 +444,7 @@ def open_block(name_or_folder, task=None, *, state_dict=None, **options):
     """
     located = name_or_folder
     if not isinstance(located, Located):
-        where = {name: options.pop(name) for name in list(options) if name in _WHERE}
+        where = {name: options.pop(name) for name in list(options) if name in WHERE}
         if state_dict is not None:
             where['weights'] = False
         # the block's size is told by the vocabulary's, if by nothing else

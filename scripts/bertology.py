@@ -46,7 +46,7 @@ from model_zoo.app import (
     ModelChoice,
     PartialOutput,
     RunFolder,
-    add_custom_task_arguments,
+    add_fields,
     add_originals,
     check_at_least_one,
     check_files,
@@ -62,7 +62,12 @@ from model_zoo.app import (
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.registry import get_family
-from model_zoo.tasks.classification import ClassifierFeatures, check_task_choice, make_task
+from model_zoo.tasks.classification import (
+    ClassificationSettings,
+    ClassifierFeatures,
+    check_task_choice,
+    make_task,
+)
 from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
@@ -93,7 +98,12 @@ def parse_arguments(argv=None):
     add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}, or custom; default: MRPC')
     add('--data_dir', help="of BERT: folder of the task's TSV files; default: GluonNLP downloads "
         'them')  # fmt: skip
-    add_custom_task_arguments(group, ['dev'])
+    add('--dev_file', help='of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that '
+        'datasets has saved')  # fmt: skip
+    add_fields(
+        group, ClassificationSettings, 'text_columns', 'text_column', 'text_pair_column',
+        'label_column', 'labels', 'header', 'regression',
+    )  # fmt: skip
     add('--metric_name', help='for masking; default: that by which the task compares models')
     add('--max_seq_length', type=int, help='of BERT: tokens, the special ones counted; default: '
         '128')  # fmt: skip

@@ -22,8 +22,8 @@ from . import cli
 __all__ = [
     'add_batch_tokens_argument',
     'add_comm_backend_argument',
-    'add_custom_task_arguments',
     'add_device_arguments',
+    'add_fields',
     'add_settings',
     'add_training_arguments',
     'check_at_least_one',
@@ -63,6 +63,13 @@ def add_settings(parser, cls):
         if options.pop('rank_last', False):  # an abbreviation is another flag's
             parser.rank_last(field.name)
         groups[title].add_argument(f'--{field.name}', **options)
+
+
+def add_fields(parser, cls, *names):
+    """Add the flags of some fields of a `Settings` class."""
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for name in names:
+        parser.add_argument(f'--{name}', **_options(fields[name]))
 
 
 def _options(field):
@@ -195,25 +202,3 @@ def find_contexts(gpus, workers, gpu=None):
     for number in numbers:
         check_gpu(number, f'--gpus {gpus}')
     return [mx.gpu(number) for number in numbers]
-
-
-def add_custom_task_arguments(parser, segments=('train', 'dev', 'test')):
-    """Add the flags of ``--task_name custom``."""
-    add = parser.add_argument
-    kinds = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
-    for segment in segments:
-        add(f'--{segment}_file', help=kinds if segment == segments[0] else 'likewise')
-    if 'train' in segments:
-        add(
-            '--dev_split', type=float, metavar='SHARE',
-            help='instead of --dev_file: hold out this share of --train_file, such as 0.1, '
-            'stratified by label; --seed chooses the examples',
-        )  # fmt: skip
-    add('--text_columns', nargs='+', help='custom task: name or number of one column, or of two')
-    add('--text_column', help='custom task: name or number of the column of texts')
-    add('--text_pair_column', help='custom task: that of the second text of a pair')
-    add('--label_column', help='custom task: name or number of the column; numbers begin at 0')
-    add('--labels', nargs='+', help="names of the model's outputs in their order, also a,b,c; "
-        "default: the model's; of a new custom task the training file's, sorted")  # fmt: skip
-    add('--header', action='store_true', help='files with numbered columns have a first line')
-    add('--regression', action='store_true', help='custom task: the labels are numbers')

@@ -1,7 +1,7 @@
 """The pipeline of a task, or of what a model was trained for."""
 
 from ..errors import InputError, UnknownNameError, did_you_mean
-from ..opening import locate, open_model
+from ..opening import WHERE, locate, open_model
 from ..registry import family_of_class
 from .answers import QuestionAnswering
 from .classification import (
@@ -41,8 +41,6 @@ ALIASES = {
     'ner': 'token-classification',
     'text-ranking': 'rerank',  # the hub's name
 }
-# options of `open_model` that `locate` takes
-_WHERE = ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root')
 #: models for tasks that need no fine-tuning
 DEFAULT_MODELS = {
     'feature-extraction': 'all-MiniLM-L6-v2',
@@ -124,7 +122,7 @@ def pipeline(
             raise UnknownNameError(f'{error}{hint}') from None
         pipeline_class = _pipeline_of(opened.block)
     else:
-        where = {name: options.pop(name) for name in _WHERE if name in options}
+        where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
         located = locate(model, vocab=options.get('tokenizer') is None, **where)
         pipeline_class, family = PIPELINES[task], located.family
         opened = open_model(located, _block_task(pipeline_class, family), **options)
