@@ -19,6 +19,7 @@ from model_zoo.app import PartialOutput, cli, load_exported
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
+from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 from model_zoo.pretrained.find import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag
@@ -265,12 +266,17 @@ def results(folder):
     return load_script('info').history(str(folder))
 
 
+def refuse(message):
+    raise InputError(message)
+
+
 def settings(folder):
     parser = cli.parser('A training.')
     parser.add_config()
     parser.add_argument('--lr', type=float)
     parser.add_argument('--labels', nargs='+')
     parser.add_argument('--fast', action='store_true')
+    parser.error = refuse  # a command's refusal, which would end the process
     return vars(parser.parse_args(['--config', str(folder / 'settings.yaml')]))
 
 
