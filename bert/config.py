@@ -1,6 +1,7 @@
 """Hyper-parameters of BERT, and of those of its variants that have other ones."""
 
 import dataclasses
+from operator import attrgetter
 from typing import Dict, List, Optional
 
 from model_zoo.blocks.config import AttentionConfig
@@ -105,15 +106,10 @@ class BertConfig(AttentionConfig):
             fields['num_labels'] = 2
         return 'bert_config.json' if format == 'tensorflow' else name, fields
 
-    @property
-    def num_layers(self):
-        """Number of encoder layers."""
-        return self.num_hidden_layers
-
-    @property
-    def num_heads(self):
-        """Attention heads of a layer, before pruning."""
-        return self.num_attention_heads
+    #: number of encoder layers
+    num_layers = property(attrgetter('num_hidden_layers'))
+    #: attention heads of a layer, before pruning
+    num_heads = property(attrgetter('num_attention_heads'))
 
     @classmethod
     def field_value(cls, field, value):
@@ -124,20 +120,12 @@ class BertConfig(AttentionConfig):
         """Rows of the position table: the most positions that the model takes."""
         return self.max_position_embeddings - self.first_position
 
-    @property
-    def decoder_act(self):
-        """Activation of the masked language model's head."""
-        return self.hidden_act
-
-    @property
-    def embedding_units(self):
-        """Units of the embeddings, before the first layer."""
-        return self.hidden_size
-
-    @property
-    def units(self):
-        """Size of a position's vector."""
-        return self.hidden_size
+    #: activation of the masked language model's head
+    decoder_act = property(attrgetter('hidden_act'))
+    #: units of the embeddings, before the first layer
+    embedding_units = property(attrgetter('hidden_size'))
+    #: size of a position's vector
+    units = property(attrgetter('hidden_size'))
 
 
 @dataclasses.dataclass
@@ -155,7 +143,7 @@ class ElectraConfig(BertConfig):
     embedding_size: int = 128
     summary_last_dropout: float = 0.1
 
-    embedding_units = property(lambda self: self.embedding_size)
+    embedding_units = property(attrgetter('embedding_size'))
 
     def __post_init__(self):
         super().__post_init__()
@@ -187,14 +175,14 @@ class DistilBertConfig(AttentionConfig):
 
     # BertConfig's names
     type_vocab_size = 1
-    num_layers = num_hidden_layers = property(lambda self: self.n_layers)
-    num_heads = num_attention_heads = property(lambda self: self.n_heads)
-    units = hidden_size = embedding_units = property(lambda self: self.dim)
-    intermediate_size = property(lambda self: self.hidden_dim)
-    hidden_act = decoder_act = property(lambda self: self.activation)
-    hidden_dropout_prob = property(lambda self: self.dropout)
-    attention_probs_dropout_prob = property(lambda self: self.attention_dropout)
-    position_rows = property(lambda self: self.max_position_embeddings)
+    num_layers = num_hidden_layers = property(attrgetter('n_layers'))
+    num_heads = num_attention_heads = property(attrgetter('n_heads'))
+    units = hidden_size = embedding_units = property(attrgetter('dim'))
+    intermediate_size = property(attrgetter('hidden_dim'))
+    hidden_act = decoder_act = property(attrgetter('activation'))
+    hidden_dropout_prob = property(attrgetter('dropout'))
+    attention_probs_dropout_prob = property(attrgetter('attention_dropout'))
+    position_rows = property(attrgetter('max_position_embeddings'))
 
     def __post_init__(self):
         super().__post_init__()

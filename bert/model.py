@@ -1,5 +1,7 @@
 """BERT's encoder, with GluonNLP's interface."""
 
+from operator import attrgetter
+
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
@@ -11,7 +13,7 @@ from model_zoo.layers.feed_forward import Activation
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
-from model_zoo.util.checks import check_ids, check_range, check_shape
+from model_zoo.util.checks import check_range, check_shape
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
@@ -44,10 +46,8 @@ class BertBlock(AttentionBlock):
         """Whether ONNX Runtime's optimizer knows the graph: it has one text an example."""
         return self.word_axes == 2
 
-    @property
-    def context_length(self):
-        """The most positions that the model takes."""
-        return self.config.position_rows
+    #: the most positions that the model takes
+    context_length = property(attrgetter('config.position_rows'))
 
     def example_makers(self, batch_size, length, random):
         types, rows = self.config.type_vocab_size, self._example_rows(batch_size)
@@ -77,7 +77,8 @@ class BertBlock(AttentionBlock):
             inputs['valid_length'] = Mask([valid])
         if inputs['token_types'] is not None:
             check_shape('token_types', inputs['token_types'], words.shape)
-            check_ids('token_types', inputs['token_types'], self.config.type_vocab_size)
+            kinds = self.config.type_vocab_size
+            check_range('token_types', inputs['token_types'], 0, kinds, are_ids=True)
         if positions is not None:
             if not self.base.has_decoder:
                 raise InputError('masked_positions needs a model with use_decoder=True')

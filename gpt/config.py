@@ -1,6 +1,7 @@
 """OpenAI GPT's hyper-parameters."""
 
 import dataclasses
+from operator import attrgetter
 
 from model_zoo.blocks.decoder_config import DecoderConfig
 
@@ -37,7 +38,4 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     def activation(self):
         return _ACTIVATIONS.get(self.afn, self.afn)
 
-    @property
-    def mc_pdrop(self):
-        """Dropout rate before the multiple choice head."""
-        return self.resid_pdrop
+    mc_pdrop = property(attrgetter('resid_pdrop'))

@@ -1,6 +1,7 @@
 """GPT-2's hyper-parameters."""
 
 import dataclasses
+from operator import attrgetter
 from typing import Optional
 
 from model_zoo.blocks.decoder_config import DecoderConfig
@@ -64,9 +65,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
             return 'hparams.json', {'n_vocab': self.total_tokens_embeddings, **fields}
         return name, fields
 
-    @property
-    def activation(self):
-        return self.activation_function
+    activation = property(attrgetter('activation_function'))
 
     @property
     def intermediate_size(self):

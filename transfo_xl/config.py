@@ -1,6 +1,7 @@
 """Transformer-XL's hyper-parameters."""
 
 import dataclasses
+from operator import attrgetter
 from typing import List, Optional
 
 from model_zoo.blocks.config import PYTORCH_FORMATS, Config
@@ -104,9 +105,7 @@ class TransfoXLConfig(Config):
     layer_norm_epsilon: float = 1e-12
     tie_projs: Optional[List[bool]] = None
 
-    @property
-    def num_layers(self):
-        return self.n_layer
+    num_layers = property(attrgetter('n_layer'))
 
     def __post_init__(self):
         super().__post_init__()
@@ -188,10 +187,8 @@ class TransfoXLConfig(Config):
             fields.update(n_token=self.vocab_size, tie_word_embeddings=self.tie_weight)
         return name, fields
 
-    @property
-    def n_token(self):
-        """The same as `vocab_size`, by pytorch-pretrained-bert's name."""
-        return self.vocab_size
+    #: the same as `vocab_size`, by pytorch-pretrained-bert's name
+    n_token = property(attrgetter('vocab_size'))
 
     @property
     def ends(self):

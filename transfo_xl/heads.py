@@ -6,7 +6,7 @@ from model_zoo.blocks.heads import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding
-from model_zoo.util.checks import check_ids, check_range, check_shape
+from model_zoo.util.checks import check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
 from .memory import StreamReading
@@ -208,7 +208,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         state : TransfoXLState
         """
         check_shape('tokens', tokens, state.mask.shape[:1])
-        check_ids('tokens', tokens, self.config.vocab_size)
+        check_range('tokens', tokens, 0, self.config.vocab_size, are_ids=True)
         return self._get_steps().step(tokens, state)
 
     def _get_steps(self):

@@ -9,7 +9,7 @@ from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
-from ..util.checks import check_ids, check_range, check_shape
+from ..util.checks import check_range, check_shape
 from .files import BlockFiles
 from .graphs import BlockGraphs
 
@@ -150,7 +150,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
                 f'words has length {length}, and the position table of this model ends at {limit}: '
                 'truncate the text, or split it into windows'
             )
-        check_ids('words', words, self.config.embedding_rows)
+        check_range('words', words, 0, self.config.embedding_rows, are_ids=True)
         if valid_length is not None:
             check_shape('valid_length', valid_length, words.shape[:-1])
             check_range('valid_length', valid_length, 0, length + 1)

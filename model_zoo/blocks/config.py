@@ -8,6 +8,7 @@ import json
 import logging
 import operator
 import os
+from operator import attrgetter
 
 from ..errors import InputError, ZooError
 from ..util.files import LIMITS, raised, read_json, write_json
@@ -124,10 +125,8 @@ class Config(metaclass=_ConfigType):
         except ZooError as error:
             raise InputError(f'the configuration {str(path)!r}: {error}') from error
 
-    @property
-    def embedding_rows(self):
-        """Rows of the embedding: the number of tokens that the model knows."""
-        return self.vocab_size
+    #: rows of the embedding: the number of tokens that the model knows
+    embedding_rows = property(attrgetter('vocab_size'))
 
     def copy(self):
         """A copy of the configuration."""

@@ -1,6 +1,7 @@
 """What GPT and GPT-2 share: a stack of layers with causal attention."""
 
 import math
+from operator import attrgetter
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +14,7 @@ from ..layers.cells import DecoderCell
 from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
-from ..util.checks import check_ids, check_range, check_shape
+from ..util.checks import check_range, check_shape
 from .heads import AttentionBlock
 
 __all__ = ['DecoderBlock', 'DecoderModel']
@@ -31,10 +32,8 @@ class DecoderBlock(AttentionBlock):
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
 
-    @property
-    def context_length(self):
-        """The most tokens that the model takes."""
-        return self.config.n_positions
+    #: the most tokens that the model takes
+    context_length = property(attrgetter('config.n_positions'))
 
     @classmethod
     def from_pretrained(cls, name_or_dir, *args, num_special_tokens=None, **kwargs):
@@ -107,10 +106,10 @@ class DecoderBlock(AttentionBlock):
                 'truncate the text, or split it into windows'
             )
         rows = config.total_tokens_embeddings
-        check_ids('words', words, rows)
+        check_range('words', words, 0, rows, are_ids=True)
         if types is not None:
             check_shape('token_types', types, words.shape)
-            check_ids('token_types', types, rows)
+            check_range('token_types', types, 0, rows, are_ids=True)
         if positions is not None:
             check_shape('position_ids', positions, words.shape)
             check_range('position_ids', positions, 0, config.n_positions)

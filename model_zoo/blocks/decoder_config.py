@@ -1,6 +1,7 @@
 """What GPT and GPT-2 share: configuration, and names in other programs."""
 
 import dataclasses
+from operator import attrgetter
 from typing import Dict, List, Optional
 
 from ..checkpoint.mapping import FusedConv1D, OneWide, Padded, Rule, Transposed
@@ -85,24 +86,13 @@ class DecoderConfig(AttentionConfig):
         """Rows of the embedding: the vocabulary's and the special tokens'."""
         return self.vocab_size + self.n_special
 
-    @property
-    def embedding_rows(self):
-        return self.total_tokens_embeddings
-
-    @property
-    def num_layers(self):
-        """Number of layers."""
-        return self.n_layer
-
-    @property
-    def num_heads(self):
-        """Attention heads of a layer, before pruning."""
-        return self.n_head
-
-    @property
-    def units(self):
-        """Size of a position's vector."""
-        return self.n_embd
+    embedding_rows = property(attrgetter('total_tokens_embeddings'))
+    #: number of layers
+    num_layers = property(attrgetter('n_layer'))
+    #: attention heads of a layer, before pruning
+    num_heads = property(attrgetter('n_head'))
+    #: size of a position's vector
+    units = property(attrgetter('n_embd'))
 
     @property
     def intermediate_size(self):

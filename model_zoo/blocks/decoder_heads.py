@@ -9,7 +9,7 @@ from ..layers.graphs import LockedGraph
 from ..layers.losses import cross_entropy, without_padding
 from ..layers.precision import Dense
 from ..layers.sequences import vectors_at
-from ..util.checks import check_ids, check_range, check_shape
+from ..util.checks import check_range, check_shape
 from .decoder import DecoderBlock
 from .heads import TaskMixin
 
@@ -255,7 +255,7 @@ class DecoderLM(DecoderTask):
         Returns the scores (batch, tokens) for the next token, and the state.
         """
         check_shape('tokens', tokens, state.positions.shape)
-        check_ids('tokens', tokens, self.config.total_tokens_embeddings)
+        check_range('tokens', tokens, 0, self.config.total_tokens_embeddings, are_ids=True)
         return self._get_steps().step(tokens, state)
 
     def _get_steps(self):

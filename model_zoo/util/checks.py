@@ -5,7 +5,7 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ['check_gpu', 'check_ids', 'check_range', 'check_shape']
+__all__ = ['check_gpu', 'check_range', 'check_shape']
 
 
 def check_shape(name, array, shape):
@@ -26,7 +26,7 @@ def check_shape(name, array, shape):
         raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
 
 
-def check_range(name, array, low, high, hint='', kind='its values'):
+def check_range(name, array, low, high, are_ids=False):
     """Raise InputError unless all values of `array` are whole numbers in [low, high).
 
     MXNet's embedding silently takes the first or last row for an id out of range, and operators
@@ -39,19 +39,15 @@ def check_range(name, array, low, high, hint='', kind='its values'):
     values = array.asnumpy()
     if not (values.min() >= low and values.max() < high):  # NaN is neither
         wrong = values[~((values >= low) & (values < high))].flat[0]
+        hint = ': was the text encoded with the vocabulary of these weights?' if are_ids else ''
         raise InputError(
             f'{name} holds {wrong:.10g}, and its values must be in [{low}, {high}){hint}'
         )
     if not np.issubdtype(values.dtype, np.integer):
         wrong = values[values != np.floor(values)]
         if wrong.size:
+            kind = 'ids' if are_ids else 'its values'
             raise InputError(f'{name} holds {wrong[0]:.10g}, and {kind} are whole numbers')
-
-
-def check_ids(name, array, size):
-    """Raise InputError unless all ids of `array` are in [0, size); see `check_range`."""
-    hint = ': was the text encoded with the vocabulary of these weights?'
-    check_range(name, array, 0, size, hint, 'ids')
 
 
 def check_gpu(number, given):

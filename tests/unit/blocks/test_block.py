@@ -15,7 +15,7 @@ from model_zoo.blocks.config import Config
 from model_zoo.checkpoint import Mapping, Rule, read_tensors
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import read_weights
-from model_zoo.util.checks import check_ids, check_range, check_shape
+from model_zoo.util.checks import check_range, check_shape
 
 
 @dataclasses.dataclass
@@ -323,14 +323,14 @@ def test_shapes():
 
 
 def test_ranges():
-    check_ids('ids', mx.nd.array([[0, 4]]), 5)
+    check_range('ids', mx.nd.array([[0, 4]]), 0, 5, are_ids=True)
     for values, wrong in [([0, 5], 5), ([-1, 2], -1), ([1, np.nan], 'nan'), ([np.inf, 1], 'inf'),
                           ([1, 1234567], 1234567)]:  # fmt: skip
         with pytest.raises(InputError, match=rf'ids holds {wrong}, and its .* \[0, 5\): was the t'):
-            check_ids('ids', mx.nd.array(values, dtype='float64'), 5)
+            check_range('ids', mx.nd.array(values, dtype='float64'), 0, 5, are_ids=True)
     for dtype in ('float16', 'float32', 'float64'):
         with pytest.raises(InputError, match='ids holds 1.5, and ids are whole numbers'):
-            check_ids('ids', mx.nd.array([[0, 4], [1.5, 1]], dtype=dtype), 5)
+            check_range('ids', mx.nd.array([[0, 4], [1.5, 1]], dtype=dtype), 0, 5, are_ids=True)
     check_range('labels', mx.nd.array([-1, 2]), -1, 3)
     with pytest.raises(InputError, match=r'labels holds -2, and its values must be in \[-1, 3\)$'):
         check_range('labels', mx.nd.array([-2, 2]), -1, 3)
