@@ -95,6 +95,13 @@ class Recipe:
             if not re.fullmatch(r'\w+', name):  # they become parts of paths
                 what = 'script' if name == self.script else 'the name of a flag or recipe'
                 raise InputError(f"the recipe {self.name!r}: {what} can't be {name!r}")
+        for flag, value in self.data.items():
+            lines = [0, 1] if isinstance(value, str) else value['lines']
+            if not 0 <= lines[0] <= lines[1] <= 1:
+                raise InputError(
+                    f'the recipe {self.name!r}: the lines of {flag} go from one part of the file '
+                    f'to another, as [0, 0.8]; not {lines}'
+                )
         for metric, wanted in self.scores.items():
             if wanted and wanted.keys() != {'expected', 'tolerance'}:
                 raise InputError(

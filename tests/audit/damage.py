@@ -119,11 +119,11 @@ def damage_json(data, rng):
     if '"__deep__"' in text:
         brackets = rng.choice(['[]', '{}'])
         start = '{"a":' if brackets == '{}' else '['
-        text = text.replace('"__deep__"', f'{start * _DEEP}1{brackets[1] * _DEEP}')
+        text = text.replace('"__deep__"', f'{start * _DEEP}1{brackets[1] * _DEEP}', 1)
     if '"__digits__"' in text:
-        text = text.replace('"__digits__"', rng.choice(['-', '']) + '7' * rng.choice(_DIGITS))
+        text = text.replace('"__digits__"', rng.choice(['-', '']) + '7' * rng.choice(_DIGITS), 1)
     if '"__many__"' in text:
-        text = text.replace('"__many__"', f'[{"1," * _MANY}1]')
+        text = text.replace('"__many__"', f'[{"1," * _MANY}1]', 1)
     return text.encode('utf-8', 'surrogatepass')
 
 

@@ -23,7 +23,8 @@ def worse(value, rng):
     if isinstance(value, mx.nd.NDArray):
         return worse_array(value, rng)
     if isinstance(value, np.ndarray):
-        return worse_array(mx.nd.array(value), rng).asnumpy()
+        made = worse_array(mx.nd.array(value), rng)
+        return made.asnumpy() if isinstance(made, mx.nd.NDArray) else made
     if isinstance(value, (list, tuple)) and value:
         items = list(value)
         place = rng.randrange(len(items))

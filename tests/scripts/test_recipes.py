@@ -27,6 +27,12 @@ def record(accuracy, seed=1, who='ours'):
     return {'who': who, 'seed': seed, 'scores': scores, 'epoch': 2, 'seconds': 3.0}
 
 
+@pytest.mark.parametrize('lines', [[0, 1e308], [0.8, 0.2], [-1, 1], [0, float('nan')]])
+def test_lines_are_parts_of_a_file(lines):
+    with pytest.raises(InputError, match='the lines of train_file'):
+        recipe(data={'train_file': {'file': 'all.tsv', 'lines': lines}})
+
+
 def test_arguments(tmp_path):
     (tmp_path / 'all.tsv').write_text('a\nb\nc\nd\n')
     words = recipe().arguments(7, tmp_path, tmp_path / 'out')
