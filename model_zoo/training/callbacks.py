@@ -3,13 +3,15 @@
 import contextlib
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import time
 
 import mxnet as mx
 
 from ..errors import MissingExtraError
-from ..util.files import make_writable_dir
+from ..util.files import atomic_write, make_writable_dir
 
 __all__ = [
     'Callback', 'MLflowLogger', 'Profiler', 'ProgressLogger', 'TensorBoardWriter', 'WandbLogger',
@@ -214,7 +216,7 @@ class Profiler(Callback):
     def __init__(self, path, first=10, last=13):
         make_writable_dir(os.path.dirname(os.path.abspath(path)))
         self._path, self._first, self._last = path, first, last
-        self._begin = 0
+        self._begin, self._folder = 0, None
         self._running, self._started, self._waited = False, 0.0, 0.0
 
     def on_start(self, loop):
@@ -224,11 +226,13 @@ class Profiler(Callback):
         done = loop.state.step - self._begin
         if done == self._first - 1:
             mx.nd.waitall()
+            # MXNet deletes the file of this name, a device, too
+            self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
             mx.profiler.set_config(
                 profile_symbolic=True,
                 profile_imperative=True,
                 aggregate_stats=True,
-                filename=self._path,
+                filename=os.path.join(self._folder.name, 'events.json'),
             )
             self._started, self._waited = time.perf_counter(), loop.data_seconds
             mx.profiler.set_state('run')
@@ -253,4 +257,7 @@ class Profiler(Callback):
             'wait for data: %.4f s of %.3f s, %.2f%%', waited, seconds, 100 * waited / seconds
         )
         mx.profiler.dump()
+        events = os.path.join(self._folder.name, 'events.json')
+        with self._folder, open(events, 'rb') as source, atomic_write(self._path, 'wb') as file:
+            shutil.copyfileobj(source, file)
         logger.info('the events are in %s', self._path)

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import tempfile
 import time
 
 # one entry for each operator, not for bulks of them; read when MXNet loads
@@ -122,16 +123,17 @@ def profile(step, rounds):
 
     for number in range(2):
         step(number + 1)
-    mx.profiler.set_config(
-        profile_symbolic=True, profile_imperative=True, aggregate_stats=True,
-        filename=os.devnull,
-    )  # fmt: skip
-    mx.profiler.set_state('run')
-    started = time.perf_counter()
-    updates = [step(number + 3) for number in range(rounds)]
-    seconds = (time.perf_counter() - started) / rounds
-    mx.profiler.set_state('stop')
-    stats = json.loads(mx.profiler.dumps(format='json', reset=True))
+    with tempfile.TemporaryDirectory() as folder:
+        mx.profiler.set_config(  # MXNet deletes the file of this name, a device, too
+            profile_symbolic=True, profile_imperative=True, aggregate_stats=True,
+            filename=os.path.join(folder, 'events.json'),
+        )  # fmt: skip
+        mx.profiler.set_state('run')
+        started = time.perf_counter()
+        updates = [step(number + 3) for number in range(rounds)]
+        seconds = (time.perf_counter() - started) / rounds
+        mx.profiler.set_state('stop')
+        stats = json.loads(mx.profiler.dumps(format='json', reset=True))
     times = collections.Counter()
     for name, entry in stats['Time']['operator'].items():
         times[name] += entry['Total'] / 1e3 / rounds
