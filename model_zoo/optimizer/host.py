@@ -16,8 +16,9 @@ from ..errors import InputError
 
 __all__ = ['clip_grad_global_norm', 'grad_global_norm']
 
-#: numbers that are computed at a time: the arrays' pieces fit in the processor's cache
-_PIECE = 2**17
+#: numbers that are computed at a time: pieces half as large fit in the second cache, but threads
+#: hand Python's lock over twice as often (BERT base's update takes 230 ms instead of 212)
+_PIECE = 2**18
 #: numbers that are worth a thread
 _LEAST = 2**20
 
@@ -126,9 +127,9 @@ def _update_moments(grad, moments, scale, betas, bound, first, second):
 def _direction(weight, moments, step, out, spare):
     """What is subtracted from a weight, but for the late decay."""
     mean, var = moments
-    np.sqrt(var, out=spare)
-    np.add(spare, step.epsilon, out=spare)
-    np.divide(mean, spare, out=out)
+    np.sqrt(var, out=out)
+    np.add(out, step.epsilon, out=out)
+    np.divide(mean, out, out=out)
     np.multiply(out, step.factor * step.step, out=out)
     if step.decay:
         np.multiply(weight, step.factor * step.decay, out=spare)

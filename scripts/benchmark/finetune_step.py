@@ -43,6 +43,7 @@ def ours(options):
 
     block = BertForSequenceClassification(BertConfig(num_hidden_layers=options.layers))
     block.initialize()
+    block.cast(options.precision)
     block.hybridize(static_alloc=True)
     return _gluon_step(block, our_update(block, 'bertadam', OPTIONS))
 
@@ -74,7 +75,7 @@ def gluonnlp(options):
 
 
 def transformers(options):
-    """The classifier of transformers with torch's AdamW."""
+    """The classifier of transformers with torch's AdamW; in bfloat16 by autocast."""
     import numpy as np
     import torch
 
@@ -97,8 +98,9 @@ def transformers(options):
 
         def compute():
             mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
-            scores = model(*(torch.from_numpy(x) for x in (words, mask, types)))
-            return torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels))
+            with torch.autocast('cpu', torch.bfloat16, enabled=options.precision == 'bfloat16'):
+                scores = model(*(torch.from_numpy(x) for x in (words, mask, types)))
+                return torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels))
 
         return torch_step(model, optimizer, compute)
 
@@ -115,13 +117,18 @@ def main(argv=None):
     parser = add_flags(__doc__, rounds=10, seconds=60)
     parser.add_argument('--shapes', default='1x32,1x128,8x128,32x128', help='batch x length')
     parser.add_argument('--layers', type=int, default=12)
+    parser.add_argument('--precision', choices=('float32', 'bfloat16'), default='float32')
     args = parser.parse_args(argv)
     cases = [
         Case(f'{batch}x{length}', (batch, length), 3 * bert_flops(args.layers, batch, length))
         for batch, length in parse_shapes(args.shapes)
     ]
-    measured = measure([Contender('ours', ours)], PEERS, cases, args)
-    report(f'BERT base fine-tuning step, {args.layers} layers, float32', measured, args.json)
+    # GluonNLP has no bfloat16
+    peers = [each for each in PEERS if args.precision == 'float32' or each.make is not gluonnlp]
+    measured = measure([Contender('ours', ours)], peers, cases, args)
+    report(
+        f'BERT base fine-tuning step, {args.layers} layers, {args.precision}', measured, args.json
+    )
 
 
 if __name__ == '__main__':

@@ -54,17 +54,18 @@ def prepare(args, folder):
     return args.epochs * len(job['train'])
 
 
-def ours(args, output):
+def ours(args, output, precision='float32'):
     """The flags of finetune_classifier.py."""
     return [
-        '--task_name', args.task_name, '--bert_model', args.bert_model, '--bert_dataset',
-        args.bert_dataset, '--data_dir', args.data_dir, '--optimizer', 'openaiadam', '--lr',
-        ADAM['learning_rate'], '--epochs', args.epochs, '--batch_size', args.batch_size,
-        '--max_len', args.max_len, '--output_dir', output, '--overwrite_output_dir',
+        '--dtype', precision, '--task_name', args.task_name, '--bert_model', args.bert_model,
+        '--bert_dataset', args.bert_dataset, '--data_dir', args.data_dir,
+        '--optimizer', 'openaiadam', '--lr', ADAM['learning_rate'], '--epochs', args.epochs,
+        '--batch_size', args.batch_size, '--max_len', args.max_len, '--output_dir', output,
+        '--overwrite_output_dir',
     ]  # fmt: skip
 
 
-def transformers(job, folder):
+def transformers(job, folder, precision='float32'):
     """Train as examples of transformers do; returns the seconds of the updates."""
     import torch
     from transformers import (
@@ -92,12 +93,14 @@ def transformers(job, folder):
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=ADAM['learning_rate'], weight_decay=ADAM['wd']
     )
+    cast = torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16')
     seconds = 0
     for _ in range(job['epochs']):
         model.train()
         begin = time.perf_counter()
         for batch in train:
-            loss = model(**batch).loss
+            with cast:
+                loss = model(**batch).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
             optimizer.step()
@@ -105,7 +108,7 @@ def transformers(job, folder):
             loss.item()
         seconds += time.perf_counter() - begin
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), cast:
             right = sum(
                 (model(**batch).logits.argmax(-1) == batch['labels']).sum().item() for batch in dev
             )
@@ -181,10 +184,12 @@ def gluonnlp(job, folder):
     return seconds
 
 
-OURS = Contender('ours', ours)
+BFLOAT16 = {'arguments': {'precision': 'bfloat16'}}
+OURS = [Contender('ours', ours), Contender('ours, bfloat16', ours, **BFLOAT16)]
 PEERS = [
     Contender('gluonnlp', gluonnlp, ('gluonnlp',)),
     Contender('transformers', transformers, ('torch', 'transformers')),
+    Contender('transformers, bfloat16', transformers, ('torch', 'transformers'), **BFLOAT16),
 ]
 
 
@@ -193,7 +198,7 @@ def be_peer(name, folder):
     folder = pathlib.Path(folder)
     job = _read(folder / JOB)
     [peer] = [each for each in PEERS if each.name == name]
-    seconds = peer.make(job, folder)
+    seconds = peer.make(job, folder, **peer.arguments)
     (folder / f'{name}.json').write_text(json.dumps(seconds), 'utf-8')
 
 
@@ -209,13 +214,14 @@ def turn(contender, args, folder):
     is_ours = contender.make is ours
     if is_ours:
         output = folder / 'output'
-        command = [root / 'scripts' / 'finetune_classifier.py', *ours(args, output)]
+        flags = ours(args, output, **contender.arguments)
+        command = [root / 'scripts' / 'finetune_classifier.py', *flags]
     else:
         command = [__file__, PEER_FLAG, contender.name, folder]
     before, begin = cpu_of_children(), time.perf_counter()
     done = subprocess.run(
         [sys.executable, *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, env={**os.environ, 'PYTHONPATH': str(root)},
+        text=True, env={**os.environ, 'PYTHONPATH': str(root), 'USE_TF': '0'},
     )  # fmt: skip
     clock, cpu = time.perf_counter() - begin, cpu_of_children() - before
     if done.returncode:
@@ -241,7 +247,7 @@ def main(argv=None):
     add('--batch_size', type=int, default=32)
     add('--max_len', type=int, default=128, help='in tokens, special ones included')
     args = parser.parse_args(argv)
-    present = present_ones([OURS], PEERS, args.checkout)
+    present = present_ones(OURS, PEERS, args.checkout)
     turns = {contender.name: [] for contender in present}
     with tempfile.TemporaryDirectory() as folder:
         texts = prepare(args, pathlib.Path(folder))
