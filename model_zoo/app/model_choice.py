@@ -80,7 +80,7 @@ class ModelChoice:
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self._dtype = args.dtype
         self._given_family = getattr(args, 'family', None)
-        self.vocab_file = args.vocab_file
+        self.vocab_file = args.vocab_file or getattr(args, 'sentencepiece', None)
         if checkpoint and folder is not None:  # that has what belongs to the weights
             files = files_in_folder(folder)
             self.config = self.config or files.config

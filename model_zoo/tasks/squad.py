@@ -161,7 +161,7 @@ def read_squad(source, version_2=False, training=False):
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
         for place, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
-            inside = f'{where}, paragraph {place}'
+            inside = f'{where}, paragraph {place}' if is_path(source) else f'row {place - 1}'
             paragraphs.append(_field(paragraph, 'context', str, inside))
             for entry in _field(paragraph, 'qas', list, inside):
                 question = _question(entry, paragraphs, version_2, training, inside)
@@ -970,7 +970,6 @@ class SquadTask(Task):
     def begin(self):
         settings = self.settings
         check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
-        settings.vocab_file = settings.sentencepiece or settings.vocab_file
 
     def sources(self):
         settings, found = self.settings, {}

@@ -231,6 +231,10 @@ def test_sentencepiece(script, data, tmp_path):
     for paragraph in content['data'][0]['paragraphs']:
         assert predictions[paragraph['qas'][0]['id']] in paragraph['context']
     assert BertSPTokenizer.from_pretrained(tmp_path / 'out' / 'best_model')
+    # the settings begin another training
+    config = '--config', tmp_path / 'out' / 'settings.yaml', '--output_dir', tmp_path / 'again'
+    assert run(script, *config) == 0
+    assert read(tmp_path / 'again', 'predictions.json') == predictions
 
 
 def test_two_workers_train_as_one(script, data, tmp_path):
