@@ -100,7 +100,6 @@ def finetune(
     sources = {'train': train, 'dev': dev, 'test': test}
     sources = {name: source for name, source in sources.items() if source is not None}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_in_pythons_words())
         stack.enter_context(_kept_random_states())
         if output_dir is None:
             if resume:
@@ -108,11 +107,17 @@ def finetune(
             more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
         else:
             more['output_dir'] = os.fspath(output_dir)
+        stack.enter_context(_in_pythons_words(more['output_dir']))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
                 raise InputError('`model` is a block: give its `tokenizer`, too')
             opened = model, tokenizer
+        elif model is None:
+            raise InputError(
+                '`model` is None: name one, such as all-MiniLM-L6-v2; with `from_scratch` only its '
+                'size and its vocabulary are taken'
+            )
         else:
             more.setdefault(_model_field(task_class), os.fspath(model))
         made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
@@ -167,15 +172,23 @@ def _settings(task_class, settings, more):
 
 
 @contextlib.contextmanager
-def _in_pythons_words():
-    """Name settings as Python's keywords in messages that name them as flags."""
+def _in_pythons_words(folder):
+    """Name settings as keywords in messages, and rows of the caller's as such."""
     try:
         yield
     except ZooError as error:
         message = re.sub(r'(?<![\w-])--([a-z]\w+)', r'`\1`', str(error))
+        message = re.sub(r'`(text|text_pair|label)_column`', r'`\1`', message)
+        path = re.escape(os.path.join(folder, '.rows', ''))
+        message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _place, message)
         if message == str(error):
             raise
         raise type(error)(message) from None
+
+
+def _place(match):
+    segment, line = match.groups()
+    return f'{segment}, row {int(line) - 1}' if line else f'the {segment} set'
 
 
 @contextlib.contextmanager

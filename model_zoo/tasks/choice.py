@@ -91,6 +91,11 @@ def _records(source, segment):
     names = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}
     for place, fields in given_rows(source, names, segment):
         if _CHOICES in fields:
+            if isinstance(fields[_CHOICES], str) or len(fields[_CHOICES]) < 2:
+                raise InputError(
+                    f'{place}: {_CHOICES} is {fields[_CHOICES]!r}, and must be a list of two texts '
+                    'or more'
+                )
             choices = {f'{_ENDING}{n}': text for n, text in enumerate(fields[_CHOICES])}
             fields = {_CONTEXT: fields.get(_TEXT), _START: '', **choices, **fields}
         yield place, fields

@@ -512,7 +512,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     title = 'task'
 
     task_name: Optional[str] = setting(
-        None, f'one of {", ".join(list_tasks())}, or custom', flag={'required': True}
+        None, f'one of {", ".join(list_tasks())}, or custom, the default where files are given'
     )
     data_dir: Optional[str] = setting(
         None, "folder of the task's TSV files; default: GluonNLP downloads them"
@@ -525,14 +525,15 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         'stratified by label; `seed` chooses the examples', flag={'metavar': 'SHARE'},
     )  # fmt: skip
     text_columns: Optional[List[str]] = setting(
-        None, 'custom task: name or number of one column, or of two'
+        None, 'custom task: name or number of one column, or of two; default: the usual names'
     )
     text_column: Optional[str] = setting(None, 'custom task: name or number of the column of texts')
     text_pair_column: Optional[str] = setting(
         None, 'custom task: that of the second text of a pair'
     )
     label_column: Optional[str] = setting(
-        None, 'custom task: name or number of the column; numbers begin at 0'
+        None, 'custom task: name or number of the column; numbers begin at 0; default: the usual '
+        'names',
     )
     labels: Optional[List[str]] = setting(
         None, "names of the model's outputs in their order, also a,b,c; default: the model's; of a "
@@ -552,8 +553,8 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None, 'whether to lower-case the texts; default: what the vocabulary is for', flag=_BOOLEAN
     )
     do_predict: bool = setting(
-        False, 'write test_results.tsv of the test set, too: a line a sample, a column a class; '
-        'alone: `only_inference` on the test set', flag=_BOOLEAN,
+        False, 'write test_results.tsv of the test set, too: one line per sample, one column per '
+        'class; alone: `only_inference` on the test set', flag=_BOOLEAN,
     )  # fmt: skip
     do_eval: Optional[bool] = setting(
         None, 'evaluate, as a training does in any case; alone: `only_inference`', flag=_BOOLEAN
@@ -596,6 +597,8 @@ class ClassificationTask(Task):
     def begin(self):
         settings = self.settings
         check_task_choice(settings, trains=not settings.only_inference)
+        if settings.task_name is None:
+            raise InputError('give `train_file`, your own data, or `task_name`, a known task')
         if settings.teacher is not None and not is_model_folder(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
         self.record = make_task(settings, trains=not settings.only_inference)
@@ -619,9 +622,6 @@ class ClassificationTask(Task):
             if not is_path(source):
                 source = self._write_rows(source, segment)
             setattr(settings, f'{segment}_file', os.fspath(source))
-        _take_splits(settings, [f'{segment}_file' for segment in _SEGMENTS])
-        if not settings.text_columns and settings.task_name == 'custom':
-            _find_columns(settings)
         return
 
     def _write_rows(self, rows, segment):
@@ -796,20 +796,25 @@ def _plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _find_columns(settings):
-    """Take the usual names for the columns of a custom task's training file."""
-    path = settings.train_file
+def _find_columns(settings, files):
+    """Take the usual names for the columns of a custom task's first file, where none is given."""
+    given = [name for name in files if getattr(settings, name, None)]
+    path = getattr(settings, given[0]) if given else None
+    texts = settings.text_columns or settings.text_column or settings.text_pair_column
+    needs_label = settings.label_column is None and given != ['test_file']
+    if path is None or not is_table(path) or not (needs_label or not texts):
+        return
     names = [str(name).strip() for name in next(read_rows(path), (None, []))[1]]
     pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
     text = next((name for name in TEXT_COLUMNS if name in names), None)
-    if not settings.text_column and (pair or text):
+    if not texts and (pair or text):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:
         settings.label_column = next((name for name in _LABELS if name in names), None)
-    if not (settings.text_columns or settings.text_column) or settings.label_column is None:
+    if not (texts or settings.text_columns) or needs_label and settings.label_column is None:
         raise InputError(
             f'{path!r} has the columns {", ".join(names)}: name those of the text and the label '
-            'with `text` and `label`'
+            'with `text_column` and `label_column`'
         )
 
 
@@ -819,16 +824,20 @@ def check_task_choice(settings, trains):
     Makes ``text_columns`` of the settings for one column, ``labels`` of those with commas between,
     and files of a folder's splits.
     """
-    _join_columns(settings)
     if settings.labels is not None and len(settings.labels) == 1:
         settings.labels = [label.strip() for label in settings.labels[0].split(',')]
     files = [f'{segment}_file' for segment in _SEGMENTS if hasattr(settings, f'{segment}_file')]
+    if settings.task_name is None and any(getattr(settings, name) for name in files):
+        settings.task_name = 'custom'
+    if settings.task_name == 'custom':
+        _take_splits(settings, files)
+        _find_columns(settings, files)
+    _join_columns(settings)
     if settings.task_name != 'custom':
         given = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
         if given:
             raise InputError(f'`{given[0]}` goes with `task_name` custom, not {settings.task_name}')
         return
-    _take_splits(settings, files)
     if not settings.text_columns:
         raise InputError('`task_name` custom needs `text_columns`')
     if trains and not settings.train_file:

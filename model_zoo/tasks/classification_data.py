@@ -283,7 +283,7 @@ class Task:
     def label_id(self, label):
         """The class's id of `label` for the loss; for regression the number.
 
-        With `multi_label` an array of 0 and 1, one a class.
+        With `multi_label` an array of 0 and 1, one per class.
         """
         if self.multi_label:
             return np.array([name in label for name in self.require_labels()], np.float32)
@@ -716,6 +716,7 @@ def recognize(task, path, is_test):
         columns = {
             'text': [_position(names, column) for column in layout.text],
             'label': None if label is None else _position(names, label),
+            'names': names,
             'guid': next((names.index(key) for key in ('index', 'id') if key in names), None)
             if is_test
             else None,
@@ -771,23 +772,29 @@ def make_example(task, cells, columns, number, parse_label):
         ]
     cells = [_as_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
-    if any(cells[column] is None for column in used):
-        raise BrokenRow('a list or an object where a text or a label is expected')
+    for column in used:
+        if cells[column] is None:
+            where = _named(columns, column)
+            raise BrokenRow(f'a list or an object in {where}, where a text or a label is expected')
     texts = [cells[column].strip() for column in columns['text']]
     # QQP has rows with an empty question, which everybody keeps
     if not task.tolerant and not all(texts):
-        which = columns['text'][texts.index('')]
-        raise BrokenRow(f'the text in column {which} (counted from 0) is empty')
+        raise BrokenRow(f'the text in {_named(columns, columns["text"][texts.index("")])} is empty')
     label = None
     if columns['label'] is not None:
         if not (cells[columns['label']].strip() or task.multi_label):
-            raise BrokenRow(f'the label in column {columns["label"]} (counted from 0) is empty')
+            raise BrokenRow(f'the label in {_named(columns, columns["label"])} is empty')
         try:
             label = parse_label(cells[columns['label']])
         except InputError as error:
             raise UnknownLabel(str(error)) from None
     guid = cells[columns['guid']].strip() if columns['guid'] is not None else ''
     return Example(guid or str(number), texts[0], texts[1] if len(texts) > 1 else None, label)
+
+
+def _named(columns, number):
+    names = columns.get('names')
+    return f'column {names[number]!r}' if names else f'column {number} (counted from 0)'
 
 
 def _as_text(value):

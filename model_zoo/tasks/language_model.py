@@ -11,9 +11,9 @@ import numpy as np
 from ..batches import Sample, SampleLoader
 from ..batches.sampling import random_state
 from ..batches.windows import split_windows
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..optimizer import SCHEDULES, get_schedule
-from ..registry import family_of_class
+from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab_file import find_vocab_file
 from ..training.objective import Objective
@@ -189,8 +189,8 @@ class LanguageModelSettings(ModelSettings, BackendSettings, TrainingSettings):
     def check(self):
         super().check()
         check_files(self, 'train_file', 'eval_file')
-        if self.learn_vocab and not (self.from_scratch and self.train_file):
-            raise InputError('`learn_vocab` needs `from_scratch` and `train_file`')
+        if self.learn_vocab and not self.from_scratch:
+            raise InputError('`learn_vocab` needs `from_scratch`')
         if self.learn_vocab and self.vocab_file:
             raise InputError('`learn_vocab` makes a vocabulary: leave out `vocab_file`')
         if self.cutoffs is not None and not self.from_scratch:
@@ -277,6 +277,8 @@ class LanguageModelTask(Task):
     def begin(self):
         if self.settings.resume and not self.trains:
             raise InputError('`resume` continues a training: it needs `train_file`')
+        if self.settings.learn_vocab and not self.trains:
+            raise InputError('`learn_vocab` learns from a training text: give `train_file`')
 
     def take(self, sources):
         settings = self.settings
@@ -306,7 +308,14 @@ class LanguageModelTask(Task):
     def prepare(self, rows, choice=None):
         if choice is None:
             return
-        block_class = choice.block_class(self.head)
+        try:
+            block_class = choice.block_class(self.head)
+        except UnknownNameError:
+            families = [each.name for each in list_families() if self.head in each.tasks]
+            raise InputError(
+                f'{choice.model!r} cannot generate text, as models of {", ".join(families)} can, '
+                "for instance gpt2; the task 'fill-mask' (zoo finetune-lm) trains BERT on text"
+            ) from None
         for name in self._reading_of(block_class).not_for:
             if getattr(self.settings, name) is not None:
                 family = family_of_class(block_class).name

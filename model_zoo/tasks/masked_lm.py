@@ -99,7 +99,7 @@ def _samples_in(folder):
 class MaskedLMTask(Task):
     """Masked words, and next sentences where the model has them: further pre-training.
 
-    Sets in memory are texts, each a document of its own, with a sentence a line; or rows with a
+    Sets in memory are texts, each a document of its own, with one sentence per line; or rows with a
     column of texts.
     """
 

@@ -29,7 +29,7 @@ def evaluate_segments(measure, segments, primary, guard=None):
     Parameters
     ----------
     measure : callable
-        ``measure(segment, guard) -> (metrics, samples a second)``: floats by name, and a float.
+        ``measure(segment, guard) -> (metrics, samples per second)``: floats by name, and a float.
 
     Returns
     -------
@@ -83,7 +83,7 @@ class Examination:
     per_class: Optional[List[dict]] = None
 
     def confusion(self):
-        """The confusion matrix: a row a label, a column a prediction; None without `classes`."""
+        """The confusion matrix: rows are labels, columns predictions; None without `classes`."""
         if self.classes is None:
             return None
         counts = collections.Counter(zip(self.labels, self.predictions))

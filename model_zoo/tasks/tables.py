@@ -2,6 +2,7 @@
 
 import csv
 import os
+from collections.abc import Iterable
 
 from ..errors import InputError, MissingExtraError
 from ..pretrained import local_path
@@ -65,9 +66,11 @@ def given_rows(rows, names, segment):
         if isinstance(row, dict):
             yield place, row
             continue
+        forms = ' or '.join(f'({", ".join(each)})' for each in names.values())
+        if not isinstance(row, (str, Iterable)):
+            raise InputError(f'{place} is {row!r}; give a text, a dict, or a tuple as {forms}')
         cells = (row,) if isinstance(row, str) else tuple(row)
         if len(cells) not in names:
-            forms = ' or '.join(f'({", ".join(each)})' for each in names.values())
             raise InputError(f'{place} has {len(cells)} parts; give dicts, or tuples as {forms}')
         yield place, dict(zip(names[len(cells)], cells))
     if number < 0:
@@ -85,6 +88,8 @@ def text_file(source, segment, folder, between='\n', column=None):
         if not isinstance(row.get(name), str):
             raise InputError(f'{place}: give a text; its columns are {", ".join(map(str, row))}')
         texts.append(row[name].strip('\n'))
+    if not any(map(str.strip, texts)):
+        raise InputError(f'the {segment} set has no text that is not blank')
     path = os.path.join(folder, '.rows', f'{segment}.txt')
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with atomic_write(path) as file:

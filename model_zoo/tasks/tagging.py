@@ -1,8 +1,8 @@
 """Tags of words: entities, parts of speech, chunks.
 
-Files are as in the CoNLL shared tasks: a word a line, an empty line between sentences. Lines have
-columns; the first is usually the word and the last its tag. Lines that begin with ``-DOCSTART-``
-divide documents and are no sentences.
+Files are as in the CoNLL shared tasks: one word per line, an empty line between sentences. Lines
+have columns; the first is usually the word and the last its tag. Lines that begin with
+``-DOCSTART-`` divide documents and are no sentences.
 """
 
 import collections.abc
@@ -84,7 +84,7 @@ def read_conll(path, word_column=0, label_column=-1):
         if len(fields) != width:
             raise InputError(
                 f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
-                f'{text.strip()!r:.80}; a word a line is expected: is it a plain text?'
+                f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?'
             )
         words.append(_field(fields, word_column, 'word', path, line))
         if label_column is not None:
@@ -96,7 +96,7 @@ def read_conll(path, word_column=0, label_column=-1):
                 )
     end(line + 1)
     if not sentences:
-        raise InputError(f'{str(path)!r} has no sentences: a word a line is expected')
+        raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
     found = [label for sentence in sentences for label in sentence.labels or ()]
     if len(set(found)) > 50 and 2 * len(set(found)) > len(found):
         raise InputError(
@@ -154,7 +154,7 @@ def write_conll(path, source, predictions, label_column=-1):
 
 
 def write_sentences(path, sentences, predictions):
-    """Write sentences that come from no file: a word a line, its label if there is one, and the
+    """Write sentences that come from no file: one word per line, its label if there is one, and the
     label that was predicted."""
     with atomic_write(path) as file:
         for sentence, labels in zip(sentences, predictions):

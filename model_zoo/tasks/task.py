@@ -316,7 +316,7 @@ class Task:
     def write(self, folder, segment, data, outputs):
         """Write the predictions on a set; returns the names of the files.
 
-        By default ``SEGMENT_predictions.tsv``, with the class and its probability, a row a line.
+        By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
         """
         name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
         with atomic_write(os.path.join(folder, name)) as file:

@@ -107,7 +107,9 @@ def check_fields(cls, values):
 def _checked(field, value):
     kind, is_list = value_type(field)
     if is_list:
-        if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        if isinstance(value, str) and kind is str:
+            value = [part.strip() for part in value.split(',')]
+        if not isinstance(value, (list, tuple)):
             raise InputError(f'`{field.name}` {value!r}: give a list')
         return [_converted(field, kind, item) for item in value]
     return _converted(field, kind, value)

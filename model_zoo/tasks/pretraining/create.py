@@ -20,7 +20,7 @@ __all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
 
 logger = logging.getLogger(__name__)
 
-#: bytes of text in a part; with 5 dupes of 128 tokens a process takes some 400 MB for it
+#: bytes of text in a part; with 5 dupes of 128 tokens each process takes some 400 MB for it
 PART_BYTES = 2**23
 
 

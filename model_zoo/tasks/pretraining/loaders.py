@@ -287,10 +287,10 @@ _MARGIN = 2000  # bytes at the end of the file where no random text begins
 class PairLoader:
     """Batches of pairs of texts with masked words, from a text too large to be in memory.
 
-    The text has a sentence a line, and an empty line between documents. The first text of a pair is
-    read where the last pair ended. The second one follows it or, as often, is read at a random
-    place. An epoch ends where the text does, or where a random place is too near to its end; the
-    pairs of a batch that isn't full are left out.
+    The text has one sentence per line, and an empty line between documents. The first text of a
+    pair is read where the last pair ended. The second one follows it or, as often, is read at a
+    random place. An epoch ends where the text does, or where a random place is too near to its
+    end; the pairs of a batch that isn't full are left out.
 
     The random numbers are those of Python's ``random`` with the seed, drawn as in the original, so
     that its batches are these.

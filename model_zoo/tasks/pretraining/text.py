@@ -65,7 +65,7 @@ def describe_files(patterns):
 
 
 class Corpus:
-    """Documents in text files: one sentence a line, blank lines between documents.
+    """Documents in text files: one sentence per line, blank lines between documents.
 
     A place in the corpus is a number of bytes, counted over all files. The end of a file also ends
     a document (in the originals, documents continue in the next file).

@@ -263,7 +263,7 @@ LM = [
     (['--family', 'gpt2', '--mem_len', '4'], '--mem_len is not for gpt2: leave it out'),
     (['--family', 'transfo_xl', '--block_size', '4'], '--block_size is not for transfo_xl'),
     (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs needs --from_scratch'),
-    (['--family', 'gpt2', '--learn_vocab', '300'], '--learn_vocab needs --from_scratch and'),
+    (['--family', 'gpt2', '--learn_vocab', '300'], '--learn_vocab needs --from_scratch'),
     (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab learns GPT-2'),
     (['NEW', '--family', 'gpt2', '--learn_vocab', '9'], '9 byte pairs is too small: give 258'),
     (['NEW', '--family', 'gpt2', '--learn_vocab', '0'], '--learn_vocab 0: give 1 or more'),

@@ -215,6 +215,28 @@ def test_unknown_task_and_data(folder):
         model_zoo.finetune(folder, 'text-classification', [])
 
 
+@pytest.mark.parametrize(('task', 'rows', 'message'), [
+    ('text-classification', [('a', 'x'), ('', 'y')], "^train, row 1: the text in column 'text' is"),
+    ('text-classification', [{'text': 'a', 'label': ['x']}], "^train, row 0: .* column 'label'"),
+    ('text-classification', [{'a': 'a', 'b': 'x'}], '^the train set has the columns a, b'),
+    ('text-classification', [3], '^train, row 0 is 3; give'),
+    ('question-answering', [('a', 'b', 'c', 0)], '^row 0, question'),
+    ('multiple-choice', [('a', 'b', 0)], "^train, row 0: choices is 'b'"),
+    ('fill-mask', [''], '^the train set has no text'),
+    ('text-generation', ['a'], 'cannot generate text.* gpt2.*fill-mask'),
+])  # fmt: skip
+def test_errors_in_rows_name_row_and_column(folder, task, rows, message):
+    with pytest.raises(InputError, match=message):
+        model_zoo.finetune(folder, task, rows, epochs=1)
+
+
+def test_no_model_is_refused_and_lists_may_be_texts():
+    with pytest.raises(InputError, match='`model` is None'):
+        model_zoo.finetune(None, 'text-classification', ROWS, from_scratch=True)
+    made = FinetuneSettings(hparams='num_layers=1, units=32')
+    assert made.hparams == ['num_layers=1', 'units=32']
+
+
 @settings(lr=3e-3)
 class RatingSettings(FinetuneSettings):
     max_seq_length: int = setting(12)
@@ -342,3 +364,11 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         assert trained.scores == trained.test_scores == best and trained.predictions is None
     held_out = model_zoo.finetune(model, 'text-generation', train, dev=0.2, **options)
     assert held_out.scores['perplexity'] > 1
+
+
+def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
+    trained = model_zoo.finetune(
+        'gpt2', 'text-generation', ['a few words here'] * 20, from_scratch=True, learn_vocab=260,
+        hparams='num_layers=1,units=32,num_heads=2,max_length=16', training_steps=1,
+    )  # fmt: skip
+    assert trained.model.config.vocab_size <= 260

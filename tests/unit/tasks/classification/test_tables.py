@@ -74,7 +74,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
     without = train.map(lambda row: {'label': -1})
     without.save_to_disk(str(tmp_path / 'none'))
-    with pytest.raises(InputError, match='none, row 0: the label in column 2 .* is empty'):
+    with pytest.raises(InputError, match="none, row 0: the label in column 'label' is empty"):
         read_examples(task_of(tmp_path / 'none'))
 
 
@@ -88,7 +88,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.csv', 'first,second\n', 'a.csv, line 1: not the columns of custom'),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1: the label in col'),
         ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2: not JSON'),
-        ('a.jsonl', '["a"]\n', 'a.jsonl, line 1: a JSON object a line'),
+        ('a.jsonl', '["a"]\n', 'a.jsonl, line 1: one JSON object per line'),
         ('a.json', '[' * 100000, 'line 1: not JSON'),
         ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'a list or an object'),
         ('a.jsonl', '', 'a.jsonl is empty'),
@@ -107,7 +107,7 @@ def test_bad_tables_are_told_with_their_place(tmp_path, name, content, message):
 
 def test_an_empty_label_is_no_label_of_its_own(tmp_path):
     (tmp_path / 'a.tsv').write_text('first\tsecond\tlabel\na\tb\tpos\na\tb\tneg\na\tb\t\n')
-    with pytest.raises(InputError, match='a.tsv, line 4: the label in column 2 .* is empty'):
+    with pytest.raises(InputError, match="a.tsv, line 4: the label in column 'label' is empty"):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
 
 
