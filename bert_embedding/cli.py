@@ -50,7 +50,7 @@ def _parse(argv, model):
     source = arguments.add_mutually_exclusive_group()
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
     source.add_argument(
-        '--file', help='file with one sentence a line, in UTF-8; or .csv, .tsv or .jsonl with a '
+        '--file', help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
         'column of texts',
     )  # fmt: skip
     add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts')
@@ -61,10 +61,10 @@ def _parse(argv, model):
     add(
         '--max_seq_length',
         type=int,
-        help='cut sentences to this many pieces; default: nothing is cut, sentences over the '
-        "model's length are embedded in overlapping windows",
+        help='most pieces per sentence; longer ones are cut; default: nothing is cut, sentences '
+        "over the model's length are embedded in overlapping windows",
     )
-    add('--batch_size', type=int, default=256, help='most sentences a batch')
+    add('--batch_size', type=int, default=256, help='most sentences per batch')
     add(
         '--oov_way',
         choices=OOV_WAYS,
@@ -96,7 +96,8 @@ def _parse(argv, model):
         raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences and --files')
     args.sentences = args.sentences or texts
     if not (args.sentences or args.file or args.files):
-        arguments.error('one of the arguments --sentences --file --files is required, or a text')
+        taken = f'; {args.words[0]!r:.60} was taken for the model' if args.words else ''
+        arguments.error(f'there is no text: write MODEL TEXT, or give --sentences or --file{taken}')
     if args.text_column and not args.file:
         raise InputError('--text_column is of --file: give that, too')
     return args
@@ -105,13 +106,13 @@ def _parse(argv, model):
 def _sentences(path, column=None):
     """Yield the lines of a file, stripped, or its column; InputError if it's empty or not UTF-8."""
     if column or is_table_file(path):
-        yield from (text.strip() for _, text in read_file(path, column))
+        yield from (text.strip() for _, text, _ in read_file(path, column))
         return
     line = None
     for _, line in read_lines(path):
         yield line.strip()
     if line is None:
-        raise InputError(f'{path!r} is empty: give a file with one sentence a line')
+        raise InputError(f'{path!r} is empty: give a file with one sentence per line')
 
 
 def _count(args):
@@ -211,10 +212,10 @@ def _embed_files(args):
 
 def embed(argv=None):
     """``zoo embed``, whose default model is that of the pipelines."""
-    main(argv, DEFAULT_MODELS['feature-extraction'])
+    main(argv, DEFAULT_MODELS['feature-extraction'], as_original=False)
 
 
-def main(argv=None, model='bert_12_768_12'):
+def main(argv=None, model='bert_12_768_12', as_original=True):
     """Parse the arguments `argv` (None: the process's own) and do what they say."""
     args = _parse(argv, model)
     setup_logging(verbose=args.verbose)
@@ -237,7 +238,13 @@ def main(argv=None, model='bert_12_768_12'):
         logger.info('sentences in %s: %d', args.output, count)
         return
     embedding = _embedding(args)
-    with np.printoptions(threshold=5):
+    shown = {'threshold': 5}
+    if not as_original and sys.stdout.isatty():
+        shown.update(precision=4, suppress=True)
+        logger.info('--output vectors.npz writes all the numbers')
+    elif not as_original:
+        shown = {'threshold': sys.maxsize}
+    with np.printoptions(**shown):
         _print(embedding, sentences, args)
 
 

@@ -10,8 +10,10 @@ The flags are the same as in GluonNLP's scripts/bert/export.py.
 """
 
 import inspect
+import logging
 import math
 import os
+import shlex
 import sys
 import warnings
 
@@ -57,6 +59,8 @@ from model_zoo.tasks.labels import label_names, write_labels  # noqa: E402
 from model_zoo.util.files import make_writable_dir, written_together  # noqa: E402
 
 __all__ = ['ExportError', 'export_block']
+
+logger = logging.getLogger('export')
 
 #: how much the files' outputs may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
@@ -250,7 +254,7 @@ def _parse(argv):
     )
     add('--dataset_name', help="what the model was pretrained on; by default the model's usual one")
     add('--output_dir', default='./output_dir', help='where to write TASK-symbol.json and '
-        'TASK-0000.params, and model.onnx with its tokenizer')  # fmt: skip
+        'TASK-0000.params, and model.onnx with its tokenizer; if MODEL is given, MODEL_exported')
     add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
         'MXNet, onnx for other runtimes')  # fmt: skip
     add('--seq_length', type=int, default=64, help='length of the batch that the export is checked '
@@ -279,6 +283,9 @@ def _parse(argv):
         'vectors to length 1')  # fmt: skip
     add_int8_arguments(parser)
     args = parser.parse_args(argv)
+    if args.model and not cli.is_given(args, 'output_dir'):
+        name = os.path.basename(os.path.normpath(args.model))
+        args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
     if args.task is None:
         args.task = task_of(args.model_name)
@@ -340,6 +347,15 @@ def main(argv=None):
             measures=read_measures(args, block, tokenizer),
         )  # fmt: skip
     print('\n'.join(paths))
+    logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
+
+
+def _next(args, paths):
+    """A command or a line of Python that uses the files."""
+    folder = shlex.quote(args.output_dir)
+    if args.format != 'symbol':
+        return f'zoo serve {folder}'
+    return f"mx.gluon.SymbolBlock.imports({paths[0]!r}, [each input's name], {paths[1]!r})"
 
 
 if __name__ == '__main__':

@@ -79,7 +79,7 @@ def build_inputs(args, config):
     texts = tokenizer = None
     if args.input_file:
         tokenizer = open_tokenizer(args.checkpoint, family=args.family)
-        texts = [text for _, text in read_file(args.input_file, pairs=False)]
+        texts = [text for _, text, _ in read_file(args.input_file, pairs=False)]
         if not texts:
             raise InputError(f'{args.input_file!r} has no text')
     return make_inputs(

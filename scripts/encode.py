@@ -24,7 +24,7 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--dataset_name', help='of the weights whose vocabulary is meant')
     add('--vocab_file', help="another vocabulary than the model's")
-    add('--max_len', type=int, help='cut texts to this many ids')
+    add('--max_len', type=int, help='most ids per text; longer texts are cut')
     add('--no_special_tokens', action='store_true', help='leave out [CLS], [SEP] and the like')
     add_many_files_arguments(parser, parser, ('npz', 'jsonl'))
     args = parser.parse_intermixed_args(argv)

@@ -65,7 +65,7 @@ def parse_arguments(argv=None):
     )
     add('--stream', action='store_true', help='print tokens as they come, sample after sample')
     add('--output', help='write texts, tokens and log-probabilities to this JSON file; to .csv, '
-        '.tsv or .jsonl a line a sample')  # fmt: skip
+        '.tsv or .jsonl one line per sample')  # fmt: skip
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_engine_arguments(parser)
@@ -281,7 +281,7 @@ def interact(generator, args):
 
 def read_prompts(path, column=None):
     """The texts of a file that aren't empty."""
-    texts = [text for _, text in read_file(path, column)]
+    texts = [text for _, text, _ in read_file(path, column)]
     if not texts:
         raise InputError(f'{path!r} has no prompts: give a file with one in each line')
     return texts

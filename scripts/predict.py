@@ -7,7 +7,8 @@
 
 The model is a folder that finetune_classifier.py wrote, or any other classifier that the zoo reads.
 Each line of the output is a text with its label and score; a regression's score is its number. With
-``--pairs``, a text is two texts with a tab between them, or in two columns of a table.
+``--pairs``, a text is two texts with a tab between them, or in two columns of a table. The other
+columns of a table follow; its own ``label`` is then called ``given_label``.
 """
 
 import sys
@@ -17,6 +18,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import Labeller, use_parser, write_results
+from model_zoo.errors import InputError
 
 
 def parse_arguments(argv=None):
@@ -24,7 +26,7 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--pairs', action='store_true', help='a tab separates the texts of a pair')
     add('--all_scores', action='store_true', help='the scores of all labels')
-    add('--max_len', type=int, help='cut texts to this many tokens')
+    add('--max_len', type=int, help='most tokens per text; longer texts are cut')
     add_many_files_arguments(parser, parser, ('jsonl', 'tsv', 'csv'))
     return parser.parse_intermixed_args(argv)
 
@@ -32,6 +34,9 @@ def parse_arguments(argv=None):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
+    for number, text in enumerate(args.texts, 1):
+        if not text.strip():
+            raise InputError(f'text {number} is blank: leave it out')
     options = {
         'model': args.model, 'max_length': args.max_len, 'engine': args.engine,
         'precision': args.precision,

@@ -28,13 +28,14 @@ class Corpus:
         self.path, self._field = path, field
         first = next((line for _, line in read_lines(path) if line.strip()), None)
         if first is None:
-            raise InputError(f'{path!r} is empty: give a file with one text a line')
+            raise InputError(f'{path!r} is empty: give a file with one text per line')
         self._is_json = first.lstrip().startswith('{')
 
     def __iter__(self):
         if self.path.lower().endswith(('.csv', '.tsv')):
             column = None if self._field == 'text' else self._field  # else one of the usual names
-            yield from read_file(self.path, column, flag='--text_field')
+            for number, text, _ in read_file(self.path, column, flag='--text_field'):
+                yield number, text
             return
         if self._is_json:
             for number, fields in read_json_lines(self.path):

@@ -3,6 +3,7 @@
     zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
 """
 
+import collections
 import contextlib
 import csv
 import io
@@ -35,7 +36,9 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 FORMATS = ('table', 'jsonl', 'csv', 'tsv')
-_ENDINGS = {'.csv': 'csv', '.tsv': 'tsv'}  # of files; others are JSON lines
+_ENDINGS = {
+    '.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'jsonl',
+}  # fmt: skip
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
 _process = {}  # of this process: options -> what they have opened
@@ -75,7 +78,7 @@ def add_record_arguments(parser):
     """Add the flags of `write_records`."""
     add = parser.add_argument
     add('--format', choices=FORMATS, help="default: that of the file's ending (.csv, .tsv), a "
-        'table on a terminal, else jsonl (a JSON object a line)')  # fmt: skip
+        'table on a terminal, else jsonl (one JSON object per line)')  # fmt: skip
     add('--output', metavar='FILE', help='default: standard output')
 
 
@@ -103,26 +106,40 @@ def write_results(job, args, pairs=False):
         return
     if args.output_dir or args.ray:
         raise InputError('--output_dir and --ray go with --files')
-    write_records(job.records(read_texts(args, args.texts, pairs)), args.format, args.output)
+    format = write_format(args.format, args.output)
+    rows = None if format == 'table' or args.texts else collections.deque()
+    texts = read_texts(args, args.texts, pairs, rows)
+    write_records(_with_rows(job.records(texts), rows), format, args.output)
+
+
+def _with_rows(records, rows):
+    """Each record, with the other columns of its row of a table."""
+    for record in records:
+        row = rows.popleft() if rows else {}
+        yield {**record, **{f'given_{name}' if name in record else name: row[name] for name in row}}
 
 
 # -- texts ----------------------------------------------------------------------------------------
 
 
-def read_texts(args, texts, pairs=False):
-    """The texts of a command line, followed by those of its file; `pairs` as of `read_file`."""
+def read_texts(args, texts, pairs=False, rows=None):
+    """The texts of a command line, followed by those of its file; the rest as of `read_file`."""
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
     columns = [args.text_column, getattr(args, 'text_pair_column', None)]
     if any(columns) and args.file is None:
         raise InputError('--text_column is of --file: give that, too')
-    return _texts(texts, args.file, columns, pairs)
+    return _texts(texts, args.file, columns, pairs, rows)
 
 
-def _texts(texts, path, columns, pairs):
-    yield from map(_split_pair, texts) if pairs else texts
+def _texts(texts, path, columns, pairs, rows):
+    texts = ((0, text, {}) for text in (map(_split_pair, texts) if pairs else texts))
     if path is not None:
-        yield from (text for _, text in read_file(path, *columns, pairs=pairs))
+        texts = itertools.chain(texts, read_file(path, *columns, pairs=pairs))
+    for _, text, others in texts:
+        if rows is not None:
+            rows.append(others)
+        yield text
 
 
 def _split_pair(line):
@@ -133,11 +150,11 @@ def _split_pair(line):
 
 
 def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_column'):
-    """Numbers, from 1, and texts of a file: of a column of its table, or its lines.
+    """(number from 1, text, other columns) of a file's rows or lines.
 
     A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
     columns are named; by default these have usual names, such as ``text``. A file with one column
-    and no usual name, and pairs without names, have no header.
+    and no usual name, and pairs without names, have no header, and so no other columns.
     """
     if path == '-' and column:
         raise InputError('--text_column needs a file whose ending tells its format')
@@ -145,7 +162,7 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
         for number, line in _standard_input() if path == '-' else read_lines(path):
             if line.strip():
                 text = line.rstrip('\r\n')
-                yield number, _split_pair(text) if pairs else text
+                yield number, _split_pair(text) if pairs else text, {}
         return
     rows = read_rows(path)
     first = next(rows, None)
@@ -155,6 +172,8 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
     places, has_header = _columns(path, names, [column, pair_column], pairs, flag)
     if not has_header:
         rows = itertools.chain([first], rows)
+    others = [n for n in range(len(names)) if has_header and n not in places]
+    blank = 0
     for number, (place, cells) in enumerate(rows, 1 + has_header):
         if not any(cells):
             continue
@@ -162,12 +181,17 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
         if not all(isinstance(text, str) for text in texts):
             wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in places)
             raise InputError(f'{path}, {place}: there is no text in column {wanted}')
-        if texts[0].strip():
-            line = place.rpartition(' ')[2]
-            yield (
-                int(line) if line.isdigit() else number,
-                tuple(texts) if len(texts) == 2 else texts[0],
-            )
+        if not texts[0].strip():
+            blank += 1
+            continue
+        line = place.rpartition(' ')[2]
+        yield (
+            int(line) if line.isdigit() else number,
+            tuple(texts) if len(texts) == 2 else texts[0],
+            {names[n]: cells[n] if n < len(cells) else '' for n in others},
+        )
+    if blank:
+        logger.warning('%s: %d rows whose text is blank are left out', path, blank)
 
 
 def _standard_input():
@@ -210,12 +234,23 @@ def _columns(path, names, wanted, pairs, flag):
 # -- records --------------------------------------------------------------------------------------
 
 
+def write_format(format, output):
+    """The format of records: the given one, or that of the file's ending."""
+    if format is not None:
+        return format
+    if output is None:
+        return 'table' if sys.stdout.isatty() else 'jsonl'
+    format = _ENDINGS.get(os.path.splitext(output)[1].lower())
+    if format is None:
+        raise InputError(
+            f'--output {output!r}: end it in {", ".join(_ENDINGS)}, or give --format'
+        )
+    return format
+
+
 def write_records(records, format=None, output=None):
     """Write dicts with the same keys as they come, a file whole or not at all; returns how many."""
-    if format is None and output is not None:
-        format = _ENDINGS.get(os.path.splitext(output)[1].lower(), 'jsonl')
-    elif format is None:
-        format = 'table' if sys.stdout.isatty() else 'jsonl'
+    format = write_format(format, output)
     count = 0
 
     def counted():

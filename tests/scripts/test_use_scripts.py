@@ -111,6 +111,23 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     rows = list(csv.DictReader(output.open()))
     assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
     assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
+    more = {'reviews.csv': ['id', 'given_label'], 'reviews.jsonl': ['given_label'],
+            'reviews.tsv': ['given_label']}.get(name, [])  # fmt: skip
+    assert list(rows[0]) == ['label', 'score', 'text', *more]
+    assert 'id' not in more or [row['id'] for row in rows] == ['1', '2']
+
+
+def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsys, caplog):
+    predict, path = load_script('predict'), tmp_path / 'table.csv'
+    assert run(predict, classifier, 'a', ' ') == 1
+    assert 'text 2 is blank' in capsys.readouterr().err
+    assert run(predict, classifier, 'a', '--output', str(tmp_path / 'a.xlsx')) == 1
+    assert ".csv, .tsv, .jsonl" in capsys.readouterr().err and not (tmp_path / 'a.xlsx').exists()
+    path.write_text('id,text\n1,a\n2, \n3,the cat\n')
+    assert run(predict, classifier, '--file', str(path)) == 0
+    captured = capsys.readouterr()
+    assert [json.loads(line)['id'] for line in captured.out.splitlines()] == ['1', '3']
+    assert '1 rows whose text is blank' in captured.err + caplog.text
 
 
 def test_a_column_is_named(classifier, tmp_path, capsys):

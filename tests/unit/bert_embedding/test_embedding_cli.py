@@ -87,6 +87,16 @@ def test_prints_sentence_vectors(call, tiny):
         assert output == f'Text: A  Bert\nSentence embedding: {vector!r}\n'
 
 
+def test_zoo_prints_all_numbers_but_on_a_terminal(tiny_dir, capsys, monkeypatch):
+    words = [str(tiny_dir), 'a bert', '--pooling', 'mean']
+    assert run(cli.embed, words) == 0
+    vector = np.array(eval(capsys.readouterr().out.partition('array(')[2].partition(', dtype')[0]))
+    assert vector.ndim == 1 and len(vector) > 6
+    monkeypatch.setattr('sys.stdout.isatty', lambda: True)
+    assert run(cli.embed, words) == 0
+    assert len(capsys.readouterr().out.partition('...')[0].rpartition('[')[2]) <= 3 * 9
+
+
 def test_reads_a_file_line_by_line(call, text):
     status, output, errors = call('--file', text)
     assert status == 0
@@ -182,7 +192,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     'arguments,status,message',
     [
-        ([], 2, 'one of the arguments --sentences --file --files is required'),
+        ([], 2, 'there is no text: write MODEL TEXT'),
         (['--sentences', 'a', '--file', 'x'], 2, 'not allowed with'),
         (['--sentences', 'a', '--oov_way', 'first'], 2, "'avg', 'sum', 'last'"),
         (['--file', 'missing.txt'], 1, "cannot read 'missing.txt': No such file"),
@@ -207,7 +217,7 @@ def test_bad_arguments(call, arguments, status, message, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     'content,message',
     [
-        (b'', 'is empty: give a file with one sentence a line'),
+        (b'', 'is empty: give a file with one sentence per line'),
         (b'a\nb\xff\nc\n', 'line 2: byte 0xff at position 1 is not UTF-8'),
     ],
 )
