@@ -125,7 +125,7 @@ def _blas():
     if blas() == 'MKL' or not is_intel() or 'ZOO_BLAS' in os.environ:
         return Finding('BLAS', 'ok', text)
     return Finding(
-        'BLAS', 'missing', f'{text}; MKL is faster', "pip install 'gluon-transformer-zoo[mkl]'"
+        'BLAS', 'optional', f'{text}; MKL is faster', "pip install 'gluon-transformer-zoo[mkl]'"
     )
 
 
@@ -179,7 +179,7 @@ def _engines():
             if not found or found[0].is_installed:
                 yield Finding(name, 'ok', text or 'not measured on this kind of processor')
             else:
-                yield Finding(name, 'missing', text, found[0].cure)
+                yield Finding(name, 'optional', f'faster: {text}', found[0].cure)
 
 
 def _extras():
@@ -187,7 +187,7 @@ def _extras():
         version = _version(f'{library}-cpu') or _version(library)
         if importlib.util.find_spec(library) is None:
             cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
-            yield Finding(library, 'missing', f'for {use}', cure)
+            yield Finding(library, 'optional', f'not installed; adds {use}', cure)
         else:
             yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')
 
@@ -202,9 +202,9 @@ def main(argv=None):
     findings = examine()
     print(f'gluon-transformer-zoo {model_zoo.__version__}')
     for each in findings:
-        print(f'{each.state:<8}{each.name:<20}{each.text}')
+        print(f'{each.state:<10}{each.name:<20}{each.text}')
         if each.cure:
-            print(f'{"":<28}-> {each.cure}')
+            print(f'{"":<30}-> {each.cure}')
     return 1 if any(each.state == 'wrong' for each in findings) else 0
 
 

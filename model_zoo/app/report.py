@@ -416,6 +416,7 @@ def _content(title, results, metric, next_command):
         ],
         'classes': examined.get('classes'),
         'confusion': examined.get('confusion'),
+        'per_class': examined.get('per_class'),
         'mistakes': examined.get('mistakes') or [],
         'next': next_command,
         'args': results['args'],

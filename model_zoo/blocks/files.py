@@ -201,7 +201,7 @@ class BlockTensors:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
             _log.warning(
-                '%s has no %s: initialized at random, to be trained',
+                '%s has no %s: initialized at random, as is expected before fine-tuning',
                 weights.path,
                 self._list_names(missing),
             )

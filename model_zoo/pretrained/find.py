@@ -34,7 +34,7 @@ from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooE
 from ..util import remote
 from ..util.files import LIMITS, make_writable_dir, raised, read_json, sha256_of, write_json
 from ..util.remote import is_file, is_url, join, sizes_in
-from .catalogue import get_entry, is_alias
+from .catalogue import get_entry, is_alias, list_pretrained
 from .download import Checksum, check_space, default_root, download, locked
 from .files import VOCAB_NAMES, Files, Source, SourceError, files_at, files_in_folder
 
@@ -353,7 +353,14 @@ def _ask(entry, root, sources, vocab_only=False):
     ways.append(
         f'put model.params or model.safetensors, config.json, {vocabulary} into {folder!r}{hub}'
     )
-    ways.append('name the folder that has them in place of the model or as pretrained=FOLDER')
+    here = ''
+    for other in list_pretrained():
+        local = any(source.is_local(other, root) for source in (CacheSource(), PackageSource()))
+        if local and other.family == entry.family:
+            here = f'{other.names[0] if other.names else other.model}, which is here, or '
+    ways.append(
+        f'name {here}the folder that has them in place of the model or as pretrained=FOLDER'
+    )
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
     raise PretrainedNotFoundError.of([

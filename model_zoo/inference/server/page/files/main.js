@@ -93,7 +93,7 @@ function makeForm(model, view, result) {
     view.fields.filter((field) => field.fits?.(model) ?? true)
       .map((field) => makeField(field, values, model)),
     make('div', { class: 'actions' }, run, stop,
-      make('span', { class: 'hint' }, 'Ctrl+Enter runs, Esc stops')),
+      make('span', { class: 'hint keys' }, 'Ctrl+Enter runs, Esc stops')),
     problem);
   return form;
 }
@@ -114,10 +114,14 @@ function makeField(field, values, model) {
       const isNumber = field.kind === 'number';
       values[field.name] = isCheck ? control.checked
         : isNumber ? control.valueAsNumber : control.value;
+      refuseBlank();
     },
   });
   if (isCheck) control.checked = values[field.name];
   else control.value = values[field.name];
+  const refuseBlank = () => control.setCustomValidity(
+    control.required && control.value && !control.value.trim() ? 'Write a text first.' : '');
+  refuseBlank();
   return make('div', { class: `field ${field.kind}` },
     make('label', { for: id }, field.label, field.optional ? ' (optional)' : null), control,
     field.mask ? maskButton(control, maskOf(model)) : null,

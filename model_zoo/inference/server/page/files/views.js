@@ -97,7 +97,7 @@ export const VIEWS = [
   },
   {
     id: 'sentence-similarity', title: 'Similarity', fits: does('sentence-similarity'),
-    fields: [{ name: 'texts', label: 'Sentences, one a line', kind: 'text', rows: 8,
+    fields: [{ name: 'texts', label: 'Sentences, one per line', kind: 'text', rows: 8,
       value: SENTENCES }],
     run: ({ texts }, model, signal) =>
       call('page/map', { model: model.id, texts: lines(texts) }, signal),
@@ -110,7 +110,7 @@ export const VIEWS = [
     id: 'neighbours', title: 'Neighbours', fits: does('feature-extraction'),
     fields: [
       { name: 'query', label: 'Query', kind: 'line', value: 'Two pets on a pillow' },
-      { name: 'texts', label: 'Sentences, one a line', kind: 'text', rows: 8, value: SENTENCES },
+      { name: 'texts', label: 'Sentences, one per line', kind: 'text', rows: 8, value: SENTENCES },
     ],
     run: ({ texts, query }, model, signal) =>
       call('page/map', { model: model.id, texts: [...lines(texts), query] }, signal),
@@ -120,7 +120,7 @@ export const VIEWS = [
     id: 'multiple-choice', title: 'Choices', fits: does('multiple-choice'),
     fields: [
       { name: 'text', label: 'Text', kind: 'text', value: 'She opened her umbrella because' },
-      { name: 'choices', label: 'Choices, one a line', kind: 'text',
+      { name: 'choices', label: 'Choices, one per line', kind: 'text',
         value: 'it had begun to rain.\nthe soup was cold.\nher brother plays chess.' },
     ],
     run: infer('multiple-choice', ({ text, choices }) =>
@@ -143,7 +143,7 @@ export const VIEWS = [
     id: 'rerank', title: 'Ranking', fits: does('rerank'),
     fields: [
       { name: 'query', label: 'Query', kind: 'line', value: 'How do cats sleep?' },
-      { name: 'texts', label: 'Texts, one a line', kind: 'text', rows: 8, value: SENTENCES },
+      { name: 'texts', label: 'Texts, one per line', kind: 'text', rows: 8, value: SENTENCES },
     ],
     run: infer('rerank', ({ query, texts }) =>
       ({ inputs: { query, documents: lines(texts) } })),
