@@ -26,7 +26,7 @@ class BertConfig(AttentionConfig):
     num_hidden_layers : int
         Number of encoder layers (L in the paper).
     num_attention_heads : int
-        Attention heads a layer (A in the paper); must divide `hidden_size`.
+        Attention heads per layer (A in the paper); must divide `hidden_size`.
     intermediate_size : int
         Units of the feed-forward layer ("hidden_size" in GluonNLP).
     hidden_act : {'gelu', 'gelu_new', 'relu', 'swish', 'tanh'}

@@ -43,7 +43,7 @@ class BertBlock(AttentionBlock):
 
     @property
     def fuses_in_onnx(self):
-        """Whether ONNX Runtime's optimizer knows the graph: it has one text an example."""
+        """Whether ONNX Runtime's optimizer knows the graph: it has one text per example."""
         return self.word_axes == 2
 
     #: the most positions that the model takes
@@ -198,7 +198,7 @@ class BertModel(BertBlock):
     -------
     A list of those that were asked for, in this order; a single one isn't wrapped.
 
-    sequence : (batch, length, units), or with `output_all_encodings` a list of them, one a layer
+    sequence : (batch, length, units), or with `output_all_encodings` a list of them, one per layer
         Zero behind the valid length.
     attentions : list of (batch, heads, length, length)
         With `output_attentions`.

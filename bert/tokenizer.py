@@ -183,7 +183,7 @@ class BertTokenizer(BertTokenizerBase):
     Parameters
     ----------
     vocab_file : str or os.PathLike
-        One token a line; see :func:`model_zoo.tokenization.vocab.load_vocab`. :meth:`from_vocab`
+        One token per line; see :func:`model_zoo.tokenization.vocab.load_vocab`. :meth:`from_vocab`
         takes a vocabulary object.
     do_lower_case : bool
         Lower-case and strip accents, for uncased models. Only in basic tokenization.

@@ -96,8 +96,8 @@ class BertEmbedding:
         ``.params``, of a task's model too, or safetensors. The vocabulary is the one in the same
         folder, else the data set's.
     max_seq_length : int, optional
-        Cut sentences to this many pieces, [CLS] and [SEP] included; how many were cut is logged as
-        a warning. By default nothing is cut: a sentence over the model's length is seen in
+        Most pieces per sentence, [CLS] and [SEP] included; longer ones are cut, and a warning says
+        how many. By default nothing is cut: a sentence over the model's length is seen in
         overlapping windows, and each piece has its vector from the one in which it has most
         context; [CLS] and [SEP] have the mean over the windows.
     batch_size : int
@@ -219,7 +219,7 @@ class BertEmbedding:
     def sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
     ):
-        """One vector a sentence.
+        """One vector per sentence.
 
         A model of sentence-transformers (a folder or repository with ``modules.json``) gives its
         own vectors: with its pooling, dense layers, normalization, prompts and length.

@@ -8,7 +8,7 @@
 
 and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 
-``.jsonl`` has one JSON object a sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
+``.jsonl`` has one JSON object per sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
 ``{"vector": [...]}`` for sentence vectors.
 
 ``.csv`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token`` and
@@ -42,7 +42,7 @@ _ROWS = 8192  # tokens that are turned into an array together; also those of a r
 
 
 class JsonLines:
-    """An object a line."""
+    """One object per line."""
 
     mode = 'w'
 

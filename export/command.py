@@ -49,8 +49,8 @@ def add_int8_arguments(parser):
     """Add the flags that INT8 in ONNX is calibrated and measured with."""
     add = parser.add_argument_group('--precision int8').add_argument
     add('--calib_data', help='file of texts that the ranges of activations are found with (static '
-        'INT8; without it they are those of each batch): a text a line, or two with a TAB between; '
-        'for tagging in the format of CoNLL, for question_answering of SQuAD')  # fmt: skip
+        'INT8; without it they are those of each batch): one text per line, or two with a TAB '
+        'between; for tagging in the format of CoNLL, for question_answering of SQuAD')  # fmt: skip
     add('--dev_data', help='file with labels: INT8 is scored, and layers that cost more than half '
         'a point stay in float32')  # fmt: skip
     add('--text_columns', nargs='+', help='of TSV files of classification and regression: name or '
@@ -115,7 +115,8 @@ def _lines(args, tokenizer):
     rows = [row for row in rows if any(map(str.strip, row))]
     if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) > 2:
         raise InputError(
-            f'{args.calib_data!r}: give a text a line, or two with a TAB between, or --text_columns'
+            f'{args.calib_data!r}: give one text per line, or two with a TAB between, or '
+            '--text_columns'
         )
     texts, pairs = [row[0] for row in rows], [row[1] for row in rows] if rows[0][1:] else None
     encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_len, pad=False)

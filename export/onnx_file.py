@@ -71,7 +71,7 @@ def export_onnx(
     optimize : bool
         Whether ONNX Runtime's transformer optimizer joins each layer's operators: attention,
         skip layer normalization, bias and GELU, and the embeddings. The file then needs ONNX
-        Runtime. BERT with one text an example only.
+        Runtime. BERT with one text per example only.
     precision : {'float32', 'float16', 'int8'}
         What the file computes in. The results differ from the block's by at most 1e-4, and 1e-2
         in float16, relative to the largest if that is above 1. ``'int8'`` quantizes the weights

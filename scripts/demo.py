@@ -26,7 +26,7 @@ from model_zoo.util.files import make_writable_dir, read_json
 SCRIPTS = pathlib.Path(__file__).resolve().parent
 DATA = SCRIPTS / 'demo_data'
 MODEL = 'bert_6_384_12'
-MARGIN = 0.15  # over the commonest label's share of the dev set
+MARGIN = 0.15  # over the most frequent label's share of the dev set
 
 SENTENCES = [
     'A man is playing the guitar on the street.',
@@ -85,7 +85,7 @@ def main(argv=None):
 
     majority = majority_share()
     headline(5, f'done in {time.perf_counter() - started:.0f} s')
-    print(f'commonest label alone  {majority:.3f} accuracy on the dev set')
+    print(f'most frequent label    {majority:.3f} accuracy on the dev set')
     print(f'fine-tuned             {accuracy:.3f}')
     for title, name in [
         ('learning curve', 'curves.png'),
@@ -99,7 +99,8 @@ def main(argv=None):
         print(f'{title:<22} {path}')
     if accuracy < majority + MARGIN:
         raise DemoError(
-            f'the accuracy {accuracy:.3f} is not {MARGIN} above the commonest label: {majority:.3f}'
+            f'the accuracy {accuracy:.3f} is not {MARGIN} above that of the most frequent label: '
+            f'{majority:.3f}'
         )
 
 

@@ -3,7 +3,7 @@
     python search.py all-MiniLM-L6-v2 --corpus articles.txt 'Where do cats sleep?'
     cat questions.txt | python search.py all-MiniLM-L6-v2 --corpus articles.jsonl --file -
 
-The corpus has a text a line, or is a table (JSON lines, .csv, .tsv) with a column ``text``. Its
+The corpus has one text per line, or is a table (JSON lines, .csv, .tsv) with a column ``text``. Its
 vectors are kept beside it, so that the next search with the same model doesn't compute them again.
 Each line of the output is a text with its line in the file, its similarity (a cosine) and the
 query.
@@ -24,13 +24,13 @@ from model_zoo.inference import INDEXES, nearest
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, 'queries', 'the queries, each in quotes', pairs=False)
     add = parser.add_argument
-    add('--corpus', required=True, metavar='FILE', help='one text a line, JSON lines, .csv or .tsv')
+    add('--corpus', required=True, metavar='FILE', help='one text per line, or .jsonl, .csv, .tsv')
     add('--text_field', default='text', help="name of the texts' field or column in the corpus")
     add('--top_k', type=int, default=5, help='texts for each query')
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")
     add('--prompt', help='text to put before each text of the corpus')
     add('--query_prompt', help='text to put before each query')
-    add('--max_len', type=int, help="cut texts to this many tokens; default: the model's own")
+    add('--max_len', type=int, help="most tokens per text; default: the model's own")
     add('--index', default='exact', choices=INDEXES, help='what searches')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)

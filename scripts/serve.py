@@ -51,7 +51,7 @@ def parse_arguments(argv=None):
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
     add('--allowed_hosts', nargs='+', metavar='NAME', help="names that a proxy passes on in the "
         'header Host; default: any, but on loopback only those of loopback')  # fmt: skip
-    add('--max_len', type=int, help='cut texts to this many tokens')
+    add('--max_len', type=int, help='most tokens per text; longer texts are cut')
     add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
     add('--reload', action='store_true', help='serve a folder anew when its files change')
     add_use_arguments(parser)

@@ -26,7 +26,7 @@ class TransfoXLConfig(Config):
     d_embed : int
         Units of the first cluster's embedding.
     n_head, d_head : int
-        Attention heads a layer, and their size.
+        Attention heads per layer, and their size.
     d_inner : int
         Units of the feed-forward layer.
     div_val : int

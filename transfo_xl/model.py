@@ -104,7 +104,7 @@ class TransfoXLBlock(ZooBlock):
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
             what = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
             raise InputError(
-                f'mems must be a list of {wanted} arrays, one a layer and the numbers of valid '
+                f'mems must be a list of {wanted} arrays, one per layer and the numbers of valid '
                 f'places, but {what}: pass what the last call returned, or None'
             )
         for layer, memory in enumerate(mems[:-1]):
@@ -266,7 +266,7 @@ class TransfoXLModel(TransfoXLBlock):
         return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
 
     def step(self, F, tokens, mask, index, layers):
-        """One more token a row, with keys and values in arrays of a fixed size."""
+        """One more token per row, with keys and values in arrays of a fixed size."""
         x = F.expand_dims(self.dropout(self.word_embed(tokens)), 0)  # (1, B, C)
         mask = F.repeat(self._like_parameters(F, mask), repeats=self.config.n_head, axis=0)
         mask = F.expand_dims(mask, 1)

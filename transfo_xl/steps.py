@@ -145,7 +145,7 @@ class TransfoXLSteps:
         """See `TransfoXLLMHeadModel.step`."""
         capacity, place = state.keys.shape[3], state.place
         if place >= capacity:
-            raise InputError(f'the state holds {capacity} tokens a row, and is full')
+            raise InputError(f'the state holds {capacity} tokens per row, and is full')
         if state.mask.shape[1] != self._mem_len + capacity:
             raise InputError('the state is of another length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1

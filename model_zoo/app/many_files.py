@@ -42,7 +42,7 @@ class FileTask(NamedTuple):
 def add_many_files_arguments(parser, source, kinds):
     """Add the flags of `run_over_files`."""
     source.add_argument(
-        '--files', help='files with a text a line; wildcards and commas; a file of results each'
+        '--files', help='files with one text per line; wildcards and commas; a file of results each'
     )
     add = parser.add_argument_group(
         'many files', 'Files that an earlier run of the same command has finished are left out.'

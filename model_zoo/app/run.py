@@ -217,7 +217,7 @@ class Run:
         num_steps = args.training_steps
         if num_steps is None:
             batches = len(training.loader)
-            logger.info('%d batches an epoch', batches)
+            logger.info('%d batches per epoch', batches)
             num_steps = max(1, int(args.epochs * math.ceil(batches / accumulate)))
         return Plan(num_steps, accumulate, args.seed, args.log_interval, training.num_epochs)
 

@@ -52,7 +52,7 @@ class Evaluator:
         return self._task.evaluate(self, self.labelled(*segments), guard)
 
     def measure(self, segment, guard=None):
-        """The scores of a set, and samples a second."""
+        """The scores of a set, and samples per second."""
         data, started = self.sets[segment], time.perf_counter()
         outputs = self.outputs(segment, guard)
         speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)

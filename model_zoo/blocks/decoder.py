@@ -125,8 +125,8 @@ class DecoderBlock(AttentionBlock):
             raise InputError(f'{type(self.base).__name__} takes no past')
         if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
             raise InputError(
-                f'past must be a list of {config.num_layers} arrays, one a layer: the presents of '
-                'an earlier call'
+                f'past must be a list of {config.num_layers} arrays, one per layer: the presents '
+                'of an earlier call'
             )
         length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
         for layer, one in enumerate(past):
@@ -160,7 +160,7 @@ class DecoderModel(DecoderBlock):
     position_ids : (..., length), optional
         By default 0, 1, ..., or what follows the past.
     past : list of (2, batch, heads, past_length, head_size), optional
-        One a layer: the `presents` of an earlier call.
+        One per layer: the `presents` of an earlier call.
     head_mask : (heads,) or (layers, heads), optional
 
     Outputs
@@ -168,7 +168,7 @@ class DecoderModel(DecoderBlock):
     A list of the requested ones, in this order; a single one isn't wrapped.
 
     hidden : (..., length, units), or with `output_all_encodings` a list of them
-        The embedding's, and one a layer; zero behind the valid length.
+        The embedding's, and one per layer; zero behind the valid length.
     presents : list of (2, batch, heads, past_length + length, head_size)
         If the family's model `has_past`. The batch is the product of the leading axes.
     attentions : list of (batch, heads, length, past_length + length)
@@ -314,7 +314,7 @@ class DecoderModel(DecoderBlock):
         return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
-        """One more token a row, with keys and values in arrays of a fixed size."""
+        """One more token per row, with keys and values in arrays of a fixed size."""
         x = self._embed(
             F, F.expand_dims(tokens, 1), None, F.expand_dims(positions, 1), None, position_weight
         )  # (1, B, C)

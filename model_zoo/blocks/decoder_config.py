@@ -31,7 +31,7 @@ class DecoderConfig(AttentionConfig):
     n_layer : int
         Number of layers.
     n_head : int
-        Attention heads a layer; must divide `n_embd`.
+        Attention heads per layer; must divide `n_embd`.
     resid_pdrop, embd_pdrop, attn_pdrop : float
         Dropout rates on each sub-layer's output, the embedding, and the attention probabilities.
     layer_norm_epsilon : float

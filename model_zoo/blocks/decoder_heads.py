@@ -48,7 +48,7 @@ class _Prompt(_Graph):
 
 
 class _Step(_Graph):
-    """One more token a row."""
+    """One more token per row."""
 
     def hybrid_forward(self, F, tokens, positions, mask, keys, values, position_weight):
         hidden, keys, values = self.transformer.step(
@@ -118,7 +118,7 @@ class DecoderSteps:
     def step(self, tokens, state):
         place = state.place
         if place >= state.capacity:
-            raise InputError(f'the state holds {state.capacity} tokens a row, and is full')
+            raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
         keys, values = (
             [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._places]
             for arrays in (state.keys, state.values)

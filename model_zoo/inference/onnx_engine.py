@@ -211,7 +211,7 @@ class OpenVINOInt8Engine(Engine):
         if not block.fuses_in_onnx:
             raise InputError(
                 f'OpenVINO has no INT8 for {type(block).__name__}, only for models of BERT with '
-                "one text an example; engine='onnxruntime' has"
+                "one text per example; engine='onnxruntime' has"
             )
         self._block, self._engine = block, None
 

@@ -42,7 +42,7 @@ def read_bpe_vocab(path):
 
 
 def read_merges(path):
-    """Read pairs of symbols, one a line, in order; a first line ``#version`` is skipped."""
+    """Read pairs of symbols, one per line, in order; a first line ``#version`` is skipped."""
     path, ranks = os.fspath(path), {}
     for number, line in read_lines(path):
         pair = tuple(line.split())

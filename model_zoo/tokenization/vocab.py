@@ -108,7 +108,7 @@ def load_vocab(source):
         origin = 'the list of tokens'
         tokens = list(source)
     if not tokens:
-        raise InputError(f'{origin} is empty; a vocabulary has one token a line')
+        raise InputError(f'{origin} is empty; a vocabulary has one token per line')
     ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:

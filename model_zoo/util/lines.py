@@ -50,7 +50,7 @@ def read_span(path, start, stop):
 
 
 def read_json_lines(path):
-    """Read a file with a JSON object a line; empty lines are left out."""
+    """Read a file with one JSON object per line; empty lines are left out."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
@@ -59,7 +59,7 @@ def read_json_lines(path):
         except ValueError as error:
             raise InputError(f'{path}, line {number}: not JSON: {error}') from None
         if not isinstance(fields, dict):
-            raise InputError(f'{path}, line {number}: a JSON object a line is expected')
+            raise InputError(f'{path}, line {number}: one JSON object per line is expected')
         yield number, fields
 
 

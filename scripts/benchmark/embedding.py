@@ -142,7 +142,7 @@ def _same_vectors(name, results, expected):
 
 def main(argv=None):
     parser = add_flags(__doc__.splitlines()[0])
-    parser.add_argument('--file', required=True, help='one sentence a line, in UTF-8')
+    parser.add_argument('--file', required=True, help='one sentence per line, in UTF-8')
     parser.add_argument('--vocab', required=True, help='vocab.txt of an uncased BERT')
     parser.add_argument('--count', type=int, default=1000, help='how many of the sentences')
     parser.add_argument('--layers', type=int, default=6)

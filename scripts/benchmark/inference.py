@@ -528,7 +528,7 @@ def main(argv=None):
     add('--shapes', help='batch x length; of prompts with --work generation')
     add('--layers', type=int, default=12)
     add('--new_tokens', type=int, default=128, help='of --work generation')
-    add('--file', help='of --work vectors: one sentence a line, in UTF-8')
+    add('--file', help='of --work vectors: one sentence per line, in UTF-8')
     add('--model', help='of --work vectors: folder with weights and vocab.txt')
     add('--count', type=int, default=400, help='how many of the sentences')
     add('--max_seq_length', type=int, default=256, help='of --work vectors')

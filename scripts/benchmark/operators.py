@@ -142,7 +142,7 @@ def profile(step, rounds):
 
 
 def machine():
-    """The machine's product of matrices, in operations a second, and its memory, bytes a second."""
+    """The machine's product of matrices, operations per second, and memory, bytes per second."""
     import mxnet as mx
 
     def fastest(call):

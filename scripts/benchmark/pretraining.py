@@ -1,5 +1,5 @@
-"""Pre-training: tokens a second of its steps, beside the installed peers', and of Horovod's 1 and 2
-processes; and samples a second of data creation on one core, beside the originals' scripts.
+"""Pre-training: tokens per second of its steps, beside the installed peers', and of Horovod's 1
+and 2 processes; and samples per second of data creation on one core, beside the originals' scripts.
 
     git clone https://github.com/google-research/bert
     git clone --branch v0.10.0 https://github.com/dmlc/gluon-nlp
@@ -114,7 +114,7 @@ def transformers(options):
 
 
 def compare_steps(shapes, options):
-    """Print tokens a second at each of the shapes, (batch, length)."""
+    """Print tokens per second at each of the shapes, (batch, length)."""
     cases = [Case(f'{batch}x{length}', (batch, length), batch * length) for batch, length in shapes]
     peers = [Contender('torch+transformers', transformers, ('torch', 'transformers'))]
     measured = measure([Contender('ours', ours)], peers, cases, options)
@@ -124,7 +124,7 @@ def compare_steps(shapes, options):
 
 
 def compare_processes(vocab_file, processes=(1, 2), steps=20, batch_size=16, length=128):
-    """Print tokens a second of run_pretraining_hvd.py by 1 and 2 processes on one machine."""
+    """Print tokens per second of run_pretraining_hvd.py by 1 and 2 processes on one machine."""
     launcher = os.path.join(os.path.dirname(sys.executable), 'horovodrun')
     if not os.path.exists(launcher):
         print('Horovod is not installed (make horovod): its throughput is left out')

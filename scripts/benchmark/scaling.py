@@ -265,7 +265,7 @@ def show(figures, args):
 
 
 def network_of(figures):
-    """Seconds of a message, and bytes a second, from the sums of small and large arrays."""
+    """Seconds of a message, and bytes per second, from the sums of small and large arrays."""
     size = figures['processes']
     sums = {int(n): statistics.median(times) for n, times in figures['sums'].items()}
     small, large = min(sums), max(sums)

@@ -238,7 +238,7 @@ def main(argv=None):
     from model_zoo.app import cli
 
     parser = cli.parser(__doc__.splitlines()[0])
-    parser.add_argument('--file', required=True, help='one text a line, in UTF-8')
+    parser.add_argument('--file', required=True, help='one text per line, in UTF-8')
     parser.add_argument('--count', type=int, default=2000, help='how many of the texts')
     parser.add_argument('--model', default='all-MiniLM-L6-v2',
                         help="a name, or the folder of a classifier in transformers' format")

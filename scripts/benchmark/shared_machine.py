@@ -97,7 +97,7 @@ def variables(words):
 def main(argv=None):
     parser = add_flags(__doc__, rounds=9, seconds=20)
     parser.add_argument('--model', required=True, help="folder of all-MiniLM-L6-v2's files")
-    parser.add_argument('--file', required=True, help='one sentence a line, in UTF-8')
+    parser.add_argument('--file', required=True, help='one sentence per line, in UTF-8')
     parser.add_argument(
         '--settings', nargs='+', default=SETTINGS,
         help="variables, such as 'OMP_NUM_THREADS=1 GOMP_SPINCOUNT=10'; '': those of model_zoo",

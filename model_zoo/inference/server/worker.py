@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 #: Tokens whose computation takes about as long as what each batch takes besides.
 BATCH_COST = 128
-IDLE_MEMORY = 0.9  # of the mean of seconds a request
+IDLE_MEMORY = 0.9  # of the mean of seconds per request
 
 
 class Worker(abc.ABC):

@@ -4,10 +4,10 @@
         --data_file $DATA_FILE --vocab $BERT_PRETRAIN/vocab.txt --save_dir $SAVE_DIR \\
         --max_len 512 --max_pred 20 --mask_prob 0.15
 
-The text has a sentence a line, and empty lines between documents. The training is the original's:
-its pairs of texts, loss, schedule, optimizer, initial values, and ``model_steps_N.pt`` at the same
-updates. ``--save_dir`` also receives what our training scripts write, and their flags work here,
-such as ``--resume``.
+The text has one sentence per line, and empty lines between documents. The training is the
+original's: its pairs of texts, loss, schedule, optimizer, initial values, and
+``model_steps_N.pt`` at the same updates. ``--save_dir`` also receives what our training scripts
+write, and their flags work here, such as ``--resume``.
 """
 
 import importlib.util

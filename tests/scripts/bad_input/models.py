@@ -68,7 +68,7 @@ def search(data, folder, edit):
 SEARCH = [
     ([], 'there is no text'),
     (['--corpus', 'none.txt', 'a'], 'none.txt'),
-    (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text a line"),
+    (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
     (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl, line 1: not a JSON object with the text in'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
     (['--max_len', '99', 'a'], '24'),

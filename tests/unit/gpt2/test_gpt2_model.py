@@ -114,7 +114,7 @@ def test_wrong_pasts(name, hybridized):
     block.hybridize(hybridized)
     rows = int(np.prod(rows_for(name, 2)))
     for wrong, message in [
-        (past[:2], 'past must be a list of 3 arrays, one a layer: the presents of an earlier call'),
+        (past[:2], 'past must be a list of 3 arrays, one per layer: the presents of an earlier'),
         (past[0], 'past must be a list of 3 arrays'),
         ([each.asnumpy() for each in past], r'past\[0\] must be an NDArray'),
         ([each[0] for each in past], r'past\[0\] must have shape \(2, '),

@@ -369,7 +369,7 @@ def test_steps_are_the_whole_text(variant):
         tokens = [text[row, length + step] for row, length in enumerate(lengths)]
         scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
     assert before.place == 12 and state.place == 18
-    with pytest.raises(InputError, match='the state holds 18 tokens a row, and is full'):
+    with pytest.raises(InputError, match='the state holds 18 tokens per row, and is full'):
         block.step(mx.nd.array(tokens), state)
 
 

@@ -63,7 +63,7 @@ def test_steps_equal_plain_calls(name, pruned, hybridized):
             rows = [[*row, token] for row, token in zip(rows, tokens)]
             scores, state = block.step(array(tokens), state)
             assert_scores(block, scores, rows)
-        with pytest.raises(InputError, match=f'the state holds {capacity} tokens a row, and is fu'):
+        with pytest.raises(InputError, match=f'the state holds {capacity} tokens per row, and is'):
             block.step(array(tokens), state)
 
 
