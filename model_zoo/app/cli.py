@@ -44,6 +44,7 @@ USUAL = frozenset((
 ))  # fmt: skip
 #: settings that a file of them leaves to the command line
 _OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
+_NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -102,7 +103,13 @@ class Parser(argparse.ArgumentParser):
         for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
-        return super().parse_known_args([*preset, *self._configured(args), *args], namespace)
+        words = [*preset, *self._configured(args), *args]
+        namespace, others = super().parse_known_args(words, namespace)
+        for name, value in vars(namespace).items():
+            if isinstance(value, list):
+                value = [each.lstrip(_NO_FLAG) if isinstance(each, str) else each for each in value]
+                setattr(namespace, name, value)
+        return namespace, others
 
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which those of the command line override."""
@@ -132,7 +139,8 @@ class Parser(argparse.ArgumentParser):
             if value is True and (action.nargs == 0 or action.type is not boolean):
                 words.append(flag)
             elif isinstance(value, list):
-                words += [flag, *map(str, value)] if action.nargs else [f'{flag}={value[-1]}']
+                dashed = [f'{_NO_FLAG if _is_dashed(each) else ""}{each}' for each in value]
+                words += [flag, *dashed] if action.nargs else [f'{flag}={value[-1]}']
             else:
                 words.append(f'{flag}={str(value).lower() if value is False else value}')
         return words
@@ -222,6 +230,10 @@ class _Config(argparse.Action):
 
     def __call__(self, parser, namespace, values, option_string=None):
         pass
+
+
+def _is_dashed(value):
+    return isinstance(value, str) and value.startswith('-')
 
 
 def _read_yaml(path):

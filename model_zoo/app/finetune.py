@@ -35,6 +35,10 @@ _ALIASES = {
     'sentiment-analysis': 'text-classification', 'ner': 'token-classification',
     'text-pair-classification': 'text-classification',
 }  # fmt: skip
+_ELSEWHERE = {  # names of transformers' settings
+    'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
+    'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
+}  # fmt: skip
 _SEGMENTS = ('train', 'dev', 'test')
 
 
@@ -164,6 +168,8 @@ def _settings(task_class, settings, more):
     known = {field.name for field in dataclasses.fields(cls)}
     more = {**task_class.in_python, **more}
     for name in more:
+        if name not in known and _ELSEWHERE.get(name) in known:
+            raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
         if name not in known:
             raise UnknownNameError.of('setting', name, known)
     if settings is None:

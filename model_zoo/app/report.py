@@ -137,19 +137,26 @@ class Curves:
 def loss_points(log):
     """The mean training loss over full log intervals.
 
-    A short interval, as at the end of an epoch, has a noisy mean: it is joined to the one before
-    it, weighted by their numbers of updates.
+    A short interval, as at the end of an epoch, has a noisy mean: neighbouring ones are joined, by
+    their numbers of updates. If they still make no full interval, they join the one before.
     """
     steps = [0, *(record['step'] for record in log)]
     sizes = [stop - start for start, stop in zip(steps, steps[1:])]
-    full, points = max(sizes, default=0), []  # of (step, loss, updates)
+    full, points, short = max(sizes, default=0), [], []  # lists of (step, loss, updates)
     for record, size in zip(log, sizes):
-        step, loss = record['step'], record['loss']
-        if points and size < full:
-            _, before, count = points.pop()
-            size, loss = size + count, (size * loss + count * before) / (size + count)
-        points.append((step, loss, size))
+        if size == full:
+            points[-1:] = _joined([*points[-1:], *short])
+            short = []
+        short = _joined([*short, (record['step'], record['loss'], size)])
+        if short[0][2] >= full:
+            points, short = points + short, []
+    points[-1:] = _joined([*points[-1:], *short])
     return [(step, loss) for step, loss, _ in points]
+
+
+def _joined(points):
+    updates = sum(count for _, _, count in points)
+    return [(points[-1][0], sum(p[1] * p[2] for p in points) / updates, updates)] if points else []
 
 
 def plot_curves(path, state, title='', score_name='score'):
@@ -162,7 +169,7 @@ def plot_curves(path, state, title='', score_name='score'):
     # a line through one point can't be seen, and one through a few hides where they are
     marker = 'o' if len(points) <= FEW_POINTS else None
     left.plot(*zip(*points), marker=marker)
-    left.set(xlabel='step', ylabel='training loss')
+    left.set(xlabel='updates', ylabel='training loss')
     right.plot(
         [record['epoch'] for record in state.epochs],
         [record['score'] for record in state.epochs],

@@ -586,9 +586,16 @@ class ClassificationTask(Task):
         self.record = record
 
     name = property(lambda self: self.record.name)
-    title = trained_for = name
+    trained_for = name
     metric = property(lambda self: self.record.primary_metric)
     labels = property(lambda self: None if self.record.regression else self.record.labels)
+
+    @property
+    def title(self):
+        path = getattr(self.settings, 'train_file', None)
+        if self.name != 'custom' or not path:
+            return self.name
+        return 'custom data' if '.rows' in path else os.path.basename(path.rstrip('/'))
 
     @property
     def use(self):

@@ -109,8 +109,12 @@ def _checked(field, value):
     if is_list:
         if isinstance(value, str) and kind is str:
             value = [part.strip() for part in value.split(',')]
+        if isinstance(value, dict) and field.name == 'hparams':
+            value = [f'{name}={each}' for name, each in value.items()]
         if not isinstance(value, (list, tuple)):
             raise InputError(f'`{field.name}` {value!r}: give a list')
+        if kind is str:
+            value = [str(item) if type(item) is int else item for item in value]
         return [_converted(field, kind, item) for item in value]
     return _converted(field, kind, value)
 

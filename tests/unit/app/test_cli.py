@@ -248,9 +248,9 @@ def test_help_of_many_flags_shows_the_usual_ones(capsys):
 
 def test_flags_from_a_file(tmp_path):
     path = tmp_path / 'run.yaml'
-    path.write_text('lr: 5e-5\nrare_1: a b\nlabels: [x, y]\nfast: true\ncased: false\nrare_2:\n')
+    path.write_text('lr: 5e-5\nrare_1: a b\nlabels: [-1b, y]\nfast: true\ncased: false\nrare_2:\n')
     args = many_flags().parse_args(['--config', str(path), '--rare-1', 'c'])
-    assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['x', 'y'])
+    assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['-1b', 'y'])
     assert args.fast and args.cased is False and args.rare_2 is None
     assert not hasattr(args, 'config')
     cli.write_yaml(str(path), {**vars(args), 'resume': True, 'output_dir': 'out'})

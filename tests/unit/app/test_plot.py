@@ -26,4 +26,6 @@ def test_short_intervals_of_a_curve_are_weighted_by_their_updates():
     assert points((10, 1.0), (12, 2.5), (15, 4.0)) == [(15, pytest.approx(1.8))]
     assert points((4, 1.0), (8, 2.0), (12, 3.0)) == [(4, 1.0), (8, 2.0), (12, 3.0)]
     assert points((2, 1.0), (7, 2.0)) == [(2, 1.0), (7, 2.0)]
+    several = points((6, 6.0), (10, 3.0), (12, 6.0), (18, 2.0), (20, 2.0), (24, 1.0))
+    assert several == [(6, 6.0), (12, 4.0), (18, 2.0), (24, pytest.approx(4 / 3))]
     assert points() == []

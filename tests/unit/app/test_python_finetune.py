@@ -15,6 +15,7 @@ import model_zoo
 from model_zoo.app.use import Labeller
 from model_zoo.batches import Sample
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.classification import ClassificationSettings
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import FinetuneSettings, setting, settings
@@ -233,8 +234,11 @@ def test_errors_in_rows_name_row_and_column(folder, task, rows, message):
 def test_no_model_is_refused_and_lists_may_be_texts():
     with pytest.raises(InputError, match='`model` is None'):
         model_zoo.finetune(None, 'text-classification', ROWS, from_scratch=True)
-    made = FinetuneSettings(hparams='num_layers=1, units=32')
-    assert made.hparams == ['num_layers=1', 'units=32']
+    with pytest.raises(UnknownNameError, match="'learning_rate': it is called 'lr'"):
+        model_zoo.finetune('all-MiniLM-L6-v2', 'text-classification', ROWS, learning_rate=1)
+    for hparams in ('num_layers=1, units=32', {'num_layers': 1, 'units': 32}):
+        assert FinetuneSettings(hparams=hparams).hparams == ['num_layers=1', 'units=32']
+    assert ClassificationSettings(labels=[1, 5]).labels == ['1', '5']
 
 
 @settings(lr=3e-3)
