@@ -242,7 +242,8 @@ def _read_yaml(path):
     try:
         with open(path, encoding='utf-8') as file:
             content = yaml.safe_load(file)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    # ValueError: bytes that aren't UTF-8, a date that there isn't, a number of too many digits
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = ' '.join(str(error).split())
         raise InputError(f'--config {path!r} cannot be read: {reason}') from error
     except OSError as error:

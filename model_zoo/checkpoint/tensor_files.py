@@ -302,5 +302,9 @@ def read_parts(path, index, read):
 def write_safetensors(path, tensors):
     """Write `tensors`, NumPy arrays by name, whole or not at all."""
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    try:
+        content = safetensors.numpy.save(tensors, {'format': 'pt'})
+    except safetensors.SafetensorError as error:
+        raise InputError(f'{path!r} cannot hold these tensors: {error}') from error
     with atomic_write(path, 'wb') as file:
-        file.write(safetensors.numpy.save(tensors, {'format': 'pt'}))
+        file.write(content)

@@ -263,6 +263,8 @@ def test_flags_from_a_file(tmp_path):
     ('- lr', 'write a line FLAG: VALUE each'),
     ('lr: {a: 1}', 'write a line'),
     ('lr: [', 'cannot be read'),
+    ('lr: ' + 5000 * '9', 'cannot be read'),
+    ('lr: 2026-13-01', 'cannot be read'),
     ('!!python/object/apply:os.getcwd []', 'cannot be read'),
     ('config: other.yaml', 'there is no flag --config'),
     (None, 'No such file'),

@@ -11,7 +11,12 @@ import safetensors.numpy
 
 import bert
 from model_zoo.checkpoint import read_tensors, tensor_files
-from model_zoo.checkpoint.tensor_files import METADATA, read_params, write_params
+from model_zoo.checkpoint.tensor_files import (
+    METADATA,
+    read_params,
+    write_params,
+    write_safetensors,
+)
 from model_zoo.errors import CheckpointError, InputError, ZooError
 
 TENSORS = {
@@ -322,6 +327,13 @@ def test_a_write_that_fails_leaves_the_old_file(native, monkeypatch):
 def test_directory_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match='cannot write'):
         write_params(str(tmp_path / 'none' / 'file'), TENSORS)
+
+
+def test_tensors_that_safetensors_cannot_hold(tmp_path):
+    path = tmp_path / 'model.safetensors'
+    with pytest.raises(InputError, match="model.safetensors' cannot hold these.*object"):
+        write_safetensors(str(path), {'weight': np.array([None])})
+    assert not path.exists()
 
 
 @pytest.mark.parametrize('metadata', [None, {}])
