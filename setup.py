@@ -75,6 +75,7 @@ setup(
         'urllib3>=1.26',
         'pyyaml>=5.4',
         'tqdm>=4.60',
+        'shtab>=1.6',
     ],
     extras_require={
         'onnx': ['onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5'],
