@@ -55,11 +55,12 @@ def add_settings(parser, cls):
     for base in reversed(cls.__mro__):
         for name in base.__dict__.get('__annotations__', ()):
             titles.setdefault(name, getattr(base, 'title', None))
+    defaults = cls.defaults()
     for field in dataclasses.fields(cls):
         title = titles[field.name]
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        options = _options(field)
+        options = _options(field, defaults)
         if options.pop('rank_last', False):  # an abbreviation is another flag's
             parser.rank_last(field.name)
         groups[title].add_argument(f'--{field.name}', **options)
@@ -69,14 +70,12 @@ def add_fields(parser, cls, *names):
     """Add the flags of some fields of a `Settings` class."""
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for name in names:
-        parser.add_argument(f'--{name}', **_options(fields[name]))
+        parser.add_argument(f'--{name}', **_options(fields[name], cls.defaults()))
 
 
-def _options(field):
+def _options(field, defaults):
     kind, is_list = value_type(field)
-    missing = field.default is dataclasses.MISSING
-    default = field.default_factory() if missing else field.default
-    options = {'default': default, 'help': None}
+    options = {'default': defaults[field.name], 'help': None}
     if field.metadata['help']:
         options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
     known = _CHOICES.get(field.name) or field.metadata['choices']

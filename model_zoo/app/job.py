@@ -22,7 +22,6 @@ from ..util.files import (
 
 __all__ = [
     'BATCH_SIZES',
-    'FREE',
     'PartialOutput',
     'TOTALS',
     'UPDATE_NUMBERS',
@@ -40,8 +39,6 @@ logger = logging.getLogger(__name__)
 BATCH_SIZES = ('batch_size', 'batch_tokens')
 #: flags by which an update has several batches
 UPDATE_NUMBERS = ('accumulate', 'gpus')
-#: what jobs of earlier versions have, but doesn't matter
-FREE = ('comm_backend', 'save_last')
 #: flags of the number of updates, which may be another when a training is resumed
 TOTALS = ('epochs', 'training_steps', 'num_steps')
 

@@ -16,10 +16,11 @@ from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.loop import TrainingLoop
 from ..training.objective import Objective
 from ..training.plan import Checkpoints, Evaluation, Plan
+from ..training.settings import Settings
 from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from .arguments import find_contexts
-from .job import BATCH_SIZES, FREE, TOTALS
+from .job import BATCH_SIZES, TOTALS
 from .report import (
     About,
     Curves,
@@ -135,8 +136,7 @@ class Run:
         args, loader = self.args, training.loader
         if args.mirror:
             training.model.mirror()
-        if len(self.contexts) > 1:
-            job = {**job, 'gpus': len(self.contexts)}
+        job = {**job, 'gpus': len(self.contexts)}
         if score.evaluate is None:
             if args.early_stop:
                 raise InputError('--early_stop: there is no dev set to compare the epochs on')
@@ -159,7 +159,8 @@ class Run:
             Checkpoints(
                 self.folder.checkpoints() if self.is_kept else None,
                 args.ckpt_interval if self.is_kept else None, job, BATCH_SIZES,
-                training.numbers, FREE, totals=TOTALS,
+                training.numbers, TOTALS,
+                {**(args.defaults() if isinstance(args, Settings) else {}), 'gpus': 1},
             ),
             callbacks,
             self.workers,

@@ -11,15 +11,26 @@ import os
 import re
 from typing import NamedTuple, Optional, Tuple
 
+import mxnet as mx
 import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError
-from ..training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..training.objective import Objective, mean_over_examples
+from ..training.settings import (
+    BackendSettings,
+    BatchTokensSettings,
+    FileSettings,
+    FinetuneSettings,
+    ModelSettings,
+    ScheduleSettings,
+    setting,
+    settings,
+)
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 from .scores import Examination, check_finite, cross_entropies, softmax
-from .tables import given_rows, is_path, name_fields, read_records, read_rows
+from .tables import check_files, given_rows, is_path, name_fields, read_records, read_rows
 from .task import Task
 
 __all__ = [
@@ -27,6 +38,8 @@ __all__ = [
     'ChoiceTask',
     'Story',
     'StoryClozeFeatures',
+    'StorySettings',
+    'StoryTask',
     'SwagExample',
     'SwagFeatures',
     'hold_out',
@@ -218,7 +231,6 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
         if self.resume and not self.do_train:
             raise InputError('`resume` continues a training: it needs `do_train`')
         self.only_inference = not self.do_train
-        self.do_lower_case = self.do_lower_case or None
         super().check()
 
 
@@ -226,8 +238,11 @@ class MultipleChoice(Task):
     """What tasks have in common whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
-    predicted = ('dev', 'test')
     write_file = None
+
+    @property
+    def predicted(self):
+        return ('dev', 'test') if self.settings.do_eval else ()
 
     def decode(self, data, outputs):
         return outputs.argmax(axis=-1).tolist()
@@ -269,6 +284,7 @@ class ChoiceTask(MultipleChoice):
     free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
     write_file = staticmethod(write_swag_predictions)
     title = 'SWAG'
+    lowers = property(lambda self: self.settings.do_lower_case or None)
 
     def sources(self):
         found = super().sources()
@@ -282,10 +298,6 @@ class ChoiceTask(MultipleChoice):
         if is_needed and any(example.label is None for example in examples):
             raise InputError(f'{source!r} has no labels: training needs them')
         return examples
-
-    @property
-    def predicted(self):
-        return ('dev', 'test') if self.settings.do_eval else ()
 
     def encode(self, rows, tokenizer):
         return SwagFeatures(tokenizer, self.settings.max_seq_length)(rows)
@@ -416,3 +428,138 @@ def write_story_cloze_predictions(path, stories, probabilities):
         for story, row in zip(stories, probabilities):
             label = '' if story.label is None else story.label + 1
             file.write(f'{story.guid}\t{row.argmax() + 1}\t{row[0]:.6f}\t{row[1]:.6f}\t{label}\n')
+
+
+SPECIAL_TOKENS = '_start_', '_delimiter_', '_classify_'
+
+
+@settings(
+    optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
+    warmup_ratio=0.002, seed=42,
+)  # fmt: skip
+class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
+    """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
+
+    title = 'task'
+
+    do_train: bool = setting(False)
+    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
+    train_dataset: Optional[str] = setting(None, 'CSV file of the Story Cloze Test')
+    eval_dataset: Optional[str] = setting(None, 'default: stories held out of `train_dataset`')
+    n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
+    lm_coef: float = setting(
+        0.9, "weight of the language model's loss", at_least=0, below=float('inf')
+    )
+    gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
+    gpt_dataset: Optional[str] = setting(
+        None, "the data set it was pretrained on; default: the model's usual one"
+    )
+    pretrained_gpt_parameters: Optional[str] = setting(
+        None, 'file of pretrained parameters, without the task'
+    )
+
+
+class StoryTask(MultipleChoice):
+    """The Story Cloze Test: which of two endings belongs to a story."""
+
+    settings_class, name, family, in_python = StorySettings, 'story_cloze', 'gpt', {'do_train': True}
+    title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
+    has_own_head, data_field, samples_unit = False, 'train_dataset', 'stories'
+    free = 'train_dataset', 'eval_dataset', 'vocab_file', 'do_eval'
+    write_file = staticmethod(write_story_cloze_predictions)
+
+    trains = property(lambda self: self.settings.do_train)
+
+    def take(self, sources):
+        self.settings.train_dataset = sources.get('train')
+        self.settings.eval_dataset = sources.get('dev')
+
+    def begin(self):
+        settings = self.settings
+        if not (settings.do_train or settings.do_eval):
+            raise InputError('nothing to do: give `do_train`, `do_eval` or both')
+        if settings.do_train and not settings.train_dataset:
+            raise InputError('`do_train` needs `train_dataset`')
+        if not (settings.train_dataset or settings.eval_dataset):
+            raise InputError('`do_eval` needs `eval_dataset`')
+        if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
+            raise InputError('`do_eval`: there is no dev set; give `eval_dataset`, or `n_valid`')
+        if settings.resume and not settings.do_train:
+            raise InputError('`resume` continues a training: it needs `do_train`')
+        check_files(settings, 'train_dataset', 'eval_dataset')
+
+    def sources(self):
+        settings = self.settings
+        sources = {'train': settings.train_dataset, 'dev': settings.eval_dataset}
+        return {name: path for name, path in sources.items() if path}
+
+    def read(self, source, segment):
+        return read_story_cloze(source)
+
+    def prepare(self, rows, choice=None):
+        settings, train = self.settings, rows.get('train', [])
+        if 'dev' not in rows and settings.n_valid:
+            if settings.n_valid >= len(train):
+                raise InputError(
+                    f'`n_valid` {settings.n_valid}: {settings.train_dataset!r} has {len(train)} '
+                    'stories; give a smaller number, or `eval_dataset`'
+                )
+            rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
+        self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
+        if not settings.do_train:
+            rows.pop('train', None)
+        elif any(story.label is None for stories in rows.values() for story in stories):
+            raise InputError('a set has no answers: training needs the column')
+
+    def model_options(self):
+        def add_special_tokens(model, tokenizer):
+            tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
+            model.set_num_special_tokens(len(SPECIAL_TOKENS))
+
+        return {'prepare': add_special_tokens}
+
+    def fit(self, model, tokenizer):
+        special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
+        self._features = StoryClozeFeatures(tokenizer.encode, *special, model.context_length)
+        return model
+
+    def encode(self, rows, tokenizer):
+        return self._features(rows)
+
+    def loader_options(self, segment):
+        return {'pad_val': 0}
+
+    def objective(self, model, data):
+        """The mean loss of the stories, plus a weight times the mean loss of the tokens."""
+        weight = self.settings.lm_coef
+
+        def losses(batch, **labels):
+            inputs = batch.words, batch.valid_length - 1
+            return model(*inputs, valid_length=batch.valid_length, mc_labels=batch.labels, **labels)
+
+        def both(batch):
+            of_tokens, of_stories = losses(batch, lm_labels=batch.words)
+            return [weight * of_tokens, of_stories]
+
+        def counts(batch):
+            texts = (text for index in batch.indices for text in data.samples[index].input_ids)
+            return sum(len(text) - 1 for text in texts), len(batch.indices)
+
+        if not weight:
+            return mean_over_examples(losses)
+        return Objective(both, counts, names=('lm', 'choice'))
+
+    def forward(self, model, batch):
+        """Scores of the endings, (batch, 2), without the language model's, which cost most."""
+        hidden = model.transformer(batch.words, valid_length=batch.valid_length)
+        last = mx.nd.SequenceLast(  # the token _classify_
+            hidden.reshape((-3, 0, 0)), batch.valid_length.reshape(-1), use_sequence_length=True,
+            axis=1,
+        )  # fmt: skip
+        return model.mc_head(last).reshape(batch.words.shape[:2])
+
+    def file_of(self, segment):
+        return 'predictions.tsv'
+
+    def results(self):
+        return {'stories': self._sizes}

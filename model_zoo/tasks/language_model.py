@@ -11,13 +11,12 @@ import numpy as np
 from ..batches import Sample, SampleLoader
 from ..batches.sampling import random_state
 from ..batches.windows import split_windows
-from ..errors import InputError, UnknownNameError
-from ..optimizer import SCHEDULES, get_schedule
+from ..errors import InputError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab_file import find_vocab_file
 from ..training.objective import Objective
-from ..training.settings import BackendSettings, ModelSettings, TrainingSettings, setting, settings
+from ..training.settings import BackendSettings, ModelSettings, ScheduleSettings, setting, settings
 from ..util.lines import read_text
 from .tables import check_files, split_text, text_file
 from .task import Data, Task
@@ -144,8 +143,11 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
     return -metrics['loss'], {segment: metrics}
 
 
-@settings(optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01)
-class LanguageModelSettings(ModelSettings, BackendSettings, TrainingSettings):
+@settings(
+    optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01,
+    lr_schedule='warmup_cosine',
+)  # fmt: skip
+class LanguageModelSettings(ModelSettings, BackendSettings, ScheduleSettings):
     """The training of a language model on a text."""
 
     title = 'text'
@@ -174,10 +176,6 @@ class LanguageModelSettings(ModelSettings, BackendSettings, TrainingSettings):
         None, "Transformer-XL's, `from_scratch`; default: by the frequencies of the words",
         flag={'nargs': '*'},
     )  # fmt: skip
-    max_grad_norm: float = setting(
-        1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
-    )
-    lr_schedule: str = setting('warmup_cosine', choices=list(SCHEDULES))
     model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
     dataset: Optional[str] = setting(
         None, "the data set it was pretrained on; default: the model's usual one"
@@ -371,16 +369,6 @@ class LanguageModelTask(Task):
             lambda batch: [self._reading.mean_loss(batch)], lambda batch: (batch.count,),
             unit='tokens',
         )  # fmt: skip
-
-    def training(self):
-        settings = self.settings
-
-        def schedule(num_steps):
-            return get_schedule(
-                settings.lr_schedule, settings.lr, settings.warmup_ratio, num_steps, first_step=1
-            )
-
-        return {'max_grad_norm': settings.max_grad_norm, 'schedule': schedule}
 
     def forward(self, model, batch):
         return self._reading.loss_sum(batch)

@@ -7,8 +7,9 @@ import numpy as np
 
 from ..batches import BucketedLoader, SampleLoader
 from ..errors import InputError
+from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings
+from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
 from ..util.files import atomic_write
 from .scores import (
@@ -222,10 +223,11 @@ class Task:
         if segment == 'train':
             options = {'batch_size': settings.batch_size, 'batch_tokens': settings.batch_tokens}
             options.update(shuffle=True, workers=self.workers)
+        if isinstance(settings, FinetuneSettings):
+            options['round_to'] = settings.round_to
         loader = BucketedLoader(
-            samples, seed=settings.seed, round_to=settings.round_to,
-            pad_val=tokenizer.pad_token_id or 0, ctx=contexts,
-            **{**options, **self.loader_options(segment)},
+            samples, seed=settings.seed, ctx=contexts,
+            **{'pad_val': tokenizer.pad_token_id or 0, **options, **self.loader_options(segment)},
         )  # fmt: skip
         return Data(rows, samples, loader)
 
@@ -270,7 +272,15 @@ class Task:
 
     def training(self):
         """Further options of `Training`, such as a schedule."""
-        return {}
+        settings = self.settings
+        if not isinstance(settings, ScheduleSettings):
+            return {}
+
+        def schedule(num_steps):
+            rates = settings.lr, settings.warmup_ratio, num_steps
+            return get_schedule(settings.lr_schedule, *rates, first_step=1)
+
+        return {'max_grad_norm': settings.max_grad_norm, 'schedule': schedule}
 
     def teacher(self, contexts):
         """A model that the trained one learns from, see `classification.Teacher`; or None."""

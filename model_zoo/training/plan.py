@@ -99,6 +99,9 @@ class Checkpoints:
     totals : tuple of str
         Fields of `config` that say how many updates there are in all. They may be others when the
         training is resumed, and so may then be ``warmup_ratio``, a part of them.
+    defaults : dict
+        Values of the fields that an earlier version hasn't saved. What it has saved, but this one
+        doesn't know, counts for nothing.
     """
 
     store: Optional[CheckpointStore] = None
@@ -106,8 +109,8 @@ class Checkpoints:
     config: dict = dataclasses.field(default_factory=dict)
     sizes: Tuple[str, ...] = ()
     numbers: Tuple[str, ...] = ()
-    free: Tuple[str, ...] = ()
     totals: Tuple[str, ...] = ()
+    defaults: dict = dataclasses.field(default_factory=dict)
     resume_hint: str = 'run the same command with `resume` to go on'
 
     def __post_init__(self):
@@ -115,7 +118,8 @@ class Checkpoints:
 
     def check(self, saved, current):
         """Raise InputError, naming the fields, unless a training goes on as it began."""
-        saved = {name: value for name, value in saved.items() if name not in self.free}
+        saved = {**self.defaults, **saved}
+        saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:
             left_out = {*self.totals, 'warmup_ratio'}

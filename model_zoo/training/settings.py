@@ -11,6 +11,7 @@ import typing
 from typing import List, Optional
 
 from ..errors import InputError, UnknownNameError
+from ..optimizer import SCHEDULES
 from .workers import BACKENDS
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     'FinetuneSettings',
     'ModelSettings',
     'OutputSettings',
+    'ScheduleSettings',
     'Settings',
     'TrainingSettings',
     'check_fields',
@@ -161,12 +163,18 @@ class Settings:
     def check(self):
         """Raise InputError where fields contradict each other; a subclass calls its base's."""
 
+    @classmethod
+    def defaults(cls):
+        """The default of each field, by name."""
+        return {
+            field.name: field.default_factory() if field.default is dataclasses.MISSING
+            else field.default
+            for field in dataclasses.fields(cls)
+        }  # fmt: skip
+
     def is_given(self, name):
         """Whether a field differs from its default."""
-        field = type(self).__dataclass_fields__[name]
-        missing = field.default is dataclasses.MISSING
-        default = field.default_factory() if missing else field.default
-        return getattr(self, name) != default
+        return getattr(self, name) != self.defaults()[name]
 
 
 @dataclasses.dataclass
@@ -268,6 +276,18 @@ class TrainingSettings(OutputSettings, DeviceSettings):
 
 
 @dataclasses.dataclass
+class ScheduleSettings(TrainingSettings):
+    """How the learning rate falls; gradients are clipped together."""
+
+    title = 'training'
+
+    max_grad_norm: float = setting(
+        1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
+    )
+    lr_schedule: str = setting('warmup_linear', choices=list(SCHEDULES))
+
+
+@dataclasses.dataclass
 class BackendSettings(Settings):
     """Several processes."""
 
@@ -293,6 +313,13 @@ class BatchTokensSettings(Settings):
         None, 'instead of `batch_size`: batches of as many examples of like length as have N '
         'tokens together, padding counted', at_least=1, flag={'metavar': 'N'},
     )  # fmt: skip
+
+    def check(self):
+        super().check()
+        if self.batch_tokens is not None and self.is_given('batch_size'):
+            raise InputError(
+                '`batch_tokens` and `batch_size` both say how large a batch is: give one'
+            )
 
 
 @dataclasses.dataclass
@@ -341,10 +368,6 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
 
     def check(self):
         super().check()
-        if self.batch_tokens is not None and self.is_given('batch_size'):
-            raise InputError(
-                '`batch_tokens` and `batch_size` both say how large a batch is: give one'
-            )
         if self.resume and self.only_inference:
             raise InputError(
                 '`resume` continues a training: give it or `only_inference`, not both'

@@ -1,5 +1,6 @@
 """The contract of all scripts: what each learns, writes, refuses and goes on with."""
 
+import hashlib
 import json
 import os
 import re
@@ -146,7 +147,17 @@ def test_a_second_training_never_destroys_the_first(toy, capsys):
     assert times() == before
 
 
-def test_killed_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
+def as_version_0_2_wrote_it(folder, case):
+    """Give the checkpoints of a training the job that version 0.2 saved for it."""
+    jobs = json.loads((ROOT / 'tests/fixtures/jobs_of_0_2.json').read_text('utf-8'))
+    job = next(jobs[name] for name, other in CASES.items() if other is case)
+    for path in (folder / 'checkpoints').glob('*/state.json'):
+        path.write_text(json.dumps({**json.loads(path.read_text('utf-8')), 'config': job}))
+        sums, checksum = path.with_name('SHA256SUMS'), hashlib.sha256(path.read_bytes())
+        sums.write_text(re.sub('.+(?=  state.json)', checksum.hexdigest(), sums.read_text()))
+
+
+def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
     undo = kill(toy.case.batch)
     try:
@@ -158,6 +169,7 @@ def test_killed_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     newest = max(path.name for path in (tmp_path / 'checkpoints').glob('step-*'))
     step, batch = re.fullmatch(r'step-(\d+)-epoch-\d+-batch-(\d+)', newest).groups()
     assert int(step) == done - done % 2 and int(batch) > 0
+    as_version_0_2_wrote_it(tmp_path, toy.case)
     assert run(toy.script, *argv, '--resume') == 0
     assert_ended_equal(tmp_path, toy.whole)
 

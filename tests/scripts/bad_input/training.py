@@ -224,7 +224,7 @@ GPT = [
     (['--do_eval'], '--do_eval needs --eval_dataset'),
     (['--do_train', '--train_dataset', 'none.csv'], "--train_dataset 'none.csv': no such file"),
     (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid 374: .* has 160 stories'),
-    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid -1: give a'),
+    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid -1: give'),
     (
         ['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'],
         '--do_eval: there is no dev set',
