@@ -116,6 +116,9 @@ class TaskRun:
         self.run.is_kept = is_kept
         task.adopt(choice)
         rows = self._read(sources, dev_share, choice) if rows is None else rows
+        job = self.run.folder.checkpoints().job() if settings.resume else None
+        if job is not None:
+            task.go_on(job)
         if opened:
             self._check_block(opened[0])
         self.model, self.tokenizer = opened or self._open(choice)
@@ -237,6 +240,7 @@ class TaskRun:
             name: value if value is None or isinstance(value, (str, bool)) else describe(*value)
             for name, value in task.describe(data).items()
         }
+        described['class_names'] = task.labels
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)

@@ -609,6 +609,7 @@ class ClassificationTask(Task):
         if settings.teacher is not None and not is_model_folder(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
         self.record = make_task(settings, trains=not settings.only_inference)
+        self._usual_labels = self.labels
 
     def adopt(self, choice):
         settings = self.settings
@@ -621,6 +622,12 @@ class ClassificationTask(Task):
             teacher=settings.teacher, trains=not settings.only_inference,
             order=settings.label_order,
         )  # fmt: skip
+
+    def go_on(self, job):
+        # version 0.2 knew one order, and didn't save it
+        names = job.get('class_names') or self._usual_labels
+        if self.labels is not None and names:
+            self.record = self.record.with_labels(self.record.match(names) or self.labels)
 
     def take(self, sources):
         """Make files of sets in memory, and find the columns."""

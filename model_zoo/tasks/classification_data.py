@@ -31,7 +31,6 @@ __all__ = [
     'BrokenRow',
     'Example',
     'Layout',
-    'Task',
     'UnknownLabel',
     'check_width',
     'custom_task',
@@ -86,8 +85,8 @@ def _plain(text):
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
-    """A classification or regression task.
+class DataSet:
+    """A data set of classification or regression: its files, columns, labels and metrics.
 
     Parameters
     ----------
@@ -337,7 +336,7 @@ _NLI = {
 _SENTIMENT = {'negative': '0', 'positive': '1'}
 
 _TASKS = [
-    Task(
+    DataSet(
         'MRPC',
         (Layout(('#1 String', '#2 String'), 'Quality'),),
         _BINARY,
@@ -349,7 +348,7 @@ _TASKS = [
         submissions={'test': 'MRPC.tsv'},
         gluonnlp_name='MRPC',
     ),
-    Task(
+    DataSet(
         'QQP',
         (Layout(('question1', 'question2'), 'is_duplicate'),),
         _BINARY,
@@ -362,7 +361,7 @@ _TASKS = [
         gluonnlp_name='QQP',
         tolerant=True,  # some rows of GLUE's training file are cut short
     ),
-    Task(
+    DataSet(
         'QNLI',
         (Layout(('question', 'sentence'), 'label'),),
         **_ENTAILMENT,
@@ -371,7 +370,7 @@ _TASKS = [
         submissions={'test': 'QNLI.tsv'},
         gluonnlp_name='QNLI',
     ),
-    Task(
+    DataSet(
         'RTE',
         (Layout(_PAIR, 'label'),),
         **_ENTAILMENT,
@@ -380,7 +379,7 @@ _TASKS = [
         submissions={'test': 'RTE.tsv'},
         gluonnlp_name='RTE',
     ),
-    Task(
+    DataSet(
         'STS-B',
         (Layout(_PAIR, 'score'),),
         metrics=('pearson', 'spearman'),
@@ -391,7 +390,7 @@ _TASKS = [
         submissions={'test': 'STS-B.tsv'},
         gluonnlp_name='STS-B',
     ),
-    Task(
+    DataSet(
         'CoLA',
         # train and dev: source, label, the author's mark, sentence; test: index, sentence
         (Layout(('sentence',)), Layout((3,), 1, header=False, width=4)),
@@ -403,7 +402,7 @@ _TASKS = [
         submissions={'test': 'CoLA.tsv'},
         gluonnlp_name='CoLA',
     ),
-    Task(
+    DataSet(
         'MNLI',
         (Layout(_PAIR, 'gold_label'),),
         **_NLI,
@@ -412,7 +411,7 @@ _TASKS = [
         submissions={'test_matched': 'MNLI-m.tsv', 'test_mismatched': 'MNLI-mm.tsv'},
         gluonnlp_name='MNLI',
     ),
-    Task(
+    DataSet(
         'WNLI',
         (Layout(_PAIR, 'label'),),
         _BINARY,
@@ -422,7 +421,7 @@ _TASKS = [
         submissions={'test': 'WNLI.tsv'},
         gluonnlp_name='WNLI',
     ),
-    Task(
+    DataSet(
         'SST',
         (Layout(('sentence',), 'label'),),
         _BINARY,
@@ -432,7 +431,7 @@ _TASKS = [
         submissions={'test': 'SST-2.tsv'},
         gluonnlp_name='SST',
     ),
-    Task(
+    DataSet(
         'XNLI',
         (
             Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition, Chinese only
@@ -450,7 +449,7 @@ _TASKS = [
         gluonnlp_name='XNLI',
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
-    Task(
+    DataSet(
         'LCQMC',
         (
             Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition
@@ -464,7 +463,7 @@ _TASKS = [
         gluonnlp_name=None,  # may not be redistributed
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
-    Task(
+    DataSet(
         'ChnSentiCorp',
         (
             Layout(('text_a',), 'label'),  # Baidu's edition
@@ -480,7 +479,7 @@ _TASKS = [
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
 ]
-_BY_NAME: Dict[str, Task] = {task.name.lower(): task for task in _TASKS}
+_BY_NAME: Dict[str, DataSet] = {task.name.lower(): task for task in _TASKS}
 _ALIASES = {'sst-2': 'sst', 'sst2': 'sst', 'stsb': 'sts-b'}
 
 
@@ -563,7 +562,7 @@ def custom_task(
     if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
     files = {segment: (str(path),) for segment, path in files.items() if path is not None}
-    task = Task(
+    task = DataSet(
         name,
         (Layout(text, label, header=named if header is None else header),),
         labels,
@@ -814,7 +813,7 @@ def read_examples(task, data_dir=None, segment='train'):
 
     Parameters
     ----------
-    task : Task
+    task : DataSet
     data_dir : str or os.PathLike, optional
         The task's folder, or the folder that contains it (as GLUE's). None: the files that a custom
         task names; else the folder in the task's environment variable, if it has the file; else

@@ -145,6 +145,12 @@ class Task:
     def adopt(self, choice):
         """Take over what the model says of itself, such as its labels."""
 
+    def go_on(self, job):
+        """Take over what the job of the training that goes on says: the order of its labels."""
+        names = job.get('class_names')
+        if names and self.labels and sorted(names) == sorted(self.labels):
+            self.labels = names
+
     def take(self, sources):
         """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them.
         """

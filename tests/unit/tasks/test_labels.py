@@ -10,6 +10,7 @@ import tiny
 from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
+from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.labels import (
     GLUONNLP,
@@ -285,3 +286,14 @@ def test_names_in_the_configuration(tmp_path):
     assert label_names(block) == ['entailment', 'not_entailment']
     assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
     assert 'label_order' not in block.config.extras  # the names say it
+
+
+@pytest.mark.parametrize('job', [{}, {'class_names': ['entailment', 'not_entailment']}])
+def test_a_training_goes_on_with_the_labels_that_it_began_with(job):
+    task = ClassificationTask(ClassificationSettings(task_name='RTE', data_dir='none'))
+    task.begin()
+    usual = task.labels
+    task.record = task.record.with_labels(task.record.in_order('originals'))
+    assert task.labels != usual
+    task.go_on(job)
+    assert list(task.labels) == job.get('class_names', list(usual))
