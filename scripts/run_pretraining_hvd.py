@@ -14,7 +14,8 @@ from model_zoo.app import cli
 
 
 def main(argv=None):
-    return run_pretraining.main(argv, comm_backend='horovod')
+    words = sys.argv[1:] if argv is None else argv
+    return run_pretraining.main(['--comm_backend=horovod', *words])
 
 
 if __name__ == '__main__':

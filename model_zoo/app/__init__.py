@@ -1,21 +1,15 @@
 """What the commands share: flags, the choice of a model, run folders, results."""
 
 from .arguments import (
-    add_batch_tokens_argument,
-    add_comm_backend_argument,
-    add_device_arguments,
     add_fields,
     add_settings,
     add_training_arguments,
     check_at_least_one,
-    check_batch_tokens,
-    check_device_arguments,
     check_files,
     check_length,
     check_rates,
     check_training_arguments,
     find_contexts,
-    from_flags,
     segment_files,
 )
 from .engines import (
@@ -60,9 +54,6 @@ __all__ = [
     'RunFolder',
     'Score',
     'Training',
-    'add_batch_tokens_argument',
-    'add_comm_backend_argument',
-    'add_device_arguments',
     'add_engine_arguments',
     'add_fields',
     'add_objective_argument',
@@ -70,8 +61,6 @@ __all__ = [
     'add_training_arguments',
     'calibrate',
     'check_at_least_one',
-    'check_batch_tokens',
-    'check_device_arguments',
     'check_engine_arguments',
     'check_files',
     'check_length',
@@ -86,7 +75,6 @@ __all__ = [
     'family_of',
     'find_contexts',
     'forward_of',
-    'from_flags',
     'job_of',
     'library_versions',
     'load_exported',

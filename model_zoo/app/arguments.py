@@ -10,8 +10,8 @@ from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
 from ..tasks.tables import check_files, segment_files
 from ..training.settings import (
-    BackendSettings,
     BatchTokensSettings,
+    DeviceSettings,
     TrainingSettings,
     check_fields,
     value_type,
@@ -20,21 +20,15 @@ from ..util.checks import check_gpu
 from . import cli
 
 __all__ = [
-    'add_batch_tokens_argument',
-    'add_comm_backend_argument',
-    'add_device_arguments',
     'add_fields',
     'add_settings',
     'add_training_arguments',
     'check_at_least_one',
-    'check_batch_tokens',
-    'check_device_arguments',
     'check_files',
     'check_length',
     'check_rates',
     'check_training_arguments',
     'find_contexts',
-    'from_flags',
     'segment_files',
 ]
 
@@ -49,7 +43,7 @@ _TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
 
 def add_settings(parser, cls):
     """Add a flag to a parser for each field of a `Settings` class, grouped by its bases."""
-    if issubclass(cls, TrainingSettings):
+    if issubclass(cls, DeviceSettings):
         parser.add_config()
     titles, groups = {}, {}
     for base in reversed(cls.__mro__):
@@ -105,28 +99,9 @@ def add_training_arguments(parser, lengths_differ=True):
         add_settings(parser, BatchTokensSettings)
 
 
-def add_batch_tokens_argument(parser):
-    """Add ``--batch_tokens``; `check_batch_tokens` checks it."""
-    add_settings(parser, BatchTokensSettings)
-
-
-def check_batch_tokens(args):
-    """Raise InputError, naming the flag, if ``--batch_tokens`` can't be used."""
-    check_at_least_one(args, 'batch_tokens')
-    if args.batch_tokens is not None and cli.is_given(args, 'batch_size'):
-        raise InputError('--batch_tokens and --batch_size both say how large a batch is: give one')
-
-
-def add_comm_backend_argument(parser):
-    """Add ``--comm_backend``, for scripts that can train with Horovod."""
-    add_settings(parser, BackendSettings)
-
-
 def check_training_arguments(args):
     """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
     check_fields(TrainingSettings, args)
-    if hasattr(args, 'batch_tokens'):
-        check_batch_tokens(args)
     args.loss_scale = args.loss_scale or None
 
 
@@ -147,35 +122,11 @@ def check_at_least_one(args, *names):
             raise InputError(f'--{name} {value}: give 1 or more')
 
 
-def from_flags(kind, args):
-    """An object of a dataclass, from the flags with the names of its fields."""
-    names = [field.name for field in dataclasses.fields(kind) if hasattr(args, field.name)]
-    return kind(**{name: getattr(args, name) for name in names})
-
-
 def check_length(args, name, model):
     """Raise InputError, naming the flag, if it asks for more tokens than a model takes."""
     length, longest = getattr(args, name), model.context_length
     if length > longest:
         raise InputError(f'--{name} {length}: the model takes {longest} tokens at most')
-
-
-def add_device_arguments(parser):
-    """Add ``--gpus``, ``--dtype``, ``--loss_scale``, ``--mirror`` and ``--optimize_on_cpu``."""
-    add = parser.add_argument
-    add('--gpus', help="such as 0 or 0,2,5; each takes batches of its own; '': the CPU")
-    add('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
-    add('--loss_scale', type=float, help='of float16: keep the loss scale at this number, such as '
-        '128; 0, the default: it adapts itself')  # fmt: skip
-    add('--mirror', action='store_true', help='less memory: layers are computed twice')
-    add('--optimize_on_cpu', action='store_true', help="keep the optimizer's states off the GPU")
-
-
-def check_device_arguments(args):
-    """Raise InputError, naming the flag, if a value of `add_device_arguments` can't be used."""
-    if args.loss_scale is not None and not 0 <= args.loss_scale < float('inf'):
-        raise InputError(f'--loss_scale {args.loss_scale}: give a number from 0 up')
-    args.loss_scale = args.loss_scale or None
 
 
 def find_contexts(gpus, workers, gpu=None):

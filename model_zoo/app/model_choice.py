@@ -68,7 +68,7 @@ class ModelChoice:
         flags = self._flags(family)
         self._family = family
         self._model_flag, _, self._parameters_flag = flags
-        self.model, self._dataset, self._pretrained = (getattr(args, flag) for flag in flags)
+        self.model, self.dataset, self._pretrained = (getattr(args, flag) for flag in flags)
         checkpoint = getattr(args, 'init_checkpoint', None)
         self.config = getattr(args, 'bert_config_file', None)
         if checkpoint:
@@ -121,8 +121,8 @@ class ModelChoice:
         """The class of the block for a task of the model, which may be a variant of the family."""
         if isinstance(task, type):
             return task
-        family = self._family or family_of(self.model, self._dataset) or self._given_family
-        return find_block_class(family, task, self.model, self._dataset)
+        family = self._family or family_of(self.model, self.dataset) or self._given_family
+        return find_block_class(family, task, self.model, self.dataset)
 
     def check_trained_for(self, task):
         """Raise InputError if the model's folder says that it was trained for another task."""
@@ -143,7 +143,7 @@ class ModelChoice:
         return open_tokenizer(
             self.model,
             self.block_class(task),
-            dataset_name=self._dataset,
+            dataset_name=self.dataset,
             weights=self._pretrained,
             vocab_file=self.vocab_file,
             do_lower_case=do_lower_case,
@@ -159,7 +159,7 @@ class ModelChoice:
         if self.is_folder:
             weights = True
         elif not self.config:
-            model, _ = resolve(self.model, self._dataset)
+            model, _ = resolve(self.model, self.dataset)
             family = get_family(get_entry(model).family)
             options = {**family.fields_of(model, self._hparams), **options}
             if self.vocab_file and weights is True:
@@ -171,7 +171,7 @@ class ModelChoice:
         block, tokenizer, _ = open_model(
             self.model,
             self.block_class(task),
-            dataset_name=self._dataset,
+            dataset_name=self.dataset,
             weights=weights,
             config=self.config,
             vocab_file=self.vocab_file,

@@ -109,10 +109,7 @@ class TaskRun:
         rows = None if task.reads_late else self._read(sources, dev_share, choice)
         self._base = choice.title if choice else type(opened[0]).__name__
         task.workers = make_workers(settings.comm_backend, settings.allreduce_dtype)
-        trains = task.trains
-        self.run = Run(
-            settings, task.name, task.prefix, task.workers, trains=trains, **options
-        )
+        self.run = self._begin(**options)
         self.run.is_kept = is_kept
         task.adopt(choice)
         rows = self._read(sources, dev_share, choice) if rows is None else rows
@@ -130,6 +127,13 @@ class TaskRun:
         forward = self._forward()
         self.evaluator = Evaluator(task, forward, self.sets, metrics)
         self.state = None
+
+    def _begin(self, **options):
+        """The run, with its folder and log."""
+        task = self.task
+        return Run(
+            self.settings, task.name, task.prefix, task.workers, trains=task.trains, **options
+        )
 
     def _read(self, sources, dev_share, choice):
         rows = {name: self.task.read(source, name) for name, source in sources.items()}
@@ -236,15 +240,9 @@ class TaskRun:
 
         sets = {'train': data, **self.sets} if task.unit else {}
         sizes = {name: task.size(part.rows) for name, part in sets.items()}
-        described = {
-            name: value if value is None or isinstance(value, (str, bool)) else describe(*value)
-            for name, value in task.describe(data).items()
-        }
-        described['class_names'] = task.labels
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)
-            described['teacher'] = describe_model(self._teacher.block)
         self.state = self.run.train(
             Training(
                 title, self._block, data.loader, objective, callbacks=self._callbacks,
@@ -255,9 +253,20 @@ class TaskRun:
                 self.save, None if task.predicted is None else predict, results, evaluator.examine,
                 About(task.use, self._base, sizes, task.unit, task.labels),
             ),
-            job_of(self.settings, task.free, **described),
+            self.job(),
         )  # fmt: skip
         return self.state
+
+    def job(self):
+        """What a training must have in common with the one that it goes on with."""
+        described = {
+            name: value if value is None or isinstance(value, (str, bool)) else describe(*value)
+            for name, value in self.task.describe(self.training_set).items()
+        }
+        described['class_names'] = self.task.labels and list(self.task.labels)
+        if self._teacher is not None:
+            described['teacher'] = describe_model(self._teacher.block)
+        return job_of(self.settings, self.task.free, **described)
 
     @property
     def title(self):
@@ -283,13 +292,13 @@ class TaskRun:
         self.task.save(folder, self.model, self.tokenizer, **options)
 
 
-def run_task(task):
+def run_task(task, kind=TaskRun):
     """Train a task, or with ``only_inference`` evaluate a model of it: what its command does."""
     settings = task.settings
     if isinstance(settings, FinetuneSettings):
         check_engine_arguments(settings, settings.only_inference)
     try:
-        run = TaskRun(task)
+        run = kind(task)
         if isinstance(settings, DeploySettings) and settings.only_calibration:
             run.calibrate()
         elif task.trains:

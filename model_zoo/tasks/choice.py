@@ -462,7 +462,8 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
 class StoryTask(MultipleChoice):
     """The Story Cloze Test: which of two endings belongs to a story."""
 
-    settings_class, name, family, in_python = StorySettings, 'story_cloze', 'gpt', {'do_train': True}
+    settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
+    in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
     has_own_head, data_field, samples_unit = False, 'train_dataset', 'stories'
     free = 'train_dataset', 'eval_dataset', 'vocab_file', 'do_eval'

@@ -114,9 +114,16 @@ class MaskedLMTask(Task):
         'text_column',
     )  # fmt: skip
 
+    most_batches = None
+
     def __init__(self, settings):
         super().__init__(settings)
-        self._closing = contextlib.ExitStack()
+        self._closing, self._objective = contextlib.ExitStack(), None
+
+    @property
+    def reads_text(self):
+        """Whether samples are made on the fly."""
+        return bool(self.settings.train_corpus or self.settings.dev_corpus)
 
     def begin(self):
         settings = self.settings
@@ -169,23 +176,26 @@ class MaskedLMTask(Task):
     def prepare(self, rows, choice=None):
         settings = self.settings
         if choice is not None:
-            self.head = pretraining_class(settings, choice.model, settings.bert_dataset)
+            self.head = pretraining_class(settings, choice.model, choice.dataset)
 
     def fit(self, model, tokenizer):
         settings, self._vocab = self.settings, tokenizer.vocab
         self._has_pairs = 'nsp' in model.pretraining_terms
-        self._objective, self._context = pretraining_objective(model), model.context_length
-        self._options = None
-        if settings.train_corpus or settings.dev_corpus:
-            if settings.max_seq_length > model.context_length:
-                raise InputError(
-                    f'`max_seq_length` {settings.max_seq_length}: the model takes '
-                    f'{model.context_length} tokens at most'
-                )
+        self._objective = self._objective or pretraining_objective(model)
+        self._context, self._options = model.context_length, None
+        if self.reads_text:
+            self.check_length(model)
             self._options = make_sample_options(
                 settings, self._has_pairs, settings.is_given('short_seq_prob')
             )
         return model
+
+    def check_length(self, model):
+        length = self.settings.max_seq_length
+        if length > model.context_length:
+            raise InputError(
+                f'`max_seq_length` {length}: the model takes {model.context_length} tokens at most'
+            )
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         settings = self.settings
@@ -251,7 +261,9 @@ class MaskedLMTask(Task):
         if not segments:
             return 0.0, {}
         loader = evaluator.sets[segments[0]].loader
-        return evaluate_pretraining(self._objective, loader, self.workers, guard)
+        return evaluate_pretraining(
+            self._objective, loader, self.workers, guard, self.most_batches
+        )
 
     def predict(self, forward, data, guard=None):
         """Nothing."""

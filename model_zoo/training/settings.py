@@ -197,6 +197,10 @@ class DeviceSettings(Settings):
     mirror: bool = setting(False, 'less memory: layers are computed twice')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
 
+    def check(self):
+        super().check()
+        self.loss_scale = self.loss_scale or None
+
 
 @dataclasses.dataclass
 class OutputSettings(Settings):
@@ -269,10 +273,6 @@ class TrainingSettings(OutputSettings, DeviceSettings):
     early_stop: Optional[int] = setting(
         None, 'stop after this many epochs without a better score', at_least=1
     )
-
-    def check(self):
-        super().check()
-        self.loss_scale = self.loss_scale or None
 
 
 @dataclasses.dataclass

@@ -312,7 +312,7 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     assert state['update_counts']['num_update'] == 7  # of the optimizer, whose moments go on
     assert len(checkpoints(folder)) == 1
     assert (folder / 'log_phase2.txt').is_file()
-    with pytest.raises(InputError, match='--phase2 needs --phase1_num_steps'):
+    with pytest.raises(InputError, match='phase2. needs .phase1_num_steps'):
         script.parse_arguments([*argv, '--phase2'])
     with pytest.raises(InputError, match='counts the steps of both phases'):
         script.parse_arguments([*phase2, '--start_step', '2'])

@@ -160,11 +160,12 @@ def test_batch_that_the_workers_cannot_share(data, tmp_path):
 FAILING = '''
 import os, sys
 sys.path.insert(0, {scripts!r})
-import run_pretraining, run_pretraining_hvd
+import run_pretraining_hvd
 from model_zoo.app import cli
 from model_zoo.errors import InputError
+from model_zoo.tasks import pretrain as task
 
-make_objective, calls = run_pretraining.pretraining_objective, []
+make_objective, calls = task.pretraining_objective, []
 
 def make_failing(model, accuracies):
     objective = make_objective(model, accuracies)
@@ -175,7 +176,7 @@ def make_failing(model, accuracies):
         return objective.terms(batch)
     return objective._replace(terms=terms)
 
-run_pretraining.pretraining_objective = make_failing
+task.pretraining_objective = make_failing
 sys.exit(cli.run(run_pretraining_hvd.main))
 '''
 
