@@ -23,16 +23,16 @@ from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer
 from model_zoo.app import (
-    add_objective_argument,
+    add_fields,
     add_originals,
     cli,
     convert_originals,
     family_of,
-    sample_options,
 )
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
 from model_zoo.registry import get_family, list_families
+from model_zoo.tasks.masked_lm import SampleSettings, make_sample_options
 from model_zoo.tasks.pretraining import (
     PART_BYTES,
     Corpus,
@@ -73,7 +73,7 @@ def parse_arguments(argv=None):
         help='name of the data set that has it, such as book_corpus_wiki_en_uncased; or of a '
         'model; or its folder, or a file such as vocab.txt',
     )
-    add_objective_argument(parser)
+    add_fields(parser, SampleSettings, 'masked_lm_only')
     add('--sentencepiece', help='SentencePiece model, in place of --vocab')
     add('--cased', action='store_true', help='keep the case, with --sentencepiece or a vocab.txt')
     add(
@@ -277,7 +277,9 @@ def main(argv=None):
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     corpus = Corpus(matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)
-    options = sample_options(args, has_pairs and not args.masked_lm_only)
+    options = make_sample_options(
+        args, has_pairs and not args.masked_lm_only, cli.is_given(args, 'short_seq_prob')
+    )
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
     started = time.perf_counter()
     folder = os.path.expanduser(args.output_dir or '')

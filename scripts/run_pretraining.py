@@ -40,8 +40,8 @@ from model_zoo.training.plan import Checkpoints, Evaluation, Plan
 logger = logging.getLogger('run_pretraining')
 
 
-def parse_arguments(argv=None):
-    return parse_settings(PretrainingSettings, __doc__, argv, 'run_pretraining')
+def parse_arguments(argv=None, kind=PretrainingSettings):
+    return parse_settings(kind, __doc__, argv, 'run_pretraining')
 
 
 class Results(Callback):
@@ -165,8 +165,8 @@ class PretrainingRun(TaskRun):
             self.run.folder.write_eval_results(report)
 
 
-def main(argv=None):
-    run_task(PretrainingTask(parse_arguments(argv)), PretrainingRun)
+def main(argv=None, kind=PretrainingSettings):
+    run_task(PretrainingTask(parse_arguments(argv, kind)), PretrainingRun)
 
 
 if __name__ == '__main__':

@@ -11,11 +11,17 @@ import sys
 import run_pretraining
 
 from model_zoo.app import cli
+from model_zoo.tasks.pretrain import PretrainingSettings
+from model_zoo.training.settings import settings
+
+
+@settings(comm_backend='horovod')
+class HorovodSettings(PretrainingSettings):
+    """The same flags."""
 
 
 def main(argv=None):
-    words = sys.argv[1:] if argv is None else argv
-    return run_pretraining.main(['--comm_backend=horovod', *words])
+    return run_pretraining.main(argv, HorovodSettings)
 
 
 if __name__ == '__main__':

@@ -34,7 +34,6 @@ from .job import (
 from .model_choice import ModelChoice, family_of, parse_hparams
 from .original_scripts import load_script, original_main
 from .originals import add_originals, convert_originals, parse_settings
-from .pretraining import add_objective_argument, pretraining_class, sample_options
 from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
@@ -56,7 +55,6 @@ __all__ = [
     'Training',
     'add_engine_arguments',
     'add_fields',
-    'add_objective_argument',
     'add_originals',
     'add_training_arguments',
     'calibrate',
@@ -85,11 +83,9 @@ __all__ = [
     'original_main',
     'parse_hparams',
     'plot_curves',
-    'pretraining_class',
     'run_task',
     'add_settings',
     'parse_settings',
-    'sample_options',
     'segment_files',
     'upload_files',
     'working_file',

@@ -54,17 +54,21 @@ def add_settings(parser, cls):
         title = titles[field.name]
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        options = _options(field, defaults)
-        if options.pop('rank_last', False):  # an abbreviation is another flag's
-            parser.rank_last(field.name)
-        groups[title].add_argument(f'--{field.name}', **options)
+        _add(parser, field, defaults, groups[title])
 
 
 def add_fields(parser, cls, *names):
     """Add the flags of some fields of a `Settings` class."""
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for name in names:
-        parser.add_argument(f'--{name}', **_options(fields[name], cls.defaults()))
+        _add(parser, fields[name], cls.defaults(), parser)
+
+
+def _add(parser, field, defaults, group):
+    options = _options(field, defaults)
+    if options.pop('rank_last', False):  # an abbreviation is another flag's
+        parser.rank_last(field.name)
+    group.add_argument(f'--{field.name}', **options)
 
 
 def _options(field, defaults):

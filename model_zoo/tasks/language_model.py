@@ -16,7 +16,13 @@ from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab_file import find_vocab_file
 from ..training.objective import Objective
-from ..training.settings import BackendSettings, ModelSettings, ScheduleSettings, setting, settings
+from ..training.settings import (
+    BackendSettings,
+    NamedModelSettings,
+    ScheduleSettings,
+    setting,
+    settings,
+)
 from ..util.lines import read_text
 from .tables import check_files, split_text, text_file
 from .task import Data, Task
@@ -147,7 +153,7 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
     optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01,
     lr_schedule='warmup_cosine',
 )  # fmt: skip
-class LanguageModelSettings(ModelSettings, BackendSettings, ScheduleSettings):
+class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
     """The training of a language model on a text."""
 
     title = 'text'
@@ -176,13 +182,6 @@ class LanguageModelSettings(ModelSettings, BackendSettings, ScheduleSettings):
         None, "Transformer-XL's, `from_scratch`; default: by the frequencies of the words",
         flag={'nargs': '*'},
     )  # fmt: skip
-    model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
-    dataset: Optional[str] = setting(
-        None, "the data set it was pretrained on; default: the model's usual one"
-    )
-    pretrained_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters, without the task'
-    )
 
     def check(self):
         super().check()

@@ -15,6 +15,7 @@ from ..training.settings import (
     BackendSettings,
     BatchTokensSettings,
     BertSettings,
+    Settings,
     TrainingSettings,
     setting,
     settings,
@@ -35,13 +36,43 @@ from .pretraining.objective import evaluate_pretraining, pretraining_objective
 from .tables import split_text, text_file
 from .task import Data, Task
 
-__all__ = ['MaskedLMSettings', 'MaskedLMTask', 'make_sample_options', 'pretraining_class']
+__all__ = [
+    'MaskedLMSettings',
+    'MaskedLMTask',
+    'SampleSettings',
+    'make_sample_options',
+    'pretraining_class',
+]
 
 _DISCRIMINATOR = 'ElectraForPreTraining'
 
 
+@settings()
+class SampleSettings(Settings):
+    """How samples are made of a text."""
+
+    title = 'data'
+
+    masked_lm_only: Optional[bool] = setting(
+        None, 'masked words alone, without next sentences, in samples of full sentences; the '
+        'default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
+        flag={'action': 'store_true', 'rank_last': True},
+    )  # fmt: skip
+    max_seq_length: int = setting(128, 'of a text: tokens', at_least=1)
+    max_predictions_per_seq: int = setting(
+        20, 'of a text: masks of a sample', at_least=1
+    )
+    masked_lm_prob: float = setting(0.15, 'of a text: part that is masked')
+    short_seq_prob: float = setting(
+        0.1, 'of a text: part of the documents that is cut into shorter samples'
+    )
+    whole_word_mask: bool = setting(False, 'of a text: mask all pieces of a word, or none')
+
+
 @settings(dev_batch_size=32, seed=42)
-class MaskedLMSettings(BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings):
+class MaskedLMSettings(
+    SampleSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
+):
     """The pre-training of BERT on further text, or on samples that were made of it."""
 
     title = 'data'
@@ -62,18 +93,6 @@ class MaskedLMSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
         False, 'of `pregenerated_data`: unpack the samples to `output_dir` for the training, and '
         'map them into memory, all mixed; `train_corpus` is read in small parts anyhow',
     )  # fmt: skip
-    masked_lm_only: Optional[bool] = setting(
-        None, 'masked words alone, without next sentences, in samples of full sentences; the '
-        'default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
-        flag={'action': 'store_true', 'rank_last': True},
-    )  # fmt: skip
-    max_seq_length: int = setting(128, 'of a text: tokens')
-    max_predictions_per_seq: int = setting(20, 'of a text: masks of a sample')
-    masked_lm_prob: float = setting(0.15, 'of a text: part that is masked')
-    short_seq_prob: float = setting(
-        0.1, 'of a text: part of the documents that is cut into shorter samples'
-    )
-    whole_word_mask: bool = setting(False, 'of a text: mask all pieces of a word, or none')
     do_lower_case: Optional[bool] = setting(
         None, 'whether to lower-case the text; default: what the vocabulary is for',
         flag={'type': 'boolean', 'nargs': '?', 'const': True},

@@ -9,11 +9,12 @@ from ..training.settings import (
     BatchTokensSettings,
     CheckpointSettings,
     DeviceSettings,
-    ModelSettings,
+    NamedModelSettings,
+    OptimizerSettings,
     setting,
+    settings,
 )
-from ..training.settings import settings as settings_class
-from .masked_lm import MaskedLMTask
+from .masked_lm import MaskedLMTask, SampleSettings
 from .pretraining import (
     NUM_BUCKETS,
     PretrainingLoader,
@@ -31,10 +32,14 @@ from .task import Data
 __all__ = ['PretrainingSettings', 'PretrainingTask']
 
 
-@settings_class()
+@settings(
+    model='bert_12_768_12', max_seq_length=512, max_predictions_per_seq=80, lr=1e-4,
+    warmup_ratio=0.01, seed=0,
+)  # fmt: skip
 class PretrainingSettings(
-    CheckpointSettings, ModelSettings, BatchTokensSettings, BackendSettings, DeviceSettings
-):
+    SampleSettings, CheckpointSettings, NamedModelSettings, BatchTokensSettings, BackendSettings,
+    OptimizerSettings, DeviceSettings,
+):  # fmt: skip
     """The flags of GluonNLP's pre-training scripts, and ours."""
 
     title = 'data'
@@ -67,16 +72,6 @@ class PretrainingSettings(
     dummy_data_len: Optional[int] = setting(None, '`synthetic_data` of this length', at_least=1)
     raw: bool = setting(False, '`data` and `data_eval` are text: sample on the fly')
     eval_use_npz: bool = setting(False, 'with `raw`: but `data_eval` is .npz')
-    masked_lm_only: Optional[bool] = setting(
-        None, 'masked words alone, without next sentences, in samples of full sentences; the '
-        'default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
-        flag={'action': 'store_true', 'rank_last': True},
-    )  # fmt: skip
-    max_seq_length: int = setting(512, 'of `raw` and `synthetic_data`', at_least=1)
-    max_predictions_per_seq: int = setting(80, 'of `raw` and `synthetic_data`', at_least=1)
-    short_seq_prob: float = setting(0.1, 'of `raw`')
-    masked_lm_prob: float = setting(0.15, 'of `raw`')
-    whole_word_mask: bool = setting(False, 'of `raw`')
     cased: bool = setting(False, 'of `raw`: keep upper case, whatever the vocabulary')
     sentencepiece: Optional[str] = setting(None, 'SentencePiece model, for `vocab_file`')
     num_dataset_workers: int = setting(
@@ -84,16 +79,6 @@ class PretrainingSettings(
     )
     num_steps: int = setting(20, 'number of updates', at_least=1)
     accumulate: int = setting(1, 'number of batches per update', at_least=1)
-    optimizer: str = setting('bertadam', 'bertadam, or lamb for large batches')
-    lr: float = setting(1e-4, 'peak learning rate', at_least=0, below=float('inf'))
-    warmup_ratio: float = setting(
-        0.01, 'share of the updates with a growing rate', at_least=0, below=1
-    )
-    epsilon: float = setting(1e-6, 'of the optimizer', at_least=0, below=float('inf'))
-    wd: float = setting(
-        0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
-    )
-    seed: int = setting(0)
     no_compute_acc: bool = setting(False, 'skip the accuracies')
     start_step: Optional[int] = setting(
         None, 'continue from the checkpoint of this step', at_least=1
@@ -114,13 +99,6 @@ class PretrainingSettings(
     )
     profile: Optional[str] = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
     verbose: bool = setting(False)
-    model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
-    dataset: Optional[str] = setting(
-        None, "the data set it was pretrained on; default: the model's usual one"
-    )
-    pretrained_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters, without the task'
-    )
     pretrained: bool = setting(False, 'begin from the pretrained weights of `model`')
 
     output_dir = property(lambda self: self.ckpt_dir)

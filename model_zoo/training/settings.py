@@ -24,6 +24,8 @@ __all__ = [
     'FileSettings',
     'FinetuneSettings',
     'ModelSettings',
+    'NamedModelSettings',
+    'OptimizerSettings',
     'OutputSettings',
     'ScheduleSettings',
     'Settings',
@@ -203,6 +205,26 @@ class DeviceSettings(Settings):
 
 
 @dataclasses.dataclass
+class OptimizerSettings(Settings):
+    """What updates the parameters, and at which rates."""
+
+    title = 'training'
+
+    optimizer: str = setting('bertadam', 'bertadam, openaiadam, lamb, or one of MXNet')
+    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
+    epsilon: Optional[float] = setting(
+        1e-6, 'of the optimizer', at_least=0, below=float('inf')
+    )
+    wd: float = setting(
+        0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
+    )
+    warmup_ratio: float = setting(
+        0.1, 'part of the updates with a growing rate', at_least=0, below=1
+    )
+    seed: int = setting(2)
+
+
+@dataclasses.dataclass
 class OutputSettings(Settings):
     """What a training leaves, and how it goes on."""
 
@@ -241,12 +263,11 @@ class OutputSettings(Settings):
 
 
 @dataclasses.dataclass
-class TrainingSettings(OutputSettings, DeviceSettings):
+class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     """What all trainings have in common; the defaults are those of GluonNLP's classifier script."""
 
     title = 'training'
 
-    optimizer: str = setting('bertadam')
     epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
     training_steps: Optional[int] = setting(
         None, 'number of updates; `epochs` is ignored then', at_least=1
@@ -254,22 +275,11 @@ class TrainingSettings(OutputSettings, DeviceSettings):
     batch_size: int = setting(32, at_least=1)
     dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
     accumulate: Optional[int] = setting(None, 'number of batches per update', at_least=1)
-    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
-    epsilon: Optional[float] = setting(
-        1e-6, 'of the optimizer', at_least=0, below=float('inf')
-    )
-    wd: float = setting(
-        0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
-    )
-    warmup_ratio: float = setting(
-        0.1, 'part of the updates with a growing rate', at_least=0, below=1
-    )
     as_bertadam: Optional[bool] = setting(
         None, "update as pytorch-pretrained-bert does: clip each parameter's gradient by itself, "
         'not all of them together, and let the warm-up end within an update',
         flag={'action': 'store_true'},
     )  # fmt: skip
-    seed: int = setting(2)
     early_stop: Optional[int] = setting(
         None, 'stop after this many epochs without a better score', at_least=1
     )
@@ -335,6 +345,19 @@ class ModelSettings(Settings):
     vocab_file: Optional[str] = setting(None, "vocabulary to use instead of the model's")
     hparams: Optional[List[str]] = setting(
         None, "changes of the model's size, as num_layers=2,units=128"
+    )
+
+
+@dataclasses.dataclass
+class NamedModelSettings(ModelSettings):
+    """A model of any family."""
+
+    model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
+    dataset: Optional[str] = setting(
+        None, "the data set it was pretrained on; default: the model's usual one"
+    )
+    pretrained_parameters: Optional[str] = setting(
+        None, 'file of pretrained parameters, without the task'
     )
 
 
