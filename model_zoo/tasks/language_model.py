@@ -11,7 +11,7 @@ import numpy as np
 from ..batches import Sample, SampleLoader
 from ..batches.sampling import random_state
 from ..batches.windows import split_windows
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab_file import find_vocab_file
