@@ -33,9 +33,9 @@ class FullTokenizer(BertTokenizer):
     letters are unknown.
     """
 
-    def __init__(self, vocab_file, do_lower_case=True):
+    def __init__(self, vocab_file, do_lower_case=True, max_len=None):
         super().__init__(
-            vocab_file, do_lower_case, never_split=(), max_input_chars_per_word=200
+            vocab_file, do_lower_case, max_len, never_split=(), max_input_chars_per_word=200
         )
         self.inv_vocab = self.ids_to_tokens
 

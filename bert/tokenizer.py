@@ -19,6 +19,7 @@ import itertools
 import logging
 import os
 
+from gluonnlp.vocab import Vocab
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
@@ -125,9 +126,9 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if not file.is_sentencepiece:
+        if file.kind != 'sentencepiece':
             raise InputError(f'{file.path!r} is a list of tokens; open it with BertTokenizer')
-        return cls(file.path, **{'vocab': file.load(), 'lower': file.do_lower_case, **kwargs})
+        return cls(file.path, **{'vocab': file.vocab, 'lower': file.do_lower_case, **kwargs})
 
     def save_vocabulary(self, path):
         """Write the SentencePiece model."""
@@ -218,20 +219,7 @@ class BertTokenizer(BertTokenizerBase):
         never_split=SPECIAL_TOKENS,
         max_input_chars_per_word=100,
     ):
-        vocab = load_vocab(vocab_file)
-        self._set_up(
-            vocab, do_lower_case, max_len, do_basic_tokenize, never_split, max_input_chars_per_word
-        )
-
-    def _set_up(
-        self,
-        vocab,
-        do_lower_case=True,
-        max_len=None,
-        do_basic_tokenize=True,
-        never_split=SPECIAL_TOKENS,
-        max_input_chars_per_word=100,
-    ):
+        vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         super().__init__(vocab, max_len)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
@@ -252,9 +240,7 @@ class BertTokenizer(BertTokenizerBase):
         The vocabulary may be the one that comes with a model; [CLS] and [SEP] may be its bos and
         eos tokens.
         """
-        tokenizer = cls.__new__(cls)
-        tokenizer._set_up(vocab, do_lower_case, **kwargs)
-        return tokenizer
+        return cls(vocab, do_lower_case, **kwargs)
 
     @classmethod
     def _released(cls, name, file, kwargs):
@@ -270,12 +256,12 @@ class BertTokenizer(BertTokenizerBase):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.is_sentencepiece:
+        if file.kind == 'sentencepiece':
             raise InputError(
                 f'{file.path!r} is a SentencePiece model; open it with BertSPTokenizer'
             )
         kwargs = {'do_lower_case': file.do_lower_case, **cls._kept_settings(file), **kwargs}
-        return cls.from_vocab(file.load(), **kwargs)
+        return cls.from_vocab(file.vocab, **kwargs)
 
     def save_vocabulary(self, vocab_path):
         """Write the vocabulary in the order of its ids."""
@@ -381,7 +367,7 @@ def open_tokenizer(file, vocab=None):
     """The tokenizer for a vocabulary's file, of the class that the file asks for."""
     if file.kind == 'tokenizers' and not word_pieces_of(file.path)[0]:
         return FileTokenizer.from_vocab_file(file)
-    vocab = vocab or file.load()
-    if file.is_sentencepiece:
+    vocab = vocab or file.vocab
+    if file.kind == 'sentencepiece':
         return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
     return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)

@@ -311,7 +311,7 @@ def _find_model(args, block_class):
 
 def _vocab_size(args):
     try:
-        vocab = find_vocab_file(args.model_name, args.dataset_name).load()
+        vocab = find_vocab_file(args.model_name, args.dataset_name).vocab
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
             f'{error}; or pass --vocab_size, the number of its tokens'

@@ -285,14 +285,14 @@ def classes_of(family, weights, config):
 def fit_block(classes, config, weights, options, ctx):
     """The block, of one of the classes, that the weights fit best; they must have all of it."""
 
-    def misfit(block):
-        missing, unused = block.compare(weights)
+    def misfit(compared):
+        _, missing, unused = compared
         # the weights of a head say what a model is for; every backbone may have a pooler
         return len(missing), sum(name.startswith('^') for name in unused), len(unused)
 
     blocks = (each(config, **open_parts(each, weights, options)) for each in classes)
-    block = min(blocks, key=misfit)
-    missing, unused = block.compare(weights)
+    compared = ((each, *each.compare(weights.tensors, weights.unknown)) for each in blocks)
+    block, missing, unused = min(compared, key=misfit)
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
         saved = weights.class_name or next(iter(config.extras.get('architectures') or ()), None)
@@ -427,7 +427,7 @@ def open_model(
         )  # fmt: skip
     file = None
     if tokenizer is None:
-        file = VocabFile.of(located.files).lowered(do_lower_case)
+        file = VocabFile.of(located.files, do_lower_case)
         tokenizer = located.family.make_tokenizer(file)
     block = _open(located, task, tokenizer, exact=exact, ctx=ctx, dtype=dtype, **options)
     block.base.vocab_file = file
@@ -460,7 +460,7 @@ def open_tokenizer(
 ):
     """The tokenizer alone; `open_model` documents the arguments."""
     located = locate(name_or_folder, task, weights=False, vocab_file=vocab_file or weights, **where)
-    return located.family.make_tokenizer(VocabFile.of(located.files).lowered(do_lower_case))
+    return located.family.make_tokenizer(VocabFile.of(located.files, do_lower_case))
 
 
 def _open(
@@ -471,7 +471,7 @@ def _open(
     ctx = ctx or mx.cpu()
     check_ctx(ctx)
     fields = configure(
-        family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).load()
+        family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).vocab
     )
     id2label = options.pop('id2label', None)
     known = {*fields, *(field.name for field in dataclasses.fields(family.config_class))}
@@ -486,23 +486,23 @@ def _open(
     config = family.config_class.from_dict(fields)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
-    blocks = [family.base, family.zoo_block] if task is None else [family.block_class(task)]
-    check_options(blocks, options, known)
+    block_class = family.zoo_block if task is None else family.block_class(task)
+    base = family.base if task is None else block_class
+    check_options([base, block_class], options, known)
     if files.weights is None and state_dict is None:
-        block = (family.zoo_block if task is None else family.block_class(task))(config, **options)
+        block = block_class(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
     else:
-        block_class = family.base if task is None else family.block_class(task)
         source = files.weights if state_dict is None else state_dict
-        weights = read_weights(block_class, source, config)
+        weights = read_weights(base, source, config)
         if task is not None and not exact:
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
         else:
             classes = [block_class]
-            if task is None:
-                classes = [family.zoo_block] if model else classes_of(family, weights, config)
+            if task is None and model is None:
+                classes = classes_of(family, weights, config)
             block = fit_block(classes, config, weights, options, ctx)
         extras = block.config.extras
         if weights.has('^classifier') and not extras.get('id2label') and (
@@ -620,7 +620,7 @@ def build_model(
         vocab = None
     files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
     file = VocabFile.of(files) if vocab is None else None
-    vocab = vocab or file.load()
+    vocab = vocab or file.vocab
     own = configure(family, model, files, lambda: vocab)
     config = family.config_class.from_dict({**own, **fields})
     check_vocab(len(vocab), config, f'the weights of {model}')
@@ -729,4 +729,4 @@ def _build_at(
     hparams = {key: options.pop(key) for key in list(options) if key in family.hparams}
     options.update(family.fields_of(name, hparams, hparam_allow_override))
     block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
-    return block, vocab or block.base.vocab_file.load()
+    return block, vocab or block.base.vocab_file.vocab

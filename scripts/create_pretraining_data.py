@@ -148,7 +148,7 @@ def make_tokenizer(args):
     if not args.vocab:
         raise InputError('give --vocab, a name or a file, or --sentencepiece')
     if os.path.exists(args.vocab) or is_place(args.vocab):
-        file = find_vocab_file(None, path=args.vocab).lowered(lowers)
+        file = find_vocab_file(path=args.vocab, do_lower_case=lowers)
         family = family_of_vocab(args.vocab, file)
     else:
         name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)

@@ -201,7 +201,7 @@ class AttentionConfig(Config):
 
     def _check_pruned(self):
         given, self.pruned_heads = self.pruned_heads, {}
-        if given is not None:
+        if given not in (None, {}):
             try:
                 self.pruned_heads = self.add_pruned(given)
             except InputError as error:

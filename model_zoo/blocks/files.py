@@ -113,7 +113,7 @@ class BlockTensors:
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
         """Set the parameters; returns the names missing, and left over."""
         own = self._own_parameters()
-        missing, unknown = self._differences(found, unknown)
+        missing, unknown = self.compare(found, unknown)
         problems = []
         if missing and not allow_missing:
             problems.append('missing: ' + self._list_names(missing))
@@ -149,14 +149,11 @@ class BlockTensors:
                 _set(parameter, found[name], ctx)
         return missing, unknown
 
-    def _differences(self, found, unknown):
+    def compare(self, found, unknown):
+        """The names of parameters that tensors lack, and of tensors that the block lacks."""
         own = self._own_parameters()
         missing = [name for name in own if name not in found]
         return missing, [*unknown, *(name for name in found if name not in own)]
-
-    def compare(self, weights):
-        """The names of parameters that `weights` lack, and of tensors that the block lacks."""
-        return self._differences(weights.tensors, weights.unknown)
 
     @staticmethod
     def _list_names(names):

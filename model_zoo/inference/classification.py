@@ -29,9 +29,6 @@ class TextPairs(Pipeline):
         )
 
     def _pairs(self, item, options):
-        return [self._pair(item)]
-
-    def _pair(self, item):
         if isinstance(item, dict):
             unknown = set(item) - {'text', 'text_pair'}
             if unknown or 'text' not in item:
@@ -45,7 +42,7 @@ class TextPairs(Pipeline):
         if len(item) != 2:
             raise InputError(f'{self.task}: a pair has two texts, not {len(item)}: {item!r:.80}')
         text, pair = item
-        return self._text(text), None if pair is None else self._text(pair)
+        return [(self._text(text), None if pair is None else self._text(pair))]
 
 
 class TextClassification(TextPairs):
@@ -111,11 +108,11 @@ class NextSentence(TextPairs):
     task = 'next-sentence'
     block_tasks = ('next_sentence',)
 
-    def _pair(self, item):
-        text, pair = super()._pair(item)
-        if pair is None:
+    def _pairs(self, item, options):
+        pairs = super()._pairs(item, options)
+        if pairs[0][1] is None:
             raise InputError(f'{self.task} takes pairs of texts, not {item!r:.80}')
-        return text, pair
+        return pairs
 
     def _finish(self, item, rows, outputs, options):
         scores = softmax(outputs[0][0])

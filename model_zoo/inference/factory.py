@@ -2,7 +2,6 @@
 
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..opening import WHERE, locate, open_model
-from ..registry import family_of_class
 from .answers import QuestionAnswering
 from .classification import (
     MultipleChoice,
@@ -113,18 +112,21 @@ def pipeline(
     options.setdefault('exact', True)
     own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
     options['ctx'] = ctx
-    if task is None:
-        try:
-            opened = open_model(model, **options)
-        except UnknownNameError as error:  # a task's name, perhaps
-            known = [*PIPELINES, *ALIASES]
-            hint = did_you_mean(model, known) or f'; the tasks are {", ".join(known)}'
-            raise UnknownNameError(f'{error}{hint}') from None
-        pipeline_class = _pipeline_of(opened.block)
-    else:
-        where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
+    where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
+    try:
         located = locate(model, vocab=options.get('tokenizer') is None, **where)
-        pipeline_class, family = PIPELINES[task], located.family
+    except UnknownNameError as error:
+        if task is not None:
+            raise
+        known = [*PIPELINES, *ALIASES]  # a task's name, perhaps
+        hint = did_you_mean(model, known) or f'; the tasks are {", ".join(known)}'
+        raise UnknownNameError(f'{error}{hint}') from None
+    family = located.family
+    if task is None:
+        opened = open_model(located, **options)
+        pipeline_class = _pipeline_of(opened.block, family)
+    else:
+        pipeline_class = PIPELINES[task]
         opened = open_model(located, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
     made = make_engine(opened.block, engine, precision, ctx)
@@ -151,7 +153,6 @@ def _check_trained_for(pipeline_class, family, block):
         )
 
 
-def _pipeline_of(block):
-    tasks = family_of_class(type(block)).tasks
-    name = next((name for name, each in tasks.items() if each is type(block)), None)
+def _pipeline_of(block, family):
+    name = next((name for name, each in family.tasks.items() if each is type(block)), None)
     return next(each for each in PIPELINES.values() if name in each.block_tasks)

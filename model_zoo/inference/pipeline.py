@@ -227,6 +227,7 @@ class Pipeline:
         elif limit is not None and not 3 <= max_length <= limit:
             raise InputError(f'max_length is {max_length}; it must be from 3 to {limit}')
         self.max_length, self.batch_tokens = max_length, batch_tokens
+        self._pad_id = self.tokenizer.pad_token_id
 
     @property
     def problem(self):
@@ -329,9 +330,8 @@ class Pipeline:
         there is what `finish` needs of its outputs.
         """
         outputs = self.engine.run_rows(
-            [row.input_ids for row in rows], [row.token_types for row in rows],
-            self.tokenizer.pad_token_id,
-        )  # fmt: skip
+            [row.input_ids for row in rows], [row.token_types for row in rows], self._pad_id
+        )
         kept = []
         for number, row in enumerate(rows):
             own = [each[number] for each in outputs]
@@ -389,9 +389,9 @@ class Pipeline:
                 batch = self.tokenizer.encode_batch(
                     list(texts), list(others) if has_pair else None, self.max_length, pad=False
                 )
-                for place, row in zip(part, batch.rows):
-                    meter.add('tokens', len(row))
-                    encoded[place] = Row(row.input_ids, row.token_types, None, reduce)
+                for place, ids, types in zip(part, batch.input_ids, batch.token_types):
+                    meter.add('tokens', len(ids))
+                    encoded[place] = Row(ids, types, None, reduce)
         rows = iter(encoded)
         return [list(itertools.islice(rows, count)) for count in counts]
 

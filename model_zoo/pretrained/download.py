@@ -6,7 +6,6 @@ No library does this: pooch 1.9 neither resumes nor locks; huggingface_hub resum
 
 import contextlib
 import errno
-import hashlib
 import json
 import logging
 import os
@@ -25,7 +24,7 @@ import tqdm
 import urllib3
 
 from ..errors import InputError, ZooError
-from ..util.files import make_writable_dir, raised, read_json
+from ..util.files import make_writable_dir, raised, read_json, sha256_of
 
 __all__ = [
     'Checksum',
@@ -77,18 +76,10 @@ class Checksum(NamedTuple):
 
     def mismatch(self, path):
         """What is wrong with the content of file `path`, or None."""
-        digest = _digest(self.algorithm, path)
+        digest = sha256_of(path, self.algorithm)
         if digest == self.digest:
             return None
         return f'its {self.algorithm} is {digest}, not {self.digest}'
-
-
-def _digest(algorithm, path):
-    digest = hashlib.new(algorithm)
-    with open(path, 'rb') as file:
-        for block in iter(lambda: file.read(BLOCK), b''):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def download(url, path, checksum=None, member=None, headers=None):

@@ -31,13 +31,14 @@ class Frame(NamedTuple):
 
     The first three fields have a tuple for each gap: before the first text, after it, and so on.
 
-    `text_types` has the token type of each text.
+    `text_types` has the token type of each text, `size` the number of special tokens.
     """
 
     tokens: tuple
     ids: tuple
     types: tuple
     text_types: tuple
+    size: int
 
     @classmethod
     def of(cls, tokens, id_of, types=None, text_types=None):
@@ -47,17 +48,13 @@ class Frame(NamedTuple):
             tuple(tuple(map(id_of, gap)) for gap in tokens),
             types or tuple((0,) * len(gap) for gap in tokens),
             text_types or (0,) * (len(tokens) - 1),
+            sum(map(len, tokens)),
         )
-
-    @property
-    def size(self):
-        """Number of special tokens."""
-        return sum(map(len, self.ids))
 
     def without_tokens(self):
         """The frame of a text that gets no special tokens."""
         gaps = ((),) * len(self.ids)
-        return self._replace(tokens=gaps, ids=gaps, types=gaps)
+        return self._replace(tokens=gaps, ids=gaps, types=gaps, size=0)
 
     def put_around(self, lists, lengths, gaps):
         """Join the lists, cut to their lengths, with what `gaps` has around and between them."""

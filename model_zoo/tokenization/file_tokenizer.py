@@ -119,7 +119,7 @@ class FileTokenizer(Tokenizer):
             else:
                 place, text_types[number] = number + 1, mark[-1]
         tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
-        return Frame(tokens, ids, types, tuple(text_types))
+        return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
     @classmethod
     def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):

@@ -480,9 +480,10 @@ eos_token_id : int or None
             frame = frames[len(ids) - 1 if ids[-1] else 0]
             lengths = list(map(len, ids))
             if max_length is not None:
-                lengths = _cut(lengths, max_length - frame.size)
-                if not lengths[-1]:
-                    frame = frames[0]
+                room = max_length - frame.size
+                if sum(lengths) > room:
+                    lengths = _cut(lengths, room)
+                    frame = frame if lengths[-1] else frames[0]
             rows.append(Encoding(frame, parts, ids, lengths))
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)

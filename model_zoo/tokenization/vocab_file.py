@@ -39,19 +39,14 @@ class VocabFile:
     source_name: str = 'path'
 
     @classmethod
-    def of(cls, files):
+    def of(cls, files, do_lower_case=None):
         """The vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
         if files.vocab is None:
             return None
-        return cls(files.vocab, files.do_lower_case, files.special_tokens, files.source)
+        lower = files.do_lower_case if do_lower_case is None else do_lower_case
+        return cls(files.vocab, lower, files.special_tokens, files.source)
 
-    def lowered(self, do_lower_case):
-        """The same file with another `do_lower_case`; None changes nothing."""
-        if do_lower_case is None:
-            return self
-        return dataclasses.replace(self, said_lower_case=do_lower_case)
-
-    @property
+    @functools.cached_property
     def kind(self):
         """The kind of the file.
 
@@ -71,10 +66,6 @@ class VocabFile:
         return kinds.get(extension, 'gluonnlp')
 
     @property
-    def is_sentencepiece(self):
-        return self.kind == 'sentencepiece'
-
-    @property
     def merges_path(self):
         """Path of the merges beside a vocabulary of byte pairs, or None."""
         return merges_beside(self.path)
@@ -88,12 +79,13 @@ class VocabFile:
             return word_pieces_of(self.path)[1]
         if self.kind in ('bpe', 'words', 'fairseq'):
             return False  # their tokenizers know for themselves
-        tokens = self.load().idx_to_token
+        tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
         return all(word == word.lower() for word in words)
 
     @functools.cached_property
-    def _vocab(self):
+    def vocab(self):
+        """The vocabulary; the file is read once."""
         kind = self.kind
         if kind == 'wordpiece':
             return load_vocab(self.path)
@@ -110,7 +102,7 @@ class VocabFile:
         from gluonnlp.vocab import BERTVocab
 
         try:
-            if self.is_sentencepiece:
+            if kind == 'sentencepiece':
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open(self.path, encoding='utf-8') as file:
                 text = file.read()
@@ -120,12 +112,8 @@ class VocabFile:
             _check_roles(vocab)
             return vocab
         except Exception as error:  # these libraries check little of what they read
-            kind = 'SentencePiece model' if self.is_sentencepiece else 'GluonNLP vocabulary'
-            raise InputError(f'{self.path!r} cannot be read as a {kind}: {error}') from error
-
-    def load(self):
-        """The vocabulary; the file is read once."""
-        return self._vocab
+            name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
+            raise InputError(f'{self.path!r} cannot be read as a {name}: {error}') from error
 
 
 def _check_places(tokens, ids=None):
@@ -153,6 +141,6 @@ def _check_roles(vocab):
             raise ValueError(f'its {name} is {token!r:.80}')
 
 
-def find_vocab_file(model=None, dataset=None, root=None, path=None):
+def find_vocab_file(model=None, dataset=None, root=None, path=None, do_lower_case=None):
     """The `VocabFile` of a model without its weights; see `model_zoo.pretrained.find_files`."""
-    return VocabFile.of(find_files(model, dataset, root, path, weights=False))
+    return VocabFile.of(find_files(model, dataset, root, path, weights=False), do_lower_case)

@@ -20,13 +20,13 @@ import time
 from ..errors import MissingExtraError, ZooError
 
 __all__ = [
+    'download',
     'exists',
     'file_size',
     'is_file',
     'is_folder',
     'is_url',
     'join',
-    'local_file',
     'matching',
     'names_in',
     'open_binary',
@@ -177,18 +177,6 @@ def download(url, target):
     except BaseException:
         os.remove(part)
         raise
-
-
-@contextlib.contextmanager
-def local_file(path):
-    """The path of a file's copy on this machine while the block runs; of a path, itself."""
-    if not is_url(path):
-        yield os.fspath(path)
-        return
-    with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
-        target = os.path.join(folder, posixpath.basename(path))
-        download(path, target)
-        yield target
 
 
 class _Ranges(io.RawIOBase):

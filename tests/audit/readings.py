@@ -231,7 +231,7 @@ def pregenerated(folder):
 
 
 def gluon_vocab(folder):
-    made = VocabFile(str(folder / 'x.vocab')).load()
+    made = VocabFile(str(folder / 'x.vocab')).vocab
     return made.idx_to_token, bert.BertTokenizer.from_vocab(made).encode(TEXTS[0])
 
 

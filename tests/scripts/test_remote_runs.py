@@ -141,16 +141,15 @@ def test_vectors(bucket, tmp_path, capsys):
     assert facts['lines'] == 3 and facts['args']['output_file'] == f'{bucket}/out/out.jsonl'
     argv = ['--file', f'{bucket}/text.txt', '--model', f'{bucket}/model', '--pooling', 'mean']
     bert_embedding.cli.main([*argv, '--output', f'{bucket}/vectors.npz'])
-    with remote.local_file(f'{bucket}/vectors.npz') as path:
-        assert np.load(path)['vectors'].shape[0] == 3
+    with remote.open_binary(f'{bucket}/vectors.npz') as file:
+        vectors = np.load(file)['vectors']
+    assert vectors.shape[0] == 3
     # a model that has changed is fetched again
     tiny.save_bert(tmp_path, WORDS, seed=9)
     put(tmp_path, f'{bucket}/model')
     bert_embedding.cli.main([*argv, '--output', f'{bucket}/others.npz'])
-    with remote.local_file(f'{bucket}/vectors.npz') as path:
-        old = np.load(path)['vectors']
-    with remote.local_file(f'{bucket}/others.npz') as path:
-        assert not np.allclose(np.load(path)['vectors'], old)
+    with remote.open_binary(f'{bucket}/others.npz') as file:
+        assert not np.allclose(np.load(file)['vectors'], vectors)
     said = refusal(capsys, extract, '--input_file', f'{bucket}/none.txt', '--bert_model', tmp_path,
                    '--output_file', tmp_path / 'x.jsonl')  # fmt: skip
     assert 'no such file' in said

@@ -17,7 +17,7 @@ import zipfile
 import numpy as np
 
 from ...checkpoint.numpy_files import ArrayArchive
-from ...checkpoint.tensorflow_file import crc32c
+from ...checkpoint.tensorflow_file import crc32c, read_message
 from ...errors import CheckpointError, InputError
 from ...util.files import atomic_write, parse_json, read_json, write_json
 from ...util.lines import read_lines
@@ -216,7 +216,7 @@ def _read(path, names, verify):
     columns = {name: [] for name in names}
     try:
         for record in _records(content, verify):
-            features = dict(map(_feature, _proto_fields(_only(record, 1))))
+            features = _features(record)
             for name, parts in columns.items():
                 parts.append(features[name])
         return {name: _array(name, parts) for name, parts in columns.items()}
@@ -224,7 +224,7 @@ def _read(path, names, verify):
         raise InputError(
             f'{path!r} is no file of pre-training samples: a record lacks {error}'
         ) from error
-    except (IndexError, UnicodeDecodeError, ValueError) as error:
+    except (IndexError, TypeError, UnicodeDecodeError, ValueError) as error:
         raise InputError(
             f'{path!r} is damaged or was cut off ({error}): make it anew with '
             'create_pretraining_data.py, or leave it out'
@@ -251,46 +251,22 @@ def _records(content, verify):
         place += length + _CHECKSUM.size
 
 
-def _proto_fields(message):
-    """The length-delimited fields of a protocol buffer: pairs of number and content."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
-        if key & 7 != _PACKED:
-            raise ValueError(f'a field has the wire type {key & 7}')
-        length, place = _varint(message, place)
-        if place + length > len(message):
-            raise ValueError('a field is longer than its message')
-        yield key >> 3, message[place : place + length]
-        place += length
+def _features(record):
+    """Name of a tf.train.Example's feature -> its kind, and its numbers, packed."""
+    found = {}
+    for entry in read_message(_only(read_message(record), 1)).get(1, ()):
+        fields = read_message(entry)
+        ((kind, (numbers,)),) = read_message(_only(fields, 2)).items()
+        found[bytes(_only(fields, 1)).decode('ascii')] = kind, _only(read_message(numbers), 1)
+    return found
 
 
-def _varint(message, place):
-    """An integer, and the place behind it."""
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value, place = value | (byte & 127) << shift, place + 1
-        if byte < 128:
-            return value, place
-        shift += 7
-        if shift > 63:
-            raise ValueError('a number of more than 64 bits')
-
-
-def _only(message, number):
-    """The content of the field that a message consists of."""
-    found = [content for each, content in _proto_fields(message) if each == number]
-    if len(found) != 1:
+def _only(fields, number):
+    """The value of a field that is there once."""
+    values = fields.get(number, ())
+    if len(values) != 1:
         raise ValueError('it is no tf.train.Example')
-    return found[0]
-
-
-def _feature(field):
-    """An entry of the map of features: its name, and its kind with the packed numbers."""
-    entry = dict(_proto_fields(field[1]))
-    ((kind, numbers),) = _proto_fields(entry[2])
-    return bytes(entry[1]).decode('ascii'), (kind, _only(numbers, 1))
+    return values[0]
 
 
 def _array(name, parts):

@@ -76,7 +76,7 @@ def test_download_and_cache(online, block, tmp_path):
     found = find_files('bert_x', 'tiny')
     assert found.source == 'Hugging Face hub'
     assert found.weights.startswith(str(tmp_path / 'hub'))
-    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
     ours, theirs = block._own_tensors(), loaded._own_tensors()
     assert all((ours[name] == theirs[name]).all() for name in ours)
@@ -88,7 +88,7 @@ def test_download_and_cache(online, block, tmp_path):
 
 def test_vocab_alone_and_then_the_weights(online):
     file = find_vocab_file('bert_x', 'tiny')
-    assert (file.load().idx_to_token, file.do_lower_case) == (TOKENS, True)
+    assert (file.vocab.idx_to_token, file.do_lower_case) == (TOKENS, True)
     assert not any('model' in path for path in online.paths())
     assert find_files('bert_x', 'tiny').weights.endswith('model.safetensors')
 

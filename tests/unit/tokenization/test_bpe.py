@@ -88,7 +88,7 @@ def test_folders_are_recognised_by_their_names(write, tmp_path, names):
     path, _ = write(names=names)
     file = find_vocab_file(None, path=str(tmp_path))
     assert file.kind == 'bpe' and file.path == str(path)
-    vocab = find_vocab_file(path=str(tmp_path)).load()
+    vocab = find_vocab_file(path=str(tmp_path)).vocab
     assert vocab.idx_to_token == ['a', 'b', 'ab', 'abab']
     assert find_vocab_file(None, path=str(path)).kind == 'bpe'
     assert GPT2Tokenizer.from_pretrained(tmp_path).encode('ab') == [2]
@@ -183,7 +183,7 @@ def test_missing_files_and_names(write, tmp_path):
     with pytest.raises(InputError, match='put merges.txt or .* beside it'):
         GPT2Tokenizer.from_pretrained(tmp_path)
     with pytest.raises(InputError, match='put their merges.txt beside it'):
-        find_vocab_file(path=str(tmp_path)).load()
+        assert find_vocab_file(path=str(tmp_path)).vocab
     with pytest.raises(UnknownNameError, match="'gpt17'"):
         GPT2Tokenizer.from_pretrained('gpt17')
 

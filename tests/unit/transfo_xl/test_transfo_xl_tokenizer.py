@@ -161,7 +161,7 @@ def test_the_originals_files(expected, fixtures, tmp_path, name):
         assert tokenizer.counter == expected['pickles']['counter']
         assert list(tokenizer.counter) == list(expected['pickles']['counter'])
     for path in (tmp_path, copy):
-        assert find_vocab_file(path=str(path)).load().idx_to_token == want
+        assert find_vocab_file(path=str(path)).vocab.idx_to_token == want
 
 
 def test_vocab_has_the_same_ids(tokenizer, tmp_path):
@@ -171,7 +171,7 @@ def test_vocab_has_the_same_ids(tokenizer, tmp_path):
     tokenizer.add_symbol('new')
     assert tokenizer.vocab['new'] == len(tokenizer) - 1
     tokenizer.save_pretrained(tmp_path)
-    assert find_vocab_file(path=str(tmp_path)).load().idx_to_token == tokenizer.idx2sym
+    assert find_vocab_file(path=str(tmp_path)).vocab.idx_to_token == tokenizer.idx2sym
 
 
 def test_files_of_another_family(tmp_path):
