@@ -48,6 +48,7 @@ setup(
     ],
     package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
+        **{name: ['py.typed'] for name in PACKAGES},
         'model_zoo.app': ['*.html'],
         'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
@@ -118,7 +119,7 @@ setup(
                     'faiss-cpu>=1.7.2,<1.9', 'fastapi>=0.100', 'uvicorn>=0.23',
                     'prometheus-client>=0.17', 'httpx', 'openai', 'tritonclient[http]',
                     'playwright', 'ray[serve]', 'fsspec', 's3fs>=2025', 'moto[server]',
-                    'pyarrow<26', 'datasets>=2.14',
+                    'pyarrow<26', 'datasets>=2.14', 'mypy',
                 )
             ),
         ],

@@ -6,10 +6,12 @@ pieces, and pad all to that length; here nothing is cut unless it's asked for, a
 of sentences of like length.
 """
 
+from __future__ import annotations
+
 import itertools
 import logging
 import os
-from typing import NamedTuple
+from typing import Any, Iterable, NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -129,16 +131,16 @@ class BertEmbedding:
 
     def __init__(
         self,
-        model='bert_12_768_12',
-        ctx=None,
-        dtype='float32',
-        dataset_name=None,
-        params_path=None,
-        max_seq_length=None,
-        batch_size=256,
-        sentencepiece=None,
-        root=None,
-        engine='mxnet',
+        model: str | os.PathLike | mx.Context | None = 'bert_12_768_12',
+        ctx: Any = None,
+        dtype: Any = 'float32',
+        dataset_name: str | None = None,
+        params_path: str | None = None,
+        max_seq_length: int | None = None,
+        batch_size: int = 256,
+        sentencepiece: str | None = None,
+        root: str | None = None,
+        engine: str = 'mxnet',
     ):
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
@@ -174,11 +176,15 @@ class BertEmbedding:
         """Length of the vectors."""
         return self.bert.config.hidden_size
 
-    def __call__(self, sentences, oov_way='avg', filter_spec_tokens=True):
+    def __call__(
+        self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
+    ) -> list[tuple[list[str], list[np.ndarray]]]:
         """The same as :meth:`embedding`."""
         return self.embedding(sentences, oov_way, filter_spec_tokens)
 
-    def embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
+    def embedding(
+        self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
+    ) -> list[tuple[list[str], list[np.ndarray]]]:
         """Words of each sentence and their vectors.
 
         Parameters

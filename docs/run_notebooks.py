@@ -150,6 +150,7 @@ def _environment(scratch):
         'MPLBACKEND': 'module://matplotlib_inline.backend_inline',
         'PYTHONPATH': os.pathsep.join(filter(None, [str(ROOT), os.environ.get('PYTHONPATH')])),
         'TMPDIR': scratch,
+        'TQDM_DISABLE': '1',  # bars tell times, and a notebook's output must be the same each time
     }
     return {**os.environ, **own}
 

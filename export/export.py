@@ -9,6 +9,8 @@ As a command::
 The flags are the same as in GluonNLP's scripts/bert/export.py.
 """
 
+from __future__ import annotations
+
 import inspect
 import logging
 import math
@@ -16,6 +18,7 @@ import os
 import shlex
 import sys
 import warnings
+from typing import TYPE_CHECKING, Any, Sequence
 
 if not __package__:
     # run as a file: Python put this folder first on the path, where `export` names this file
@@ -58,6 +61,9 @@ from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
 from model_zoo.tasks.labels import label_names, write_labels  # noqa: E402
 from model_zoo.util.files import make_writable_dir, written_together  # noqa: E402
 
+if TYPE_CHECKING:
+    from model_zoo.blocks.block import ZooBlock
+
 __all__ = ['ExportError', 'export_block']
 
 logger = logging.getLogger('export')
@@ -69,7 +75,13 @@ TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}
 # -- the export of a block ----------------------------------------------------------------------
 
 
-def export_block(block, directory, name, example_inputs=None, one_output=False):
+def export_block(
+    block: ZooBlock,
+    directory: str | os.PathLike,
+    name: str,
+    example_inputs: Sequence[Any] | None = None,
+    one_output: bool = False,
+) -> tuple[str, str]:
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``, both or neither.
 
     MXNet needs only these two files; ``<name>-SHA256SUMS`` has their checksums, and

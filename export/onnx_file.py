@@ -1,8 +1,11 @@
 """Export a block to ONNX, for runtimes without MXNet."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +23,10 @@ from .comparison import ExportError, check_exportable
 from .int8 import quantize_measured
 from .onnx_graphs import graph_of
 
+if TYPE_CHECKING:
+    from model_zoo.blocks.block import ZooBlock
+    from model_zoo.tokenization import Tokenizer
+
 __all__ = [
     'export_onnx',
     'export_onnx_folder',
@@ -35,8 +42,9 @@ _log = logging.getLogger('export')
 
 
 def export_onnx(
-    block, directory, name, optimize=False, precision='float32', measures=None
-):
+    block: ZooBlock, directory: str | os.PathLike, name: str, optimize: bool = False,
+    precision: str = 'float32', measures: Any = None,
+) -> str:  # fmt: skip
     """Write ``<name>.onnx``, which computes what the block does at any batch size and length.
 
     Inputs and outputs have the names that transformers' and optimum's exporters give them, ids and
@@ -216,8 +224,9 @@ def _check_cosine(results, wanted, largest):
 
 
 def export_onnx_folder(
-    block, directory, tokenizer=None, optimize=False, precision='float32', measures=None
-):
+    block: ZooBlock, directory: str | os.PathLike, tokenizer: Tokenizer | None = None,
+    optimize: bool = False, precision: str = 'float32', measures: Any = None,
+) -> list[str]:  # fmt: skip
     """Write a folder that serves a model without this project, as optimum and transformers.js do.
 
     It holds ``model.onnx`` (see `export_onnx`), ``config.json`` with the names of the labels, and

@@ -4,13 +4,15 @@
 What a family is like comes from its `Family` record: neither blocks nor families are imported here.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import inspect
 import logging
 import os
 import warnings
-from typing import Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mxnet as mx
 
@@ -30,6 +32,10 @@ from .registry import (
 from .tokenization.vocab_file import VocabFile
 from .util.checks import check_gpu
 from .util.files import read_json
+
+if TYPE_CHECKING:
+    from .blocks.block import ZooBlock
+    from .tokenization.tokenizer import Tokenizer
 
 __all__ = [
     'WHERE',
@@ -57,7 +63,7 @@ class Located(NamedTuple):
     """Where a model is, and what it is."""
 
     family: Family
-    model: Optional[str]
+    model: str | None
     files: Files
 
 
@@ -322,29 +328,29 @@ def open_parts(block_class, weights, options):
 class Opened(NamedTuple):
     """What `open_model` gives; `files` says where weights, configuration and vocabulary are."""
 
-    block: Any
-    tokenizer: Any
+    block: ZooBlock
+    tokenizer: Tokenizer
     files: Files
 
 
 def open_model(
-    name_or_folder,
-    task=None,
+    name_or_folder: str | os.PathLike | Located,
+    task: str | type | None = None,
     *,
-    dataset_name=None,
-    weights=True,
-    config=None,
-    vocab_file=None,
-    tokenizer=None,
-    do_lower_case=None,
-    family=None,
-    format=None,
-    exact=False,
-    ctx=None,
-    root=None,
-    dtype='float32',
-    **options,
-):
+    dataset_name: str | None = None,
+    weights: bool | str | os.PathLike = True,
+    config: str | os.PathLike | None = None,
+    vocab_file: str | os.PathLike | None = None,
+    tokenizer: Tokenizer | None = None,
+    do_lower_case: bool | None = None,
+    family: str | None = None,
+    format: str | None = None,
+    exact: bool = False,
+    ctx: Any = None,
+    root: str | os.PathLike | None = None,
+    dtype: Any = 'float32',
+    **options: Any,
+) -> Opened:
     """Open a model and its tokenizer.
 
     The name tells the family, or a folder's configuration does. The format of

@@ -3,7 +3,7 @@
 import dataclasses
 import fnmatch
 import inspect
-from typing import Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple, Union
 
 import gluonnlp
 
@@ -219,15 +219,15 @@ def list_models(pattern=None, pretrained=None):
 
 
 def get_model(
-    name,
-    dataset_name=...,
-    vocab=...,
-    pretrained=...,
-    ctx=...,
-    root=...,
-    hparam_allow_override=...,
-    **kwargs,
-):
+    name: str,
+    dataset_name: Optional[str] = ...,
+    vocab: Any = ...,
+    pretrained: Union[bool, str] = ...,
+    ctx: Any = ...,
+    root: Optional[str] = ...,
+    hparam_allow_override: bool = ...,
+    **kwargs: Any,
+) -> Tuple[Any, Any]:
     """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
 
     What isn't given is left to the model's own function. Returns (block, vocab).

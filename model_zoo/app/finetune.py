@@ -1,5 +1,7 @@
 """`model_zoo.finetune`: training from Python, by what the fine-tuning commands do."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import html
@@ -8,6 +10,7 @@ import os
 import random
 import re
 import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 
@@ -16,6 +19,12 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from .task_run import TaskRun
+
+if TYPE_CHECKING:
+    from ..inference.pipeline import Pipeline
+    from ..tokenization import Tokenizer
+    from ..training.callbacks import Callback
+    from ..training.settings import Settings
 
 __all__ = ['TASKS', 'Trained', 'finetune']
 
@@ -43,10 +52,28 @@ _SEGMENTS = ('train', 'dev', 'test')
 
 
 def finetune(
-    model, task, train, dev=None, test=None, *, epochs=None, batch_size=None, lr=None,
-    max_length=None, seed=None, output_dir=None, resume=False, tokenizer=None, text=None,
-    text_pair=None, label=None, settings=None, metrics=None, callbacks=(), **more
-):  # fmt: skip
+    model: str | os.PathLike | ZooBlock,
+    task: str | Task | type[Task],
+    train: str | os.PathLike | Iterable[Any],
+    dev: str | os.PathLike | Iterable[Any] | float | None = None,
+    test: str | os.PathLike | Iterable[Any] | None = None,
+    *,
+    epochs: float | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    max_length: int | None = None,
+    seed: int | None = None,
+    output_dir: str | os.PathLike | None = None,
+    resume: bool = False,
+    tokenizer: Tokenizer | None = None,
+    text: str | None = None,
+    text_pair: str | None = None,
+    label: str | None = None,
+    settings: Settings | None = None,
+    metrics: Callable[[list, list], dict[str, float]] | None = None,
+    callbacks: Iterable[Callback] = (),
+    **more: Any,
+) -> Trained:
     """Train a model on your own data; the result is a `Trained`.
 
     Parameters
@@ -254,6 +281,16 @@ class Trained:
         Whether Ctrl-C ended the training.
     """
 
+    model: ZooBlock
+    tokenizer: Tokenizer
+    task: Task
+    scores: dict[str, float]
+    history: list[dict[str, float]]
+    test_scores: dict[str, float]
+    predictions: list | None
+    folder: str | os.PathLike | None
+    interrupted: bool
+
     def __init__(self, run, folder, interrupted=False):
         state, sets = run.state, run.evaluator.sets
         self.model, self.tokenizer, self.task = run.model, run.tokenizer, run.task
@@ -274,12 +311,12 @@ class Trained:
             self.predictions = run.task.decode(sets['test'], outputs)
         self._save, self._title = run.save, run.title
 
-    def save(self, folder):
+    def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` take."""
         os.makedirs(folder, exist_ok=True)
         self._save(os.fspath(folder))
 
-    def pipeline(self, **options):
+    def pipeline(self, **options: Any) -> Pipeline:
         """The pipeline of the model; see `model_zoo.pipeline`."""
         from ..inference import pipeline
 
@@ -287,7 +324,7 @@ class Trained:
             self.save(folder)
             return pipeline(self.task.use, folder, **options)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._pipeline is None:
             self._pipeline = self.pipeline()
         return self._pipeline(*args, **kwargs)

@@ -1,8 +1,11 @@
 """A block's parameters as arrays by name, and as files."""
 
+from __future__ import annotations
+
 import logging
 import os
 import re
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mxnet as mx
 import numpy as np
@@ -14,7 +17,12 @@ from ..opening import open_block
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
+if TYPE_CHECKING:
+    from ..tokenization.tokenizer import Tokenizer
+
 __all__ = ['BlockFiles']
+
+BlockType = TypeVar('BlockType')
 
 _log = logging.getLogger(__name__)
 
@@ -343,16 +351,19 @@ class BlockFiles(BlockTensors):
 
     @classmethod
     def from_pretrained(
-        cls,
-        name_or_dir,
-        ctx=None,
-        root=None,
-        from_tf=False,
-        dtype='float32',
-        cache_dir=None,
-        state_dict=None,
-        **kwargs,
-    ):
+        cls: type[BlockType],
+        name_or_dir: str | os.PathLike,
+        ctx: Any = None,
+        root: str | os.PathLike | None = None,
+        from_tf: bool = False,
+        dtype: Any = 'float32',
+        cache_dir: str | os.PathLike | None = None,
+        state_dict: dict[str, Any] | None = None,
+        *,
+        num_labels: int | None = None,
+        id2label: dict[int, str] | None = None,
+        **kwargs: Any,
+    ) -> BlockType:
         """Build the block from a directory of weights, or from the zoo by name.
 
         Parameters of the task's head that the weights lack are initialized at random, with a
@@ -370,10 +381,14 @@ class BlockFiles(BlockTensors):
             The cache of weights, by default ``$MXNET_HOME/models``; the same as `root`.
         state_dict : dict of str to array, optional
             Weights to load instead of the file's, by the names of any format.
+        num_labels, id2label
+            Of a classifier: the number of its classes, or their names, ``{0: 'bad', 1: 'good'}``.
         **kwargs
-            Fields of the configuration to set (``num_labels=3``); others go to the class.
+            Further fields of the configuration to set; others go to the class.
         """
         format = 'tensorflow' if from_tf else None
+        labels = {'num_labels': num_labels, 'id2label': id2label}
+        kwargs.update((name, value) for name, value in labels.items() if value is not None)
         return open_block(
             name_or_dir, cls, ctx=ctx, root=root or cache_dir, format=format, dtype=dtype,
             state_dict=state_dict, **kwargs,

@@ -1,5 +1,7 @@
 """Labels and scores of texts: classes, also those named in a call; choices; texts in an order."""
 
+from typing import TYPE_CHECKING, Any, Dict, List, overload
+
 import numpy as np
 
 from ..errors import InputError
@@ -59,6 +61,15 @@ class TextClassification(TextPairs):
 
     task = 'text-classification'
     block_tasks = ('classification',)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, inputs: str, **options: Any) -> List[Dict[str, Any]]: ...
+        @overload
+        def __call__(self, inputs: List[Any], **options: Any) -> List[Any]: ...
+        @overload
+        def __call__(self, inputs: Any, **options: Any) -> Any: ...
 
     @property
     def is_multi_label(self):

@@ -1,5 +1,10 @@
 """The pipeline of a task, or of what a model was trained for."""
 
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, overload
+
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..opening import WHERE, locate, open_model
 from .answers import QuestionAnswering
@@ -11,7 +16,7 @@ from .classification import (
     ZeroShotClassification,
 )
 from .engines import make_engine
-from .pipeline import refuse_arguments_of_transformers
+from .pipeline import Pipeline, refuse_arguments_of_transformers
 from .text import TextGeneration
 from .tokens import FillMask, TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
@@ -48,6 +53,62 @@ DEFAULT_MODELS = {
     'next-sentence': 'bert-base-uncased',
     'text-generation': 'gpt2',
 }
+
+
+@overload
+def pipeline(
+    task: Literal['text-classification', 'sentiment-analysis'],
+    model: str | os.PathLike | None = ..., **options: Any,
+) -> TextClassification: ...  # fmt: skip
+@overload
+def pipeline(
+    task: Literal['token-classification', 'ner'],
+    model: str | os.PathLike | None = ..., **options: Any,
+) -> TokenClassification: ...  # fmt: skip
+@overload
+def pipeline(
+    task: Literal['question-answering'],
+    model: str | os.PathLike | None = ..., **options: Any,
+) -> QuestionAnswering: ...  # fmt: skip
+@overload
+def pipeline(
+    task: Literal['fill-mask'], model: str | os.PathLike | None = ..., **options: Any
+) -> FillMask: ...
+@overload
+def pipeline(
+    task: Literal['text-generation'], model: str | os.PathLike | None = ..., **options: Any
+) -> TextGeneration: ...
+@overload
+def pipeline(
+    task: Literal['feature-extraction'], model: str | os.PathLike | None = ..., **options: Any
+) -> FeatureExtraction: ...
+@overload
+def pipeline(
+    task: Literal['sentence-similarity'], model: str | os.PathLike | None = ..., **options: Any
+) -> SentenceSimilarity: ...
+@overload
+def pipeline(
+    task: Literal['multiple-choice'], model: str | os.PathLike | None = ..., **options: Any
+) -> MultipleChoice: ...
+@overload
+def pipeline(
+    task: Literal['next-sentence'], model: str | os.PathLike | None = ..., **options: Any
+) -> NextSentence: ...
+@overload
+def pipeline(
+    task: Literal['zero-shot-classification'],
+    model: str | os.PathLike | None = ..., **options: Any,
+) -> ZeroShotClassification: ...  # fmt: skip
+@overload
+def pipeline(
+    task: Literal['rerank', 'text-ranking'],
+    model: str | os.PathLike | None = ..., **options: Any,
+) -> Reranking: ...  # fmt: skip
+@overload
+def pipeline(
+    task: str | os.PathLike | None = ..., model: str | os.PathLike | None = ..., *,
+    engine: str = ..., precision: str = ..., ctx: Any = ..., **options: Any,
+) -> Pipeline: ...  # fmt: skip
 
 
 def pipeline(

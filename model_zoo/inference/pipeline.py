@@ -4,7 +4,7 @@ import functools
 import inspect
 import itertools
 import numbers
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional, overload
 
 import numpy as np
 
@@ -237,6 +237,11 @@ class Pipeline:
     @property
     def labels(self):
         return label_names(self.block)
+
+    @overload
+    def __call__(self, inputs: List[Any], **options: Any) -> List[Any]: ...
+    @overload
+    def __call__(self, inputs: Any, **options: Any) -> Any: ...
 
     def __call__(self, inputs, **options):
         """Results of one item or of several.

@@ -1,8 +1,11 @@
 """The interface of all tokenizers: texts to ids and back, batches, and files."""
 
+from __future__ import annotations
+
 import abc
 import math
 import os
+from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
 
 import mxnet as mx
 import numpy as np
@@ -17,7 +20,12 @@ from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, 
 from .vocab import ROLES
 from .vocab_file import find_vocab_file
 
+if TYPE_CHECKING:
+    from ..batches import Batch
+
 __all__ = ['Tokenizer', 'TokenizerFiles']
+
+TokenizerType = TypeVar('TokenizerType')
 
 
 class TokenizerFiles(abc.ABC):
@@ -25,8 +33,13 @@ class TokenizerFiles(abc.ABC):
 
     @classmethod
     def from_pretrained(
-        cls, name_or_dir, dataset_name=None, root=None, cache_dir=None, **kwargs
-    ):
+        cls: type[TokenizerType],
+        name_or_dir: str | os.PathLike,
+        dataset_name: str | None = None,
+        root: str | os.PathLike | None = None,
+        cache_dir: str | os.PathLike | None = None,
+        **kwargs: Any,
+    ) -> TokenizerType:
         """Make the tokenizer of a saved or of a released model.
 
         Parameters
@@ -209,6 +222,15 @@ eos_token_id : int or None
     def __len__(self):
         return len(self.vocab)
 
+    @overload
+    def __call__(self, text: str) -> list[str]: ...
+    @overload
+    def __call__(
+        self, text: str | Iterable[str], pair: str | Iterable[str] | None = None, *,
+        padding: bool | str | None = None, truncation: bool | str | None = None,
+        max_length: int | None = None, ctx: Any = None, **options: Any,
+    ) -> Batch: ...  # fmt: skip
+
     def __call__(
         self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None,
         **options,
@@ -297,7 +319,7 @@ eos_token_id : int or None
     def _find_roles(self):
         return {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
 
-    def tokenize(self, text):
+    def tokenize(self, text: str) -> list[str]:
         """List of the pieces of `text`, without special tokens."""
         return self._pieces([text])[0].tokens()
 
@@ -354,7 +376,10 @@ eos_token_id : int or None
     def _pieces(self, texts):
         """The `Pieces` of each text."""
 
-    def encode(self, text, pair=None, max_length=None, add_special_tokens=True, **special):
+    def encode(
+        self, text: str, pair: str | None = None, max_length: int | None = None,
+        add_special_tokens: bool = True, **special: Any,
+    ) -> Encoding:  # fmt: skip
         """Ids of a text or a pair, with the special tokens that the model expects around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
@@ -377,14 +402,14 @@ eos_token_id : int or None
 
     def encode_batch(
         self,
-        texts,
-        pairs=None,
-        max_length=None,
-        pad=True,
-        round_to=None,
-        add_special_tokens=True,
-        **special,
-    ):
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        max_length: int | None = None,
+        pad: bool = True,
+        round_to: int | None = None,
+        add_special_tokens: bool = True,
+        **special: Any,
+    ) -> BatchEncoding:
         """Ids of many texts or pairs, see :meth:`encode`.
 
         Parameters

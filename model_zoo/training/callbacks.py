@@ -42,16 +42,19 @@ class Callback:
 class ProgressLogger(Callback):
     """Shows loss, learning rate, samples per second and the time left.
 
-    On a terminal this is a bar, and the log file gets lines. Elsewhere there are only the lines.
+    On a terminal and in a notebook this is a bar, and the log file gets lines. Elsewhere there are
+    only the lines. The variable ``TQDM_DISABLE=1`` turns the bar off.
 
     Parameters
     ----------
     terminal : bool, optional
-        Default: whether standard error is one.
+        Default: whether standard error is one, or this process is a notebook's.
     """
 
     def __init__(self, terminal=None):
-        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        if terminal is None:
+            terminal = sys.stderr.isatty() or 'ipykernel' in sys.modules
+        self._terminal = terminal
         self._bar = None
         self._cleanup = contextlib.ExitStack()
 

@@ -51,6 +51,8 @@ def _walk(tree):
     while waiting:
         node, is_lazy = waiting.pop()
         yield node, is_lazy
+        if getattr(getattr(node, 'test', None), 'id', None) == 'TYPE_CHECKING':
+            continue  # which is never run
         is_lazy = is_lazy or isinstance(node, (ast.FunctionDef, ast.Lambda))
         waiting += [(child, is_lazy) for child in ast.iter_child_nodes(node)]
 

@@ -568,6 +568,12 @@ def test_progress_lines(terminal, caplog, capsys):
     assert ('12/12' in capsys.readouterr().err) == terminal
 
 
+def test_a_notebook_has_a_bar(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'ipykernel', object())
+    make_loop(num_steps=4, callbacks=[ProgressLogger()]).run()
+    assert '4/4' in capsys.readouterr().err
+
+
 def test_tensorboard_events(tmp_path):
     pytest.importorskip('tensorboard')
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -1,0 +1,42 @@
+"""What mypy and editors know of the calls that users type."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import model_zoo
+
+ROOT = pathlib.Path(model_zoo.__file__).parent.parent
+CALLS = pathlib.Path(__file__).parent.parent / 'fixtures' / 'typed_calls.py'
+
+
+def test_types_of_calls(tmp_path):
+    pytest.importorskip('mypy')
+    command = (
+        sys.executable, '-m', 'mypy', '--follow-imports=silent', '--ignore-missing-imports',
+        '--no-error-summary', '--hide-error-codes', '--cache-dir', str(tmp_path), str(CALLS),
+    )  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, universal_newlines=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        number, message = re.fullmatch(r'.*?:(\d+): (.*)', line).groups()
+        told = re.sub(r'note: Revealed type is "(.*)"', r'\1', message)
+        found[int(number)] = re.sub(r'\w+\.(?=\w)', '', told)
+    for number, line in enumerate(CALLS.read_text('utf-8').splitlines(), 1):
+        expected = line.partition('  # ')[2]
+        if expected.startswith('error: '):
+            assert found[number].startswith('error: ') and expected[7:] in found[number]
+        else:
+            assert found.get(number, '') == expected, line
+
+
+def test_annotations_can_be_imported_by_python_3_8():
+    """Newer notation stands only where it isn't evaluated."""
+    for path in ROOT.rglob('py.typed'):
+        for source in path.parent.rglob('*.py'):
+            text = source.read_text('utf-8')
+            if re.search(r'(: |-> )(list|dict|tuple|type)\[|\w \| None', text):
+                assert 'from __future__ import annotations' in text, source
