@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import sys
 import threading
 
 import filelock
@@ -86,7 +87,7 @@ class OnnxEngine(Engine):
         return path
 
     def feed(self, words, token_types, valid_length):
-        """The file's inputs by their names; see `run`."""
+        """The inputs by the file's names for them; see `run`."""
         mask = np.arange(words.shape[1]) < valid_length[:, None]
         given = {'input_ids': words, 'token_type_ids': token_types, 'attention_mask': mask}
         feed = {}
@@ -145,15 +146,19 @@ LEAST_TOKENS = 256
 # without these, it computes float32 in bfloat16 where the processor has AMX, and keeps the keys and
 # values of generation in 8 bits
 _PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
+_STEP = 16  # of lengths
 
 
 class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
-    Compiled models are kept beside the file. Each thread that calls has a request of its own.
+    Compiled models are kept beside the file. Each thread that calls has a request of its own. The
+    first batch of a length takes longer than later ones, in INT8 four times as long, and each length
+    takes memory. So batches are padded to the next multiple of `_STEP` tokens.
     """
 
     name, library = 'openvino', 'OpenVINO'
+    _most_tokens = 0  # that the model takes; without it nothing is padded
 
     def __init__(self, path, precision='float32', streams=1):
         self._streams, self._local = streams, threading.local()
@@ -161,6 +166,12 @@ class OpenVINOEngine(OnnxEngine):
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
             raise InputError(f'OpenVINO has no {precision} on this processor: take float32')
+
+    @classmethod
+    def of(cls, block, *args, **options):
+        engine = super().of(block, *args, **options)
+        engine._most_tokens = block.base.context_length or sys.maxsize
+        return engine
 
     def _open(self):
         import openvino
@@ -194,8 +205,17 @@ class OpenVINOEngine(OnnxEngine):
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
             self._local.request = self.model.create_infer_request()
-        feed = self.feed(words, token_types, valid_length)
-        return list(self._local.request.infer(feed, share_inputs=True).values())  # copies
+        length = words.shape[1]
+        more = [(0, 0), (0, max(0, min(-length % _STEP, self._most_tokens - length)))]
+        feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
+        outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
+        return [each[_cut(kind, length)] for each, kind in zip(outputs, self.model.outputs)]
+
+
+def _cut(output, length):
+    """What of an output isn't of padding: axes of any size, but the first, are of tokens."""
+    sizes = list(output.partial_shape)[1:]
+    return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))
 
 
 class OpenVINOInt8Engine(Engine):

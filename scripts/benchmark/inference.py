@@ -383,7 +383,7 @@ def write_ctranslate2(source, target, precision):
         def load_tokenizer(self, tokenizer_class, model_name_or_path, **kwargs):
             return None
 
-    loader = ctranslate2.converters.transformers._MODEL_LOADERS['GPT2Config']
+    loader = type(ctranslate2.converters.transformers._MODEL_LOADERS['GPT2Config'])
     loader.get_vocabulary = lambda self, model, tokenizer: [
         f't{place}' for place in range(model.config.vocab_size)
     ]
