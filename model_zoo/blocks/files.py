@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import mxnet as mx
 import numpy as np
@@ -16,9 +16,6 @@ from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
-
-if TYPE_CHECKING:
-    from ..tokenization.tokenizer import Tokenizer
 
 __all__ = ['BlockFiles']
 

@@ -153,8 +153,8 @@ class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
     Compiled models are kept beside the file. Each thread that calls has a request of its own. The
-    first batch of a length takes longer than later ones, in INT8 four times as long, and each length
-    takes memory. So batches are padded to the next multiple of `_STEP` tokens.
+    first batch of a length takes longer than later ones, in INT8 four times as long, and each
+    length takes memory. So batches are padded to the next multiple of `_STEP` tokens.
     """
 
     name, library = 'openvino', 'OpenVINO'

@@ -19,7 +19,7 @@ def test_types_of_calls(tmp_path):
         sys.executable, '-m', 'mypy', '--follow-imports=silent', '--ignore-missing-imports',
         '--no-error-summary', '--hide-error-codes', '--cache-dir', str(tmp_path), str(CALLS),
     )  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, universal_newlines=True)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     found = {}
     for line in done.stdout.splitlines():
         number, message = re.fullmatch(r'.*?:(\d+): (.*)', line).groups()
