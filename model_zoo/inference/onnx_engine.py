@@ -143,7 +143,6 @@ def _key(block, about):
 
 #: of the texts that INT8 is calibrated with
 LEAST_TOKENS = 256
-_STEP = 8  # of lengths in INT8
 # without these, it computes float32 in bfloat16 where the processor has AMX, and keeps the keys and
 # values of generation in 8 bits
 _PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
@@ -152,10 +151,14 @@ _PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
 class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
-    Compiled models are kept beside the file. Each thread that calls has a request of its own.
+    Compiled models are kept beside the file. Each thread that calls has a request of its own. The
+    first batch of a length takes longer than later ones, in INT8 four times as long, and keeps
+    memory. So batches of bfloat16 and INT8 are padded to one of eight lengths between each two
+    powers of 2.
     """
 
     name, library = 'openvino', 'OpenVINO'
+    _most_tokens = 0  # that the model takes; without it nothing is padded
 
     def __init__(self, path, precision='float32', streams=1):
         self._streams, self._local = streams, threading.local()
@@ -163,6 +166,13 @@ class OpenVINOEngine(OnnxEngine):
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
             raise InputError(f'OpenVINO has no {precision} on this processor: take float32')
+
+    @classmethod
+    def of(cls, block, *args, **options):
+        engine = super().of(block, *args, **options)
+        if engine.precision != 'float32':  # which would gain nothing
+            engine._most_tokens = block.base.context_length or sys.maxsize
+        return engine
 
     def _open(self):
         import openvino
@@ -196,16 +206,24 @@ class OpenVINOEngine(OnnxEngine):
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
             self._local.request = self.model.create_infer_request()
-        feed = self.feed(words, token_types, valid_length)
-        return list(self._local.request.infer(feed, share_inputs=True).values())  # copies
+        length = words.shape[1]
+        step = max(1, 2 ** (length - 1).bit_length() // 16)
+        more = [(0, 0), (0, max(0, min(-length % step, self._most_tokens - length)))]
+        feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
+        outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
+        return [each[_cut(kind, length)] for each, kind in zip(outputs, self.model.outputs)]
+
+
+def _cut(output, length):
+    """What of an output isn't of padding: axes of any size, but the first, are of tokens."""
+    sizes = list(output.partial_shape)[1:]
+    return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))
 
 
 class OpenVINOInt8Engine(Engine):
     """Products of 8 bits, whose ranges are found once with the first batch that is run.
 
-    The calibrated file is kept in the cache, for later processes. The first batch of each length
-    takes four times as long as later ones, and memory for good, so batches are padded to the next
-    multiple of `_STEP` tokens.
+    The calibrated file is kept in the cache, for later processes.
     """
 
     name = 'openvino'
@@ -217,7 +235,6 @@ class OpenVINOInt8Engine(Engine):
                 f'OpenVINO has no INT8 for {type(block).__name__}, only for models of BERT with '
                 "one text per example; engine='onnxruntime' has"
             )
-        self._most_tokens = block.base.context_length or sys.maxsize
         self._block, self._engine = block, None
 
     @classmethod
@@ -230,11 +247,7 @@ class OpenVINOInt8Engine(Engine):
             if self._engine is None:
                 self._engine = self._open(words, token_types, valid_length)
                 self._block = None
-        length = words.shape[1]
-        more = [(0, 0), (0, max(0, min(-length % _STEP, self._most_tokens - length)))]
-        words, token_types = np.pad(words, more), np.pad(token_types, more)
-        outputs = self._engine.run(words, token_types, valid_length)
-        return [each[_cut(kind, length)] for each, kind in zip(outputs, self._engine.model.outputs)]
+        return self._engine.run(words, token_types, valid_length)
 
     def _open(self, *arrays):
         tokens = int(arrays[-1].sum())
@@ -247,9 +260,3 @@ class OpenVINOInt8Engine(Engine):
         batch = Batch(*(mx.nd.array(each, dtype=each.dtype) for each in arrays))
         measures = load_exporter().Measures([batch])
         return OpenVINOEngine.of(self._block, 'int8', measures)
-
-
-def _cut(output, length):
-    """What of an output isn't of padding: axes of any size, but the first, are of tokens."""
-    sizes = list(output.partial_shape)[1:]
-    return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))

@@ -64,7 +64,7 @@ HEADS = ['BertModel', *(name for name in bert.__all__ if name.startswith('BertFo
 @pytest.mark.parametrize('name', HEADS)
 def test_engines_agree(name):
     block = tiny(name)
-    for shape in ((3, 17), (1, 4), (1, 1), (2, 37), (1, 40)):  # padded for OpenVINO to at most 40
+    for shape in ((3, 17), (1, 4), (1, 1)):
         batch = arrays(*shape)
         ours, runtime, theirs = (
             make_engine(block, name).run(*batch) for name in ('mxnet', 'onnxruntime', 'openvino')
@@ -178,7 +178,7 @@ def test_openvino_in_int8(cache):
     later = make_engine(block, 'openvino', 'int8')  # of another process
     np.testing.assert_array_equal(later.run(*batch)[0], found)
     assert len(later.run(*arrays(1, 5))) == 1
-    assert make_engine(block, 'auto', 'int8').name == 'openvino'
+    assert make_engine(block, 'auto', 'int8').name == 'onnxruntime'
     with pytest.raises(InputError, match='OpenVINO has no INT8 for GPT2LMHeadModel'):
         make_engine(writer('gpt2'), 'openvino', 'int8')
 
@@ -189,7 +189,7 @@ def test_openvino_in_int8_gives_each_token_its_output(name):
     block = tiny(name)
     engine = make_engine(block, 'openvino', 'int8')
     engine.run(*arrays(24, 30))
-    for length in (1, 13, 16, 37, 40):
+    for length in (1, 13, 17, 33, 37, 39, 40):
         batch = arrays(2, length)
         ours, theirs = (each.run(*batch) for each in (make_engine(block), engine))
         assert [each.shape for each in ours] == [each.shape for each in theirs]
