@@ -31,29 +31,11 @@ def recipes(*names):
 
 
 def times(name):
-    """A table of milliseconds."""
+    """A table of times."""
     content = TIMES[name]
     head = [content['title'], *content['columns']]
     rows = [[row, *map(_cell, numbers)] for row, numbers in content['rows'].items()]
     return rst_table(head, rows)
-
-
-def ratios():
-    """How many times as long as ours the peers take."""
-    cases = ['1x32', '1x128', '8x128', '32x128', '32x64']
-    rows = []
-    kinds = (('forward', 'forward', ''), ('steps', 'fine-tuning', 'BERT base, '))
-    for name, title, prefix in kinds:
-        for peer in ('GluonNLP', 'transformers', 'ONNX Runtime'):
-            if peer in TIMES[name]['columns']:
-                rows.append([f'{title}, {peer}', *(_ratio(name, peer, prefix + c) for c in cases)])
-    return rst_table(['batch x length', *cases], rows)
-
-
-def _ratio(name, peer, row):
-    content = TIMES[name]
-    numbers = content['rows'].get(row)
-    return f'{numbers[content["columns"].index(peer)] / numbers[0]:.2f}' if numbers else ''
 
 
 def _cell(number):
@@ -69,7 +51,7 @@ def rst_table(head, rows):
     return '\n'.join([rule, lines[0], rule, *lines[1:], rule])
 
 
-TABLES = {'recipes': recipes, 'times': times, 'ratios': ratios}
+TABLES = {'recipes': recipes, 'times': times}
 
 
 def updated(text):

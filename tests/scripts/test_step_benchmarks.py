@@ -114,7 +114,7 @@ def test_the_table_of_speed_is_that_of_the_file(load):
     """Which ``inference.py --table --readme`` has written."""
     inference = load('inference')
     path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
-    table = json.loads(path.read_text('utf-8'))['processors']['avx512']
+    table = json.loads(path.read_text('utf-8'))['processors']['amx']
     lines = inference.speed_lines(table)
     assert '\n'.join(lines) in (ROOT / 'README.rst').read_text('utf-8')
     assert {line.split()[1] for line in lines[3:-1]} >= {'float32', 'bfloat16', 'int8'}
