@@ -32,6 +32,7 @@ __all__ = [
     'check_space',
     'default_root',
     'download',
+    'is_final',
     'locked',
     'reason_of',
 ]
@@ -193,7 +194,7 @@ def _fetch_rest(url, part, headers, end):
                 _begin(url, part, response)
             _write(response, part, done, end)
     except requests.RequestException as error:
-        if _is_final(error):
+        if is_final(error):
             raise
         raise _BrokenOff(reason_of(error)) from error
 
@@ -341,7 +342,7 @@ def _progress(name, total, done):
     logger.info('%s: %.1f MB in %.1f s', name, done / 1e6, time.monotonic() - start)
 
 
-def _is_final(error):
+def is_final(error):
     """Whether another attempt in a few seconds would fail, too."""
     passing = (
         requests.ConnectionError,

@@ -1,6 +1,7 @@
 """The Hugging Face hub as a source of pretrained weights."""
 
 import dataclasses
+import functools
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 from ..checkpoint.readers import CONFIG_NAMES
 from ..errors import InputError, ZooError
 from ..util.files import atomic_write, read_json
-from .download import Checksum, download, reason_of
+from .download import Checksum, download, is_final, reason_of
 from .files import (
     BPE_NAMES,
     MODULES_NAME,
@@ -206,6 +207,7 @@ class Repository:
         url = library.hf_hub_url(self.name, name, revision=self.revision)
         home = os.path.join(constants.HF_HUB_CACHE, f'models--{self.name.replace("/", "--")}')
         try:
+            _check_connection(constants.ENDPOINT)
             about = library.get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
         except EntryNotFoundError as error:
             commit = error.response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
@@ -247,6 +249,16 @@ class Repository:
             with atomic_write(note) as file:
                 file.write(commit)
         return pointer
+
+
+@functools.lru_cache(maxsize=None)  # of what can be reached
+def _check_connection(url):
+    """Raise the error of a server that can't be reached, which the library asks for 23 seconds."""
+    try:
+        requests.head(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+    except requests.RequestException as error:
+        if is_final(error):
+            raise
 
 
 def _hexadecimal(text, name):
