@@ -53,7 +53,8 @@ class ProgressLogger(Callback):
 
     def __init__(self, terminal=None):
         if terminal is None:
-            terminal = sys.stderr.isatty() or 'ipykernel' in sys.modules
+            shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
+            terminal = sys.stderr.isatty() or hasattr(shell, 'kernel')  # a notebook's has one
         self._terminal = terminal
         self._bar = None
         self._cleanup = contextlib.ExitStack()

@@ -569,7 +569,12 @@ def test_progress_lines(terminal, caplog, capsys):
 
 
 def test_a_notebook_has_a_bar(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'ipykernel', object())
+    shell = types.SimpleNamespace()
+    module = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, 'IPython', module)
+    make_loop(num_steps=4, callbacks=[ProgressLogger()]).run()
+    assert '4/4' not in capsys.readouterr().err
+    shell.kernel = object()
     make_loop(num_steps=4, callbacks=[ProgressLogger()]).run()
     assert '4/4' in capsys.readouterr().err
 
