@@ -34,6 +34,8 @@ PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('bert')
 
 _log = logging.getLogger(__name__)
 
+_TEXT = ('input_ids', 'token_type_ids', 'attention_mask')
+
 
 def _both(**labels):
     """The labels; where one is missing none, as the original has no loss then either."""
@@ -62,18 +64,10 @@ class BertModel(TorchLike, bert.BertModel):
     head_mask : (heads,) or (layers, heads), optional
     """
 
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        output_all_encoded_layers=True,
-        head_mask=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, head_mask=head_mask,
-            output_all_encoded_layers=output_all_encoded_layers,
-        )  # fmt: skip
+    order = (*_TEXT, 'output_all_encoded_layers', 'head_mask')
+
+    def call(self, output_all_encoded_layers=True, **inputs):
+        return super().call(output_all_encoded_layers=output_all_encoded_layers, **inputs)
 
 
 class _BertHead(TorchLike):
@@ -92,19 +86,11 @@ class BertForPreTraining(_BertHead, bert.BertForPreTraining):
         With one of the labels alone the scores are returned, and a warning is logged.
     """
 
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        masked_lm_labels=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
+    order = (*_TEXT, 'masked_lm_labels', 'next_sentence_label', 'head_mask')
+
+    def call(self, masked_lm_labels=None, next_sentence_label=None, **inputs):
         labels = _both(masked_lm_labels=masked_lm_labels, next_sentence_label=next_sentence_label)
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, head_mask=head_mask, **labels
-        )
+        return super().call(**inputs, **labels)
 
 
 class BertForMaskedLM(_BertHead, bert.BertForMaskedLM):
@@ -117,51 +103,18 @@ class BertForMaskedLM(_BertHead, bert.BertForMaskedLM):
     masked_lm_labels : (batch, length), optional
     """
 
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        masked_lm_labels=None,
-        head_mask=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, masked_lm_labels=masked_lm_labels,
-            head_mask=head_mask,
-        )  # fmt: skip
+    order = (*_TEXT, 'masked_lm_labels', 'head_mask')
 
 
 class BertForNextSentencePrediction(_BertHead, bert.BertForNextSentencePrediction):
     """See :class:`bert.BertForNextSentencePrediction`, whose inputs have the same order."""
 
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, next_sentence_label=next_sentence_label,
-            head_mask=head_mask,
-        )  # fmt: skip
+    order = (*_TEXT, 'next_sentence_label', 'head_mask')
 
 
 class _LabelsHead(_BertHead):
     arguments = ('num_labels', *TorchLike.arguments)
-
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        labels=None,
-        head_mask=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, attention_mask, labels=labels, head_mask=head_mask
-        )
+    order = (*_TEXT, 'labels', 'head_mask')
 
 
 class BertForSequenceClassification(_LabelsHead, bert.BertForSequenceClassification):
@@ -186,17 +139,11 @@ class BertForQuestionAnswering(_BertHead, bert.BertForQuestionAnswering):
     position behind the sequence is left out.
     """
 
-    def __call__(
-        self,
-        input_ids,
-        token_type_ids=None,
-        attention_mask=None,
-        start_positions=None,
-        end_positions=None,
-        head_mask=None,
-    ):
+    order = (*_TEXT, 'start_positions', 'end_positions', 'head_mask')
+
+    def call(self, start_positions=None, end_positions=None, **inputs):
         positions = _both(start_positions=start_positions, end_positions=end_positions)
-        scores = super().__call__(input_ids, token_type_ids, attention_mask, head_mask=head_mask)
+        scores = super().call(**inputs)
         if positions['start_positions'] is None:
             return scores
         losses = [

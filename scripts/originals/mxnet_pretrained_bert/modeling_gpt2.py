@@ -4,7 +4,8 @@ import gpt2
 from gpt2 import GPT2Config
 
 from .file_utils import archive_map
-from .modeling_openai import DecoderHead, DecoderLike, load_tf_weights_in_openai_gpt
+from .modeling_openai import DecoderLike, DoubleHeads, load_tf_weights_in_openai_gpt
+from .torch_like import TorchLike
 
 __all__ = [
     'PRETRAINED_MODEL_ARCHIVE_MAP',
@@ -38,21 +39,10 @@ class GPT2Model(DecoderLike, gpt2.GPT2Model):
     presents : list
     """
 
-    def __call__(
-        self,
-        input_ids,
-        position_ids=None,
-        token_type_ids=None,
-        past=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        return self.all_states(
-            input_ids, token_type_ids, valid_length, position_ids, past, head_mask
-        )
+    order = ('input_ids', 'position_ids', 'token_type_ids', 'past', 'head_mask', 'valid_length')
 
 
-class _GPT2Head(DecoderHead):
+class _GPT2Head(TorchLike):
     model_class = GPT2Model
 
 
@@ -66,23 +56,13 @@ class GPT2LMHeadModel(_GPT2Head, gpt2.GPT2LMHeadModel):
     lm_labels : (..., length), optional
     """
 
-    def __call__(
-        self,
-        input_ids,
-        position_ids=None,
-        token_type_ids=None,
-        lm_labels=None,
-        past=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, valid_length, position_ids, past=past, head_mask=head_mask,
-            lm_labels=lm_labels,
-        )  # fmt: skip
+    order = (
+        'input_ids', 'position_ids', 'token_type_ids', 'lm_labels', 'past', 'head_mask',
+        'valid_length',
+    )  # fmt: skip
 
 
-class GPT2DoubleHeadsModel(_GPT2Head, gpt2.GPT2DoubleHeadsModel):
+class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
     """See :class:`gpt2.GPT2DoubleHeadsModel`.
 
     Inputs
@@ -97,20 +77,7 @@ class GPT2DoubleHeadsModel(_GPT2Head, gpt2.GPT2DoubleHeadsModel):
         See `GPT2Model`.
     """
 
-    def __call__(
-        self,
-        input_ids,
-        mc_token_ids,
-        lm_labels=None,
-        mc_labels=None,
-        token_type_ids=None,
-        position_ids=None,
-        past=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        outputs = super().__call__(
-            input_ids, mc_token_ids, token_type_ids, valid_length, position_ids, past=past,
-            head_mask=head_mask, lm_labels=lm_labels, mc_labels=mc_labels,
-        )  # fmt: skip
-        return outputs if isinstance(outputs, list) else [outputs]
+    order = (
+        'input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels', 'token_type_ids', 'position_ids',
+        'past', 'head_mask', 'valid_length',
+    )  # fmt: skip

@@ -29,21 +29,24 @@ def load_tf_weights_in_openai_gpt(model, checkpoint_path):
 
 
 class DecoderLike(TorchLike):
-    """A decoder whose first output is the list of all states."""
+    """A decoder whose first output is the list of all states, the embedding's and each layer's."""
 
     graph_options = ('output_all_encodings',)
 
-    def all_states(self, *inputs):
-        """Call our decoder; its states, each layer's and the embedding's, are a list."""
+    def call(self, **inputs):
         self.output_all_encodings, usual = True, self.output_all_encodings
         try:
-            return super().__call__(*inputs)
+            return super().call(**inputs)
         finally:
             self.output_all_encodings = usual
 
 
-class DecoderHead(TorchLike):
-    """A head of a decoder, which keeps the originals' order of arguments."""
+class DoubleHeads(TorchLike):
+    """Two heads of a decoder, whose outputs are a list."""
+
+    def call(self, **inputs):
+        outputs = super().call(**inputs)
+        return outputs if isinstance(outputs, list) else [outputs]
 
 
 class OpenAIGPTModel(DecoderLike, gpt.OpenAIGPTModel):
@@ -62,20 +65,10 @@ class OpenAIGPTModel(DecoderLike, gpt.OpenAIGPTModel):
         States of the embedding, and of each layer.
     """
 
-    def __call__(
-        self,
-        input_ids,
-        position_ids=None,
-        token_type_ids=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        return self.all_states(
-            input_ids, token_type_ids, valid_length, position_ids, None, head_mask
-        )
+    order = ('input_ids', 'position_ids', 'token_type_ids', 'head_mask', 'valid_length')
 
 
-class _GPTHead(DecoderHead):
+class _GPTHead(TorchLike):
     model_class = OpenAIGPTModel
 
 
@@ -89,22 +82,12 @@ class OpenAIGPTLMHeadModel(_GPTHead, gpt.OpenAIGPTLMHeadModel):
     lm_labels : (..., length), optional
     """
 
-    def __call__(
-        self,
-        input_ids,
-        position_ids=None,
-        token_type_ids=None,
-        lm_labels=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        return super().__call__(
-            input_ids, token_type_ids, valid_length, position_ids, head_mask=head_mask,
-            lm_labels=lm_labels,
-        )  # fmt: skip
+    order = (
+        'input_ids', 'position_ids', 'token_type_ids', 'lm_labels', 'head_mask', 'valid_length'
+    )  # fmt: skip
 
 
-class OpenAIGPTDoubleHeadsModel(_GPTHead, gpt.OpenAIGPTDoubleHeadsModel):
+class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsModel):
     """See :class:`gpt.OpenAIGPTDoubleHeadsModel`.
 
     Inputs
@@ -119,19 +102,7 @@ class OpenAIGPTDoubleHeadsModel(_GPTHead, gpt.OpenAIGPTDoubleHeadsModel):
         See `OpenAIGPTModel`.
     """
 
-    def __call__(
-        self,
-        input_ids,
-        mc_token_ids,
-        lm_labels=None,
-        mc_labels=None,
-        token_type_ids=None,
-        position_ids=None,
-        head_mask=None,
-        valid_length=None,
-    ):
-        outputs = super().__call__(
-            input_ids, mc_token_ids, token_type_ids, valid_length, position_ids,
-            head_mask=head_mask, lm_labels=lm_labels, mc_labels=mc_labels,
-        )  # fmt: skip
-        return outputs if isinstance(outputs, list) else [outputs]
+    order = (
+        'input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels', 'token_type_ids', 'position_ids',
+        'head_mask', 'valid_length',
+    )  # fmt: skip

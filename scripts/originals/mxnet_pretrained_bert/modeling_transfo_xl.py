@@ -34,12 +34,12 @@ class _Uncounted(TorchLike):
 
     arguments = ()
 
-    def _call(self, input_ids, mems, **inputs):
+    def call(self, mems=None, **inputs):
         counted = len(mems or ()) > self.config.n_layer
         if mems and not counted:
             length, batch, _ = mems[0].shape
             mems = [*mems, mx.nd.full((batch,), length, mems[0].context)]
-        result, mems = super().__call__(input_ids, mems or None, **inputs)
+        result, mems = super().call(mems=mems or None, **inputs)
         return result, mems if counted else mems[:-1]
 
 
@@ -62,8 +62,7 @@ class TransfoXLModel(_Uncounted, transfo_xl.TransfoXLModel):
         ``[mem[-length:] for mem in mems]``, with the batch second, and ``hidden``.
     """
 
-    def __call__(self, input_ids, mems=None, valid_length=None):
-        return self._call(input_ids, mems, valid_length=valid_length)
+    order = ('input_ids', 'mems', 'valid_length')
 
 
 class TransfoXLLMHeadModel(_Uncounted, transfo_xl.TransfoXLLMHeadModel):
@@ -83,6 +82,7 @@ class TransfoXLLMHeadModel(_Uncounted, transfo_xl.TransfoXLLMHeadModel):
     """
 
     model_class = TransfoXLModel
+    order = ('input_ids', 'target', 'mems', 'valid_length')
 
-    def __call__(self, input_ids, target=None, mems=None, valid_length=None):
-        return self._call(input_ids, mems, valid_length=valid_length, labels=target)
+    def call(self, target=None, **inputs):
+        return super().call(labels=target, **inputs)

@@ -1,7 +1,7 @@
 """What the classes here have of torch's modules, and of the originals' orders.
 
-A class is one of ours with `TorchLike` in front: its ``__call__`` has the originals' inputs and
-outputs. Within a call, where a head calls its backbone, inputs and outputs are ours.
+A class is one of ours with `TorchLike` in front: its ``__call__`` has the originals' inputs, in
+their order, and outputs. Within a call, where a head calls its backbone, both are ours.
 """
 
 import contextlib
@@ -12,7 +12,6 @@ from typing import List, NamedTuple
 
 import mxnet as mx
 
-from model_zoo.blocks.block import INPUT_NAMES
 from model_zoo.checkpoint.tensor_files import plain_arrays
 from model_zoo.errors import InputError
 from model_zoo.util.checks import check_gpu
@@ -21,8 +20,9 @@ from .file_utils import cache_root
 
 __all__ = ['LoadedKeys', 'TorchLike']
 
-_caller = contextvars.ContextVar('caller', default=None)  # the outermost block of a call
+_is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
 _opening = contextvars.ContextVar('opening', default=False)  # whose weights come from a file
+_EITHER_WAY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class LoadedKeys(NamedTuple):
@@ -30,32 +30,6 @@ class LoadedKeys(NamedTuple):
 
     missing_keys: List[str]
     unexpected_keys: List[str]
-
-
-def _with_their_order(call):
-    """A ``__call__`` with the originals' inputs, which is ours where another block calls."""
-    own = inspect.signature(call).parameters
-
-    @functools.wraps(call)
-    def called(self, *inputs, **named):
-        caller = _caller.get()
-        if caller is self:
-            return call(self, *inputs, **named)
-        if inputs and isinstance(inputs[0], mx.sym.Symbol):
-            return super(TorchLike, self).__call__(*inputs, **named)
-        with contextlib.nullcontext() if self.training else mx.autograd.predict_mode():
-            if caller is not None:
-                return super(TorchLike, self).__call__(*inputs, **named)
-            for theirs, ours in INPUT_NAMES.items():  # ours are understood, too
-                if ours in named and ours not in own:
-                    named[theirs] = named.pop(ours)
-            token, self._is_new = _caller.set(self), False
-            try:
-                return call(self, *inputs, **named)
-            finally:
-                _caller.reset(token)
-
-    return called
 
 
 class TorchLike:
@@ -68,14 +42,23 @@ class TorchLike:
 
     #: names of `inputs`
     arguments = ('output_attentions', 'keep_multihead_output')
+    #: the inputs of a call in the original's order, by its names or ours
+    order = ()
     #: False after `eval`: no dropout, whatever autograd says
     training = True
     _is_new = False  # initialized, and not used yet
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if '__call__' in vars(cls):
-            cls.__call__ = _with_their_order(cls.__call__)
+        if 'order' in vars(cls):
+
+            def call(self, *inputs, **named):
+                return TorchLike.__call__(self, *inputs, **named)
+
+            parameter = functools.partial(inspect.Parameter, kind=_EITHER_WAY)
+            named = [parameter(name, default=None) for name in cls.order]
+            call.__signature__ = inspect.Signature([parameter('self'), *named])
+            cls.__call__ = call
 
     def __init__(self, config, *inputs, **options):
         if len(inputs) > len(self.arguments):
@@ -94,9 +77,23 @@ class TorchLike:
             except RuntimeError:
                 parameter.initialize(default_init=mx.init.Normal(0.02))
 
-    @_with_their_order
     def __call__(self, *inputs, **named):
-        return self.with_attentions_first(super().__call__(*inputs, **named), **named)
+        if inputs and isinstance(inputs[0], mx.sym.Symbol):
+            return super().__call__(*inputs, **named)
+        with contextlib.nullcontext() if self.training else mx.autograd.predict_mode():
+            if _is_within.get():
+                return super().__call__(*inputs, **named)
+            if len(inputs) > len(self.order):
+                raise TypeError(f'{type(self).__name__} takes {", ".join(self.order)}')
+            token, self._is_new = _is_within.set(True), False
+            try:
+                return self.call(**dict(zip(self.order, inputs)), **named)
+            finally:
+                _is_within.reset(token)
+
+    def call(self, **inputs):
+        """The outputs as the original has them."""
+        return self.with_attentions_first(super().__call__(**inputs), **inputs)
 
     def with_attentions_first(self, outputs, **labels):
         """Outputs of our block in the originals' order; with labels there are losses alone."""
