@@ -7,10 +7,12 @@ import functools
 
 from mxnet.gluon import nn
 
+from model_zoo.checkpoint.mapping import layer_rules
+
 from . import heads
 from .catalogue import DISTILBERT_ARCHITECTURES
 from .config import DistilBertConfig
-from .mapping import gluonnlp_mapping, huggingface_mapping, pairs
+from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import open_tokenizer
 from .variants import (
     OwnPooler,
@@ -41,7 +43,7 @@ _NAMES = {
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
     outside = ('vocab_transform.', 'vocab_layer_norm.', 'vocab_projector.', 'pre_classifier.')
-    dense = pairs('^dense', 'pre_classifier')
+    dense = layer_rules({'^dense': 'pre_classifier'})
     return {
         'gluonnlp': gluonnlp_mapping('distilbert', has_dropout),
         'huggingface': huggingface_mapping('distilbert', _NAMES, outside, after=dense),

@@ -4,6 +4,7 @@ import functools
 
 import mxnet as mx
 
+from model_zoo.checkpoint.mapping import layer_rules
 from model_zoo.layers.feed_forward import Activation
 from model_zoo.layers.losses import binary_cross_entropy, without_padding
 from model_zoo.layers.precision import Dense
@@ -11,7 +12,7 @@ from model_zoo.layers.precision import Dense
 from . import heads
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
-from .mapping import huggingface_mapping, pairs
+from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import open_tokenizer
 from .variants import OwnPooler, VariantBlock, variant_family, variant_model
@@ -29,12 +30,16 @@ _NAMES = {
     'cls.predictions.decoder': 'generator_lm_head', 'cls.predictions': 'generator_lm_head',
 }  # fmt: skip
 _OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
-_CLASSIFIER = (*pairs('^dense', 'classifier.dense'), *pairs('^classifier', 'classifier.out_proj'))
-_CHOICE = (*pairs('^dense', 'sequence_summary.summary'),)
-_OTHERS = (
-    *pairs('encoder.project', 'embeddings_project'),
-    *pairs('^discriminator_dense', 'discriminator_predictions.dense'),
-    *pairs('^discriminator', 'discriminator_predictions.dense_prediction'),
+_CLASSIFIER = tuple(
+    layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
+)
+_CHOICE = tuple(layer_rules({'^dense': 'sequence_summary.summary'}))
+_OTHERS = layer_rules(
+    {
+        'encoder.project': 'embeddings_project',
+        '^discriminator_dense': 'discriminator_predictions.dense',
+        '^discriminator': 'discriminator_predictions.dense_prediction',
+    }
 )
 
 

@@ -2,149 +2,111 @@
 
 from dataclasses import replace
 
-from model_zoo.checkpoint.mapping import Fused, Mapping, Padded, Rule, Transposed
+from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, layer_rules
+
+_LAYER = 'encoder.layers.{i}.'
 
 
-def pairs(ours, theirs, ours_names=('weight', 'bias'), theirs_names=('weight', 'bias'), **kwargs):
-    """Rules for the parameters of one layer: weight and bias, or gamma and beta."""
+def _embeddings(word, types, positions, **word_options):
+    """Rules of the tables."""
     return [
-        Rule(f'{ours}.{our_name}', f'{theirs}.{their_name}', **kwargs)
-        for our_name, their_name in zip(ours_names, theirs_names)
+        Rule('word_embed.weight', word, **word_options),
+        Rule('token_type_embed.weight', types),
+        Rule('encoder.position_weight', positions),
     ]
-
-
-_NORM = ('gamma', 'beta')
 
 
 def _gluonnlp_rules(has_dropout):
     """Names of ``gluonnlp.model.BERTModel``, ``BERTClassifier`` and ``BertForQA`` (0.10)."""
-    cell = 'encoder.transformer_cells.{i}'
-    layer = 'encoder.layers.{i}'
-    rules = [
-        Rule(
-            'word_embed.weight',
-            'word_embed.0.weight',
-            tied=('decoder.3.weight',),
-            tied_to='decoder.bias',
+    cell = 'encoder.transformer_cells.{i}.'
+    layers = {
+        'encoder.norm': 'encoder.layer_norm',
+        f'{_LAYER}attention.qkv': tuple(
+            f'{cell}attention_cell.proj_{part}' for part in ('query', 'key', 'value')
         ),
-        Rule('token_type_embed.weight', 'token_type_embed.0.weight'),
-        Rule('encoder.position_weight', 'encoder.position_weight'),
-        *pairs('encoder.norm', 'encoder.layer_norm', _NORM, _NORM),
-        *[
-            Rule(
-                f'{layer}.attention.qkv.{kind}',
-                tuple(
-                    f'{cell}.attention_cell.proj_{part}.{kind}'
-                    for part in ('query', 'key', 'value')
-                ),
-                Fused(),
-            )
-            for kind in ('weight', 'bias')
-        ],
-        *pairs(f'{layer}.attention.proj', f'{cell}.proj'),
-        *pairs(f'{layer}.attention_norm', f'{cell}.layer_norm', _NORM, _NORM),
-        *pairs(f'{layer}.ffn.ffn_1', f'{cell}.ffn.ffn_1', convert=Padded(0)),
-        Rule(f'{layer}.ffn.ffn_2.weight', f'{cell}.ffn.ffn_2.weight', Padded(1)),
-        Rule(f'{layer}.ffn.ffn_2.bias', f'{cell}.ffn.ffn_2.bias'),
-        *pairs(f'{layer}.ffn_norm', f'{cell}.ffn.layer_norm', _NORM, _NORM),
-        *pairs('pooler', 'pooler'),
-        *pairs('classifier', 'classifier'),
-        *pairs('decoder.dense', 'decoder.0'),
-        *pairs('decoder.norm', 'decoder.2', _NORM, _NORM),
-        Rule('decoder.bias', 'decoder.3.bias'),
-        *pairs('^span_classifier', '^span_classifier'),
-    ]
+        f'{_LAYER}attention.proj': f'{cell}proj',
+        f'{_LAYER}attention_norm': f'{cell}layer_norm',
+        f'{_LAYER}ffn.ffn_1': f'{cell}ffn.ffn_1',
+        f'{_LAYER}ffn.ffn_2': f'{cell}ffn.ffn_2',
+        f'{_LAYER}ffn_norm': f'{cell}ffn.layer_norm',
+        'pooler': 'pooler',
+        'classifier': 'classifier',
+        'decoder.dense': 'decoder.0',
+        'decoder.norm': 'decoder.2',
+        '^span_classifier': '^span_classifier',
+    }
     # the task's dense layer comes after the dropout, if there is one; on loading either will do
-    first, second = (1, 0) if has_dropout else (0, 1)
-    rules += pairs('^classifier', f'^classifier.{first}')
-    rules += pairs('^classifier', f'^classifier.{second}')
-    return rules
+    places = (1, 0) if has_dropout else (0, 1)
+    return [
+        *_embeddings(
+            'word_embed.0.weight', 'token_type_embed.0.weight', 'encoder.position_weight',
+            tied=('decoder.3.weight',), tied_to='decoder.bias',
+        ),
+        *layer_rules(layers),
+        Rule('decoder.bias', 'decoder.3.bias'),
+        *(rule for n in places for rule in layer_rules({'^classifier': f'^classifier.{n}'})),
+    ]  # fmt: skip
 
 
 def _huggingface_rules():
     """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
-    theirs = 'encoder.layer.{i}'
-    layer = 'encoder.layers.{i}'
-    weights = ('weight', 'bias')
-    return [
-        Rule(
-            'word_embed.weight',
-            'embeddings.word_embeddings.weight',
-            tied=('cls.predictions.decoder.weight',),
-            tied_to='decoder.bias',
+    theirs = 'encoder.layer.{i}.'
+    layers = {
+        'encoder.norm': 'embeddings.LayerNorm',
+        f'{_LAYER}attention.qkv': tuple(
+            f'{theirs}attention.self.{part}' for part in ('query', 'key', 'value')
         ),
-        Rule('token_type_embed.weight', 'embeddings.token_type_embeddings.weight'),
-        Rule('encoder.position_weight', 'embeddings.position_embeddings.weight'),
-        *pairs('encoder.norm', 'embeddings.LayerNorm', _NORM, weights),
-        *[
-            Rule(
-                f'{layer}.attention.qkv.{kind}',
-                tuple(
-                    f'{theirs}.attention.self.{part}.{kind}' for part in ('query', 'key', 'value')
-                ),
-                Fused(),
-            )
-            for kind in weights
-        ],
-        *pairs(f'{layer}.attention.proj', f'{theirs}.attention.output.dense'),
-        *pairs(f'{layer}.attention_norm', f'{theirs}.attention.output.LayerNorm', _NORM, weights),
-        *pairs(f'{layer}.ffn.ffn_1', f'{theirs}.intermediate.dense', convert=Padded(0)),
-        Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.output.dense.weight', Padded(1)),
-        Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.output.dense.bias'),
-        *pairs(f'{layer}.ffn_norm', f'{theirs}.output.LayerNorm', _NORM, weights),
-        *pairs('pooler', 'pooler.dense'),
-        *pairs('classifier', 'cls.seq_relationship'),
-        *pairs('decoder.dense', 'cls.predictions.transform.dense'),
-        *pairs('decoder.norm', 'cls.predictions.transform.LayerNorm', _NORM, weights),
+        f'{_LAYER}attention.proj': f'{theirs}attention.output.dense',
+        f'{_LAYER}attention_norm': f'{theirs}attention.output.LayerNorm',
+        f'{_LAYER}ffn.ffn_1': f'{theirs}intermediate.dense',
+        f'{_LAYER}ffn.ffn_2': f'{theirs}output.dense',
+        f'{_LAYER}ffn_norm': f'{theirs}output.LayerNorm',
+        'pooler': 'pooler.dense',
+        'classifier': 'cls.seq_relationship',
+        'decoder.dense': 'cls.predictions.transform.dense',
+        'decoder.norm': 'cls.predictions.transform.LayerNorm',
+        '^classifier': 'classifier',
+        '^span_classifier': 'qa_outputs',
+    }
+    tables = (f'embeddings.{kind}_embeddings.weight' for kind in ('word', 'token_type', 'position'))
+    return [
+        *_embeddings(*tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
+        *layer_rules(layers, norm=('.weight', '.bias')),
         Rule('decoder.bias', 'cls.predictions.bias', tied=('cls.predictions.decoder.bias',)),
-        *pairs('^classifier', 'classifier'),
-        *pairs('^span_classifier', 'qa_outputs'),
     ]
 
 
 def _tensorflow_rules():
     """Names of google-research/bert: its models, and those of its run_*.py."""
-    theirs = 'bert/encoder/layer_{i}'
-    layer = 'encoder.layers.{i}'
-
-    def dense(ours, theirs, inner=None):
-        """Rules of a dense layer; `inner` is the axis of the feed-forward layer's inner units."""
-        pad = () if inner is None else (Padded(inner),)
-        bias = (Padded(0),) if inner == 0 else ()
-        return [
-            Rule(f'{ours}.weight', f'{theirs}/kernel', Transposed(*pad)),
-            Rule(f'{ours}.bias', f'{theirs}/bias', *bias),
-        ]
-
-    def norm(ours, theirs):
-        return [Rule(f'{ours}.{kind}', f'{theirs}/LayerNorm/{kind}') for kind in _NORM]
-
-    parts = [f'{theirs}/attention/self/{part}' for part in ('query', 'key', 'value')]
+    theirs = 'bert/encoder/layer_{i}/'
+    layers = {
+        'encoder.norm': 'bert/embeddings',
+        f'{_LAYER}attention.qkv': tuple(
+            f'{theirs}attention/self/{part}' for part in ('query', 'key', 'value')
+        ),
+        f'{_LAYER}attention.proj': f'{theirs}attention/output/dense',
+        f'{_LAYER}attention_norm': f'{theirs}attention/output',
+        f'{_LAYER}ffn.ffn_1': f'{theirs}intermediate/dense',
+        f'{_LAYER}ffn.ffn_2': f'{theirs}output/dense',
+        f'{_LAYER}ffn_norm': f'{theirs}output',
+        'pooler': 'bert/pooler/dense',
+        'decoder.dense': 'cls/predictions/transform/dense',
+        'decoder.norm': 'cls/predictions/transform',
+    }
+    heads = {  # these kernels are stored as (outputs, inputs)
+        'classifier': 'cls/seq_relationship/output',
+        '^classifier': 'output',
+        '^span_classifier': 'cls/squad/output',
+    }
+    norm = '/LayerNorm/gamma', '/LayerNorm/beta'
     return [
-        Rule('word_embed.weight', 'bert/embeddings/word_embeddings'),
-        Rule('token_type_embed.weight', 'bert/embeddings/token_type_embeddings'),
-        Rule('encoder.position_weight', 'bert/embeddings/position_embeddings'),
-        *norm('encoder.norm', 'bert/embeddings'),
-        Rule(f'{layer}.attention.qkv.weight', tuple(f'{part}/kernel' for part in parts),
-             Transposed(Fused())),
-        Rule(f'{layer}.attention.qkv.bias', tuple(f'{part}/bias' for part in parts), Fused()),
-        *dense(f'{layer}.attention.proj', f'{theirs}/attention/output/dense'),
-        *norm(f'{layer}.attention_norm', f'{theirs}/attention/output'),
-        *dense(f'{layer}.ffn.ffn_1', f'{theirs}/intermediate/dense', inner=0),
-        *dense(f'{layer}.ffn.ffn_2', f'{theirs}/output/dense', inner=1),
-        *norm(f'{layer}.ffn_norm', f'{theirs}/output'),
-        *dense('pooler', 'bert/pooler/dense'),
-        *dense('decoder.dense', 'cls/predictions/transform/dense'),
-        *norm('decoder.norm', 'cls/predictions/transform'),
+        *_embeddings(
+            *(f'bert/embeddings/{kind}_embeddings' for kind in ('word', 'token_type', 'position'))
+        ),
+        *layer_rules(layers, ('/kernel', '/bias'), norm, weight=Transposed),
         Rule('decoder.bias', 'cls/predictions/output_bias'),
-        # these kernels are stored as (outputs, inputs)
-        Rule('classifier.weight', 'cls/seq_relationship/output_weights'),
-        Rule('classifier.bias', 'cls/seq_relationship/output_bias'),
-        Rule('^classifier.weight', 'output_weights'),
-        Rule('^classifier.bias', 'output_bias'),
-        Rule('^span_classifier.weight', 'cls/squad/output_weights'),
-        Rule('^span_classifier.bias', 'cls/squad/output_bias'),
-    ]  # fmt: skip
+        *layer_rules(heads, ('_weights', '_bias')),
+    ]
 
 
 class _Reversed:
@@ -159,39 +121,28 @@ class _Reversed:
 
 def _pytorchic_rules(pretraining):
     """Names of dhlee347/pytorchic-bert: those of classify.py, or of pretrain.py."""
-    theirs = 'blocks.{i}'
-    layer = 'encoder.layers.{i}'
-    rules = [
-        Rule(
-            'word_embed.weight', 'embed.tok_embed.weight',
-            tied=('decoder.weight',), tied_to='decoder.bias',
-        ),
-        Rule('token_type_embed.weight', 'embed.seg_embed.weight'),
-        Rule('encoder.position_weight', 'embed.pos_embed.weight'),
-        *pairs('encoder.norm', 'embed.norm', _NORM, _NORM),
-        *[
-            Rule(
-                f'{layer}.attention.qkv.{kind}',
-                tuple(f'{theirs}.attn.proj_{part}.{kind}' for part in 'qkv'),
-                Fused(),
-            )
-            for kind in ('weight', 'bias')
-        ],
-        *pairs(f'{layer}.attention.proj', f'{theirs}.proj'),
-        *pairs(f'{layer}.attention_norm', f'{theirs}.norm1', _NORM, _NORM),
-        *pairs(f'{layer}.ffn.ffn_1', f'{theirs}.pwff.fc1', convert=Padded(0)),
-        Rule(f'{layer}.ffn.ffn_2.weight', f'{theirs}.pwff.fc2.weight', Padded(1)),
-        Rule(f'{layer}.ffn.ffn_2.bias', f'{theirs}.pwff.fc2.bias'),
-        *pairs(f'{layer}.ffn_norm', f'{theirs}.norm2', _NORM, _NORM),
-        *pairs('pooler', 'fc'),
-    ]  # fmt: skip
+    theirs = 'blocks.{i}.'
+    layers = {
+        'encoder.norm': 'embed.norm',
+        f'{_LAYER}attention.qkv': tuple(f'{theirs}attn.proj_{part}' for part in 'qkv'),
+        f'{_LAYER}attention.proj': f'{theirs}proj',
+        f'{_LAYER}attention_norm': f'{theirs}norm1',
+        f'{_LAYER}ffn.ffn_1': f'{theirs}pwff.fc1',
+        f'{_LAYER}ffn.ffn_2': f'{theirs}pwff.fc2',
+        f'{_LAYER}ffn_norm': f'{theirs}norm2',
+        'pooler': 'fc',
+    }
+    rules = _embeddings(
+        *(f'embed.{kind}_embed.weight' for kind in ('tok', 'seg', 'pos')),
+        tied=('decoder.weight',), tied_to='decoder.bias',
+    )  # fmt: skip
+    rules += layer_rules(layers)
     if not pretraining:
-        return rules + pairs('^classifier', 'classifier')
+        return rules + layer_rules({'^classifier': 'classifier'})
     return [
         *rules,
-        *pairs('classifier', 'classifier', convert=_Reversed()),
-        *pairs('decoder.dense', 'linear'),
-        *pairs('decoder.norm', 'norm', _NORM, _NORM),
+        *(replace(rule, convert=_Reversed()) for rule in layer_rules({'classifier': 'classifier'})),
+        *layer_rules({'decoder.dense': 'linear', 'decoder.norm': 'norm'}),
         Rule('decoder.bias', 'decoder_bias'),
     ]
 

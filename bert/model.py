@@ -6,7 +6,6 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.blocks.heads import AttentionBlock
-from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import EncoderStack
 from model_zoo.layers.feed_forward import Activation
@@ -28,11 +27,6 @@ class BertBlock(AttentionBlock):
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
-    #: the padding of `FeedForward` doesn't belong into files
-    stored_as = (
-        (r'encoder\.layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
-        (r'encoder\.layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
-    )
 
     @classmethod
     def name_maps(cls, config):

@@ -5,13 +5,13 @@ import functools
 
 import numpy as np
 
-from model_zoo.checkpoint.mapping import Rule
+from model_zoo.checkpoint.mapping import Rule, layer_rules
 from model_zoo.layers.sequences import is_mask
 
 from . import heads
 from .catalogue import ROBERTA_ARCHITECTURES
 from .config import BertConfig
-from .mapping import gluonnlp_mapping, huggingface_mapping, pairs
+from .mapping import gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
 from .variants import (
     OwnPooler,
@@ -58,17 +58,17 @@ class _Positions:
 
 
 _TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
-_HEAD = (*pairs('^dense', 'classifier.dense'), *pairs('^classifier', 'classifier.out_proj'))
+_HEAD = tuple(layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'}))
 _NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
 
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
     first, second = (1, 3) if has_dropout else (0, 1)
-    layers = pairs('^dense', f'^classifier.{first}') + pairs('^classifier', f'^classifier.{second}')
+    layers = {'^dense': f'^classifier.{first}', '^classifier': f'^classifier.{second}'}
     positions = Rule('encoder.position_weight', _TABLES, _Positions())
     return {
-        'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layers),
+        'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layer_rules(layers)),
         'huggingface': huggingface_mapping(
             'roberta', _NAMES, ('lm_head.',), before=(positions, *head), after=_HEAD
         ),

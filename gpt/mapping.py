@@ -1,7 +1,7 @@
 """OpenAI GPT's parameter names in other programs, as reversible tables."""
 
-from model_zoo.blocks.decoder_config import OPENAI_LAYER, conv1d_rules, openai_rules
-from model_zoo.checkpoint.mapping import Mapping, Rule
+from model_zoo.blocks.decoder_config import conv1d_rules, openai_rules
+from model_zoo.checkpoint.mapping import Mapping, Rule, layer_rules
 
 __all__ = ['MAPPINGS']
 
@@ -13,8 +13,12 @@ _RULES = [
     ),
     Rule('position_weight', 'positions_embed.weight'),
     *conv1d_rules(),
-    Rule('^mc_head.weight', 'multiple_choice_head.summary.weight'),
-    Rule('^mc_head.bias', 'multiple_choice_head.summary.bias'),
+    *layer_rules({'^mc_head': 'multiple_choice_head.summary'}),
+]
+_OPENAI_RULES = [
+    Rule('position_weight', 'model/pe'),
+    Rule('word_embed.weight', 'model/we'),
+    *openai_rules(),
 ]
 
 #: name of a format -> Mapping
@@ -35,13 +39,9 @@ MAPPINGS = {
     ),
     # openai/finetune-transformer-lm's params_*.npy, by its program's names
     'numpy': Mapping(
-        [
-            Rule('position_weight', 'model/pe'),
-            Rule('word_embed.weight', 'model/we'),
-            *openai_rules(),
-        ],
+        _OPENAI_RULES,
         '',
         mark_heads=False,
-        order=('model/pe', 'model/we', *OPENAI_LAYER),
+        order=[rule.theirs[0] for rule in _OPENAI_RULES],
     ),
 }

@@ -106,6 +106,7 @@ class TransfoXLConfig(Config):
     tie_projs: Optional[List[bool]] = None
 
     num_layers = property(attrgetter('n_layer'))
+    intermediate_size = property(attrgetter('d_inner'))
 
     def __post_init__(self):
         super().__post_init__()

@@ -7,7 +7,7 @@ units.
 
 import numpy as np
 
-from model_zoo.checkpoint.mapping import Mapping, Padded, Rule, Transposed
+from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, layer_rules
 from model_zoo.errors import CheckpointError
 
 
@@ -53,9 +53,6 @@ class _SplitMapping(Mapping):
         return {**result, **{prefix + name: value for name, value in self._constants.items()}}
 
 
-_FFN_WEIGHT, _FFN_UNITS = Padded(1, 'd_inner'), Padded(0, 'd_inner')
-
-
 def _clusters(config, kind):
     """`splits` of a common table or bias of all clusters; none if there is one cluster."""
     if len(config.sizes) == 1:
@@ -71,19 +68,18 @@ def _name(config, kind):
 def _huggingface(config):
     """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
     ours, theirs = 'layers.{i}', 'layers.{i}.dec_attn'
+    layers = {
+        f'{ours}.ffn.ffn_1': 'layers.{i}.pos_ff.CoreNet.0',
+        f'{ours}.ffn.ffn_2': 'layers.{i}.pos_ff.CoreNet.3',
+        f'{ours}.attention_norm': f'{theirs}.layer_norm',
+        f'{ours}.ffn_norm': 'layers.{i}.pos_ff.layer_norm',
+    }
     rules = [
         Rule(f'{ours}.attention.qkv_weight', f'{theirs}.qkv_net.weight'),
         Rule(f'{ours}.attention.relative.weight', f'{theirs}.r_net.weight'),
         Rule(f'{ours}.attention.proj.weight', f'{theirs}.o_net.weight'),
-        Rule(f'{ours}.ffn.ffn_1.weight', 'layers.{i}.pos_ff.CoreNet.0.weight', _FFN_UNITS),
-        Rule(f'{ours}.ffn.ffn_1.bias', 'layers.{i}.pos_ff.CoreNet.0.bias', _FFN_UNITS),
-        Rule(f'{ours}.ffn.ffn_2.weight', 'layers.{i}.pos_ff.CoreNet.3.weight', _FFN_WEIGHT),
-        Rule(f'{ours}.ffn.ffn_2.bias', 'layers.{i}.pos_ff.CoreNet.3.bias'),
+        *layer_rules(layers, norm=('.weight', '.bias')),
     ]
-    for our_norm, their_norm in (('attention_norm', 'dec_attn'), ('ffn_norm', 'pos_ff')):
-        for kind, their_kind in (('gamma', 'weight'), ('beta', 'bias')):
-            their_name = f'layers.{{i}}.{their_norm}.layer_norm.{their_kind}'
-            rules.append(Rule(f'{ours}.{our_norm}.{kind}', their_name))
     for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:
             rules.append(Rule(f'{ours}.attention.{kind}', f'{theirs}.{their_kind}'))
@@ -131,36 +127,28 @@ def _huggingface_words(config):
             else:
                 rules.append(Rule(f'^softmax.proj{i}', f'crit.out_projs.{i}'))
         for i in clusters:
-            rules.append(
-                Rule(
-                    f'word_embed.proj{i}',
-                    f'word_emb.emb_projs.{i}',
-                    tied=tuple(tied_by.get(i, ())),
-                    tied_to=here,
-                )
-            )
+            tied = {'tied': tuple(tied_by.get(i, ())), 'tied_to': here}
+            rules.append(Rule(f'word_embed.proj{i}', f'word_emb.emb_projs.{i}', **tied))
     return rules
 
 
 def _tensorflow(config):
     """Names of kimiyoung/transformer-xl's program for TensorFlow, which has no `pre_lnorm`."""
     ours, theirs = 'layers.{i}', 'transformer/layer_{i}'
+    layers = {
+        f'{ours}.ffn.ffn_1': f'{theirs}/ff/layer_1',
+        f'{ours}.ffn.ffn_2': f'{theirs}/ff/layer_2',
+        f'{ours}.attention_norm': f'{theirs}/rel_attn/LayerNorm',
+        f'{ours}.ffn_norm': f'{theirs}/ff/LayerNorm',
+    }
     rules = [
         Rule(f'{ours}.attention.qkv_weight', f'{theirs}/rel_attn/qkv/kernel', Transposed()),
         Rule(f'{ours}.attention.relative.weight', f'{theirs}/rel_attn/r/kernel', Transposed()),
         Rule(f'{ours}.attention.proj.weight', f'{theirs}/rel_attn/o/kernel', Transposed()),
-        Rule(f'{ours}.ffn.ffn_1.weight', f'{theirs}/ff/layer_1/kernel', Transposed(_FFN_UNITS)),
-        Rule(f'{ours}.ffn.ffn_1.bias', f'{theirs}/ff/layer_1/bias', _FFN_UNITS),
-        Rule(f'{ours}.ffn.ffn_2.weight', f'{theirs}/ff/layer_2/kernel', Transposed(_FFN_WEIGHT)),
-        Rule(f'{ours}.ffn.ffn_2.bias', f'{theirs}/ff/layer_2/bias'),
+        *layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed),
         Rule('^softmax.cluster_weight', 'transformer/adaptive_softmax/cutoff_0/cluster_W'),
         Rule('^softmax.cluster_bias', 'transformer/adaptive_softmax/cutoff_0/cluster_b'),
     ]
-    for our_norm, their_part in (('attention_norm', 'rel_attn'), ('ffn_norm', 'ff')):
-        for kind in ('gamma', 'beta'):
-            rules.append(
-                Rule(f'{ours}.{our_norm}.{kind}', f'{theirs}/{their_part}/LayerNorm/{kind}')
-            )
     splits = {}
     for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:  # theirs are in one tensor

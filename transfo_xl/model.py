@@ -7,7 +7,6 @@ from mxnet.gluon import nn
 
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import LARGEST_SIZE
-from model_zoo.checkpoint.mapping import Padded
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
@@ -27,11 +26,6 @@ class TransfoXLBlock(ZooBlock):
 
     config_class = TransfoXLConfig
     architectures = ARCHITECTURES
-    #: the padding of `FeedForward` doesn't belong into files
-    stored_as = (
-        (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0, 'd_inner')),
-        (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1, 'd_inner')),
-    )
     text_inputs = ('words', 'mems', 'valid_length')
     _graph_lengths = None
 

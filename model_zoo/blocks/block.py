@@ -69,8 +69,6 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     fuses_in_onnx = False
     #: whether its ONNX file continues texts as its `generate` does
     generates_in_onnx = False
-    #: (regular expression of canonical names, conversion) of what files hold in another shape
-    stored_as = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

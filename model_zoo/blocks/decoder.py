@@ -7,7 +7,6 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
-from ..checkpoint.mapping import Padded
 from ..errors import InputError
 from ..layers.attention import BLOCKED, causal_mask, layer_head_mask
 from ..layers.cells import DecoderCell
@@ -23,11 +22,6 @@ __all__ = ['DecoderBlock', 'DecoderModel']
 class DecoderBlock(AttentionBlock):
     """Base of `DecoderModel` and of the task blocks."""
 
-    #: the padding of `FeedForward` doesn't belong into files
-    stored_as = (
-        (r'layers\.\d+\.ffn\.ffn_1\.(weight|bias)$', Padded(0)),
-        (r'layers\.\d+\.ffn\.ffn_2\.weight$', Padded(1)),
-    )
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')

@@ -4,12 +4,12 @@ import dataclasses
 from operator import attrgetter
 from typing import Dict, List, Optional
 
-from ..checkpoint.mapping import FusedConv1D, OneWide, Padded, Rule, Transposed
+from ..checkpoint.mapping import OneWide, Stacked, Transposed, layer_rules
 from ..errors import InputError
 from ..layers.feed_forward import check_activation
 from .config import PYTORCH_FORMATS, AttentionConfig
 
-__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS', 'OPENAI_LAYER']
+__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS']
 
 
 @dataclasses.dataclass
@@ -118,63 +118,34 @@ OPTIONS = {
     'predict_special_tokens': True,
 }
 
-
-#: OpenAI's names of a layer's parameters, in the order in which their programs make them
-OPENAI_LAYER = tuple(
-    f'model/h{{i}}/{name}/{kind}'
-    for name, kinds in [
-        ('attn/c_attn', 'wb'),
-        ('attn/c_proj', 'wb'),
-        ('ln_1', 'gb'),
-        ('mlp/c_fc', 'wb'),
-        ('mlp/c_proj', 'wb'),
-        ('ln_2', 'gb'),
-    ]
-    for kind in kinds
-)
+_LAYER = 'layers.{i}.'
 
 
-def conv1d_rules(theirs='h.{i}', attention='attn'):
+def conv1d_rules():
     """Rules for the layers of a decoder in PyTorch's files, whose dense layers are "Conv1D"."""
-    layer = 'layers.{i}'
-    rules = []
-    for kind in ('weight', 'bias'):
-        transposed = kind == 'weight'
-        rules += [
-            Rule(f'{layer}.attention.qkv.{kind}', f'{theirs}.{attention}.c_attn.{kind}',
-                 FusedConv1D()),
-            Rule(f'{layer}.attention.proj.{kind}', f'{theirs}.{attention}.c_proj.{kind}',
-                 *[Transposed()] * transposed),
-            Rule(f'{layer}.ffn.ffn_1.{kind}', f'{theirs}.mlp.c_fc.{kind}',
-                 Transposed(Padded(0)) if transposed else Padded(0)),
-            Rule(f'{layer}.ffn.ffn_2.{kind}', f'{theirs}.mlp.c_proj.{kind}',
-                 *[Transposed(Padded(1))] * transposed),
-        ]  # fmt: skip
-    for ours, ln in (('attention_norm', 'ln_1'), ('ffn_norm', 'ln_2')):
-        rules += [
-            Rule(f'{layer}.{ours}.gamma', f'{theirs}.{ln}.weight'),
-            Rule(f'{layer}.{ours}.beta', f'{theirs}.{ln}.bias'),
-        ]
-    return rules
+    layers = {
+        f'{_LAYER}attention.qkv': 'h.{i}.attn.c_attn',
+        f'{_LAYER}attention.proj': 'h.{i}.attn.c_proj',
+        f'{_LAYER}ffn.ffn_1': 'h.{i}.mlp.c_fc',
+        f'{_LAYER}ffn.ffn_2': 'h.{i}.mlp.c_proj',
+        f'{_LAYER}attention_norm': 'h.{i}.ln_1',
+        f'{_LAYER}ffn_norm': 'h.{i}.ln_2',
+    }
+    return layer_rules(layers, norm=('.weight', '.bias'), qkv=Stacked(), weight=Transposed)
 
 
 def openai_rules():
-    """Rules for the layers of a decoder in OpenAI's own files."""
-    ours = (
-        ('attention.qkv.weight', OneWide(FusedConv1D())),
-        ('attention.qkv.bias', FusedConv1D()),
-        ('attention.proj.weight', OneWide(Transposed())),
-        ('attention.proj.bias', None),
-        ('attention_norm.gamma', None),
-        ('attention_norm.beta', None),
-        ('ffn.ffn_1.weight', OneWide(Transposed(Padded(0)))),
-        ('ffn.ffn_1.bias', Padded(0)),
-        ('ffn.ffn_2.weight', OneWide(Transposed(Padded(1)))),
-        ('ffn.ffn_2.bias', None),
-        ('ffn_norm.gamma', None),
-        ('ffn_norm.beta', None),
-    )
-    return [
-        Rule(f'layers.{{i}}.{name}', theirs, *([convert] if convert else []))
-        for (name, convert), theirs in zip(ours, OPENAI_LAYER)
-    ]
+    """Rules for the layers of a decoder in OpenAI's own files, in the order of their programs."""
+    layers = {
+        f'{_LAYER}attention.qkv': 'model/h{i}/attn/c_attn',
+        f'{_LAYER}attention.proj': 'model/h{i}/attn/c_proj',
+        f'{_LAYER}attention_norm': 'model/h{i}/ln_1',
+        f'{_LAYER}ffn.ffn_1': 'model/h{i}/mlp/c_fc',
+        f'{_LAYER}ffn.ffn_2': 'model/h{i}/mlp/c_proj',
+        f'{_LAYER}ffn_norm': 'model/h{i}/ln_2',
+    }
+
+    def weight(convert):
+        return OneWide(Transposed(convert))
+
+    return layer_rules(layers, ('/w', '/b'), ('/g', '/b'), Stacked(), weight)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from typing import Any, TypeVar
 
 import mxnet as mx
 import numpy as np
 
+from ..checkpoint.mapping import padding_of
 from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
@@ -102,17 +102,17 @@ class BlockTensors:
                 name = name[len(backbone) + 1 :]
             elif backbone:
                 name = '^' + name
-            convert = cls._conversion(name)
+            convert = cls.stored_as(name)
             result[name] = convert.load([value], config) if convert else value
         return result, []
 
-    @classmethod
-    def _conversion(cls, name):
-        """The conversion of a native file's tensor to the parameter `name`; None for no change."""
-        conversions = (
-            convert for expression, convert in cls.stored_as if re.match(expression, name)
-        )
-        return next(conversions, None)
+    @staticmethod
+    def stored_as(name):
+        """The conversion of our own files' tensor to the parameter `name`; None for no change.
+
+        The padding of feed-forward layers doesn't belong into files.
+        """
+        return padding_of(name)
 
     def _assign(self, found, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
@@ -278,7 +278,7 @@ class BlockFiles(BlockTensors):
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
             for name, value in tensors.items():
-                convert = self._conversion(name)
+                convert = self.stored_as(name)
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,

@@ -4,17 +4,10 @@ A reader knows a file format and no family (`params`, `safetensors_file`); a `Ma
 family's table of names and knows no format.
 """
 
-from .mapping import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Stacked, Transposed
+from .mapping import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed, layer_rules
 from .readers import read_tensors
 
 __all__ = [
-    'Fused',
-    'FusedConv1D',
-    'Mapping',
-    'OneWide',
-    'Padded',
-    'Rule',
-    'Stacked',
-    'Transposed',
+    'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
     'read_tensors',
-]
+]  # fmt: skip

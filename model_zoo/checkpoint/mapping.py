@@ -12,15 +12,8 @@ import numpy as np
 from ..errors import CheckpointError
 
 __all__ = [
-    'Fused',
-    'FusedConv1D',
-    'Mapping',
-    'OneWide',
-    'Padded',
-    'Rule',
-    'Stacked',
-    'Transposed',
-]
+    'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
+]  # fmt: skip
 
 
 class _Same:
@@ -31,6 +24,9 @@ class _Same:
 
     def save(self, array, config):
         return [array]
+
+
+_SAME = _Same()
 
 
 class Fused:
@@ -45,27 +41,17 @@ class Fused:
         return [rows[:, part].reshape((-1,) + array.shape[1:]) for part in range(3)]
 
 
+_FUSED = Fused()
+
+
 class Stacked:
     """One tensor with all queries' rows first, then all keys' and all values' <-> our fused one."""
 
     def load(self, arrays, config):
-        return Fused().load(np.split(arrays[0], 3), config)
+        return _FUSED.load(np.split(arrays[0], 3), config)
 
     def save(self, array, config):
-        return [np.concatenate(Fused().save(array, config))]
-
-
-class FusedConv1D:
-    """OpenAI's ``c_attn`` (units, 3 * units), or its bias <-> our fused weight, or bias.
-
-    Theirs has all queries' columns first, then all keys' and all values'.
-    """
-
-    def load(self, arrays, config):
-        return Stacked().load([arrays[0].T], config)
-
-    def save(self, array, config):
-        return [Stacked().save(array, config)[0].T]
+        return [np.concatenate(_FUSED.save(array, config))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +59,6 @@ class Padded:
     """A tensor without <-> with the zero units of `FeedForward`, along `axis`."""
 
     axis: int = 0
-    field: str = 'intermediate_size'
 
     def load(self, arrays, config):
         from ..layers.feed_forward import padded_units
@@ -87,7 +72,7 @@ class Padded:
         return np.pad(array, widths)
 
     def save(self, array, config):
-        return [np.take(array, range(getattr(config, self.field)), axis=self.axis)]
+        return [np.take(array, range(config.intermediate_size), axis=self.axis)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +88,7 @@ class Transposed:
         is counted in ours.
     """
 
-    then: object = _Same()
+    then: object = _SAME
 
     def load(self, arrays, config):
         return self.then.load([array.T for array in arrays], config)
@@ -119,7 +104,7 @@ class OneWide:
     The dense layers of OpenAI's own checkpoints are like this.
     """
 
-    then: object = _Same()
+    then: object = _SAME
 
     def load(self, arrays, config):
         return self.then.load([np.squeeze(array, 0) for array in arrays], config)
@@ -149,13 +134,51 @@ class Rule:
 
     ours: str
     theirs: Tuple[str, ...]
-    convert: object = _Same()
+    convert: object = _SAME
     tied: Tuple[str, ...] = ()
     tied_to: str = ''
 
     def __post_init__(self):
         if isinstance(self.theirs, str):
             object.__setattr__(self, 'theirs', (self.theirs,))
+
+
+def padding_of(name):
+    """The `Padded` of a parameter of ours in a `FeedForward`, or None."""
+    if name.endswith(('ffn_1.weight', 'ffn_1.bias')):
+        return Padded(0)
+    return Padded(1) if name.endswith('ffn_2.weight') else None
+
+
+def layer_rules(
+    layers, dense=('.weight', '.bias'), norm=('.gamma', '.beta'), qkv=_FUSED, weight=None
+):
+    """The rules of layers with two parameters: dense ones and normalizations.
+
+    Parameters
+    ----------
+    layers : dict of str to str or tuple of str
+        Our name of a layer -> theirs, or theirs of queries, keys and values. The names of our
+        normalizations end with ``norm``, those of the fused layers with ``qkv``.
+    dense, norm : tuple of str
+        How their names of weights and biases end, and those of scales and shifts.
+    qkv : object
+        The conversion of fused layers.
+    weight : callable, optional
+        Makes the conversion of a dense layer's weight, such as `Transposed`, of another one.
+    """
+    rules = []
+    for ours, theirs in layers.items():
+        theirs = (theirs,) if isinstance(theirs, str) else theirs
+        is_norm = ours.endswith('norm')
+        kinds = ('gamma', 'beta') if is_norm else ('weight', 'bias')
+        for kind, end in zip(kinds, norm if is_norm else dense):
+            name = f'{ours}.{kind}'
+            convert = qkv if ours.endswith('qkv') else padding_of(name) or _SAME
+            if kind == 'weight' and weight is not None:
+                convert = weight(convert)
+            rules.append(Rule(name, tuple(f'{each}{end}' for each in theirs), convert))
+    return rules
 
 
 def _pattern(template):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arrays import assert_equal
 
-from model_zoo.checkpoint import Fused, FusedConv1D, Mapping, OneWide, Padded, Rule, Transposed
+from model_zoo.checkpoint import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed
 from model_zoo.errors import CheckpointError
 from model_zoo.layers.feed_forward import padded_units
 
@@ -150,15 +150,15 @@ def test_padded_leaves_tensors_of_too_few_axes_to_the_check_of_shapes():
         (Transposed(), (5, 4), (4, 5)),
         (Transposed(Padded(0)), (5, 512), (padded_units(512), 5)),
         (Transposed(Padded(1)), (512, 5), (5, padded_units(512))),
-        (Padded(0, 'd_inner'), (1024,), (padded_units(1024),)),
-        (FusedConv1D(), (4, 12), (12, 4)),
-        (FusedConv1D(), (12,), (12,)),
-        (OneWide(FusedConv1D()), (1, 4, 12), (12, 4)),
+        (Padded(0), (512,), (padded_units(512),)),
+        (Transposed(Stacked()), (4, 12), (12, 4)),
+        (Stacked(), (12,), (12,)),
+        (OneWide(Transposed(Stacked())), (1, 4, 12), (12, 4)),
         (OneWide(Transposed(Padded(0))), (1, 5, 512), (padded_units(512), 5)),
     ],
 )
 def test_conversions_and_their_inverses(convert, theirs, ours):
-    config = types.SimpleNamespace(head_size=2, intermediate_size=512, d_inner=1024)
+    config = types.SimpleNamespace(head_size=2, intermediate_size=512)
     given = array(*theirs)
     loaded = convert.load([given], config)
     assert loaded.shape == ours
@@ -169,7 +169,7 @@ def test_conversions_and_their_inverses(convert, theirs, ours):
 def test_conv1d_is_fused_by_heads():
     """Columns q, k, v of all heads each -> rows q, k, v of the first head, then of the second."""
     weight = array(1, 12)  # one input; q is 0 to 3, k 4 to 7, v 8 to 11
-    loaded = FusedConv1D().load([weight], CONFIG)
+    loaded = Transposed(Stacked()).load([weight], CONFIG)
     assert loaded[:, 0].tolist() == [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]
 
 
