@@ -78,27 +78,7 @@ class BertConfig(AttentionConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_positive(
-            'vocab_size',
-            'hidden_size',
-            'num_hidden_layers',
-            'num_attention_heads',
-            'intermediate_size',
-            'max_position_embeddings',
-            'type_vocab_size',
-            'num_labels',
-        )
-        self._check_rate('hidden_dropout_prob', 'attention_probs_dropout_prob')
-        self._check_not_negative('initializer_range', 'layer_norm_eps')
-        if not isinstance(self.hidden_act, str):
-            raise InputError(f'hidden_act must be a name, but is {self.hidden_act!r}')
         check_activation(self.hidden_act)
-        if self.hidden_size % self.num_attention_heads:
-            raise InputError(
-                f'hidden_size {self.hidden_size} is not a multiple of '
-                f'num_attention_heads {self.num_attention_heads}'
-            )
-        self._check_pruned()
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
@@ -145,11 +125,6 @@ class ElectraConfig(BertConfig):
 
     embedding_units = property(attrgetter('embedding_size'))
 
-    def __post_init__(self):
-        super().__post_init__()
-        self._check_positive('embedding_size')
-        self._check_rate('summary_last_dropout')
-
 
 @dataclasses.dataclass
 class DistilBertConfig(AttentionConfig):
@@ -186,16 +161,7 @@ class DistilBertConfig(AttentionConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_positive(
-            'vocab_size', 'dim', 'n_layers', 'n_heads', 'hidden_dim', 'max_position_embeddings',
-            'num_labels',
-        )  # fmt: skip
-        self._check_rate('dropout', 'attention_dropout', 'qa_dropout', 'seq_classif_dropout')
-        self._check_not_negative('initializer_range', 'layer_norm_eps')
         check_activation(self.activation)
-        if self.dim % self.n_heads:
-            raise InputError(f'dim {self.dim} is not a multiple of n_heads {self.n_heads}')
-        self._check_pruned()
 
     def to_format(self, format, architecture):
         if self.layer_norm_eps != DISTILBERT_EPS:

@@ -4,6 +4,7 @@ import dataclasses
 from operator import attrgetter
 from typing import Optional
 
+from model_zoo.blocks.config import check_count
 from model_zoo.blocks.decoder_config import DecoderConfig
 from model_zoo.errors import InputError
 
@@ -44,7 +45,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     def __post_init__(self):
         super().__post_init__()
         if self.n_inner is not None:
-            self._check_positive('n_inner')
+            check_count('n_inner', self.n_inner)
 
     @classmethod
     def from_dict(cls, values):

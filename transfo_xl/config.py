@@ -4,7 +4,7 @@ import dataclasses
 from operator import attrgetter
 from typing import List, Optional
 
-from model_zoo.blocks.config import PYTORCH_FORMATS, Config
+from model_zoo.blocks.config import LARGEST_SIZE, PYTORCH_FORMATS, Config, check_count
 from model_zoo.errors import InputError
 
 __all__ = ['TransfoXLConfig']
@@ -74,6 +74,10 @@ class TransfoXLConfig(Config):
     """
 
     model_type = 'transfo-xl'
+    lowest = {
+        'ext_len': 0, 'mem_len': 0,
+        **dict.fromkeys(('clamp_len', 'attn_type', 'sample_softmax'), -LARGEST_SIZE),
+    }  # fmt: skip
 
     vocab_size: int = 267735
     cutoffs: List[int] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
@@ -110,12 +114,6 @@ class TransfoXLConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_positive(
-            'vocab_size', 'd_model', 'd_embed', 'n_head', 'd_head', 'd_inner', 'div_val',
-            'n_layer', 'tgt_len',
-        )  # fmt: skip
-        self._check_not_negative('init_range', 'proj_init_std', 'init_std', 'layer_norm_epsilon')
-        self._check_rate('dropout', 'dropatt')
         self._check_cutoffs()
         self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
         if self.d_model % 2:
@@ -130,9 +128,6 @@ class TransfoXLConfig(Config):
                 f'attn_type is {self.attn_type!r}, and only 0, the attention of Transformer-XL, '
                 'is supported'
             )
-        for name in ('clamp_len', 'sample_softmax'):
-            if type(getattr(self, name)) is not int:
-                raise InputError(f'{name} must be an integer, but is {getattr(self, name)!r}')
         if self.sample_softmax > 0:
             raise InputError(
                 f'sample_softmax is {self.sample_softmax!r}: a sampled softmax is not supported; '
@@ -152,7 +147,7 @@ class TransfoXLConfig(Config):
     def _check_cutoffs(self):
         is_list = isinstance(self.cutoffs, (list, tuple))
         ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
-        numbers = all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+        numbers = all(type(end) is int for end in ends)
         if not is_list or not numbers or any(one >= two for one, two in zip(ends, ends[1:])):
             raise InputError(
                 'cutoffs must be ascending integers above 0 and below vocab_size '
@@ -165,8 +160,7 @@ class TransfoXLConfig(Config):
         for name, value, low in (
             ('tgt_len', tgt_len, 1), ('ext_len', ext_len, 0), ('mem_len', mem_len, 0)
         ):  # fmt: skip
-            if not isinstance(value, int) or isinstance(value, bool) or value < low:
-                raise InputError(f'{name} must be an integer of at least {low}, but is {value!r}')
+            check_count(name, value, low)
         if self.same_length and mem_len == 0:
             raise InputError(
                 'same_length=True lets a position look at mem_len positions, and mem_len is 0: '

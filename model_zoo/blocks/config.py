@@ -13,7 +13,7 @@ from operator import attrgetter
 from ..errors import InputError, ZooError
 from ..util.files import LIMITS, raised, read_json, write_json
 
-__all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config']
+__all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
 
 _log = logging.getLogger(__name__)
 #: formats whose folders have config.json as transformers writes it
@@ -49,9 +49,11 @@ class _ConfigType(type):
 class Config(metaclass=_ConfigType):
     """Hyper-parameters of a model, with the field names of the originals' JSON files.
 
-    A subclass is a dataclass: it lists the fields with their defaults. Fields of a file that the
-    subclass doesn't know (``"transformers_version"`` and the like) are kept in `extras` and
-    written back, so that no field of a file is lost. A warning names those that look misspelt.
+    A subclass is a dataclass: it lists the fields with their defaults. Their types check them: an
+    int is positive unless `lowest` names it, a float isn't negative, and one with "drop" in its
+    name is a rate. Fields of a file that the subclass doesn't know (``"transformers_version"`` and
+    the like) are kept in `extras` and written back, so that no field of a file is lost. A warning
+    names those that look misspelt.
 
     As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
     may be called ``vocab_size_or_config_json_file``.
@@ -61,9 +63,19 @@ class Config(metaclass=_ConfigType):
     model_type = None
     #: fields of other programs -> the only value with which the family's blocks compute
     fixed = {}
+    #: fields of whole numbers -> the least value, where that isn't 1
+    lowest = {}
 
     def __post_init__(self):
         self.extras = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type in (int, 'int'):
+                check_count(field.name, value, self.lowest.get(field.name, 1))
+            elif field.type in (float, 'float'):
+                _check_number(field.name, value)
+            elif field.type in (str, 'str') and not isinstance(value, str):
+                raise InputError(f'{field.name} must be a text, but is {value!r:.80}')
 
     @classmethod
     def field_value(cls, field, value):
@@ -156,34 +168,26 @@ class Config(metaclass=_ConfigType):
             fields['architectures'] = [architecture]
         write_json(path, fields)
 
-    def _check_positive(self, *names):
-        for name in names:
-            value = getattr(self, name)
-            most, raising = LARGEST_SIZE, ''
-            if name == 'num_labels':  # which a file can name without weights
-                most, raising = int(raised(_MOST_LABELS)), f' unless {LIMITS} raises it'
-            if not _is_count(value, 1, most):
-                told = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
-                raise InputError(f'{name} must be a positive integer, but is {value!r:.80}{told}')
 
-    def _check_count(self, *names):
-        for name in names:
-            value = getattr(self, name)
-            if not _is_count(value, 0, LARGEST_SIZE):
-                raise InputError(f'{name} must be an integer of at least 0, but is {value!r:.80}')
+def check_count(name, value, least=1):
+    """Raise InputError unless a field is a whole number from `least` on."""
+    most, raising = LARGEST_SIZE, ''
+    if name == 'num_labels':  # which a file can name without weights
+        most, raising = int(raised(_MOST_LABELS)), f' unless {LIMITS} raises it'
+    if type(value) is int and least <= value <= most:
+        return
+    wanted = 'a positive integer' if least == 1 else f'an integer of at least {least}'
+    told = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
+    raise InputError(f'{name} must be {wanted}, but is {value!r:.80}{told}')
 
-    def _check_rate(self, *names):
-        for name in names:
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value < 1:
-                raise InputError(f'{name} must be a rate in [0, 1), but is {value!r:.80}')
 
-    def _check_not_negative(self, *names):
-        for name in names:
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not (value == 0 or _LEAST_FLOAT <= value <= _LARGEST_FLOAT):
-                raise InputError(f'{name} must be a number of at least 0, but is {value!r:.80}')
+def _check_number(name, value):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if 'drop' in name:
+        if not is_number or not 0 <= value < 1:
+            raise InputError(f'{name} must be a rate in [0, 1), but is {value!r:.80}')
+    elif not is_number or not (value == 0 or _LEAST_FLOAT <= value <= _LARGEST_FLOAT):
+        raise InputError(f'{name} must be a number of at least 0, but is {value!r:.80}')
 
 
 @dataclasses.dataclass
@@ -194,18 +198,23 @@ class AttentionConfig(Config):
     `units`, for the names of these differ between the families' files.
     """
 
-    def to_format(self, format, architecture):
-        if self.pruned_heads and format not in PYTORCH_FORMATS:
-            raise InputError(f'the format {format!r} has no place for pruned heads')
-        return super().to_format(format, architecture)
-
-    def _check_pruned(self):
+    def __post_init__(self):
+        super().__post_init__()
+        if self.units % self.num_heads:
+            raise InputError(
+                f'{self.units} units are not a multiple of {self.num_heads} attention heads'
+            )
         given, self.pruned_heads = self.pruned_heads, {}
         if given not in (None, {}):
             try:
                 self.pruned_heads = self.add_pruned(given)
             except InputError as error:
                 raise InputError(f'pruned_heads: {error}') from error
+
+    def to_format(self, format, architecture):
+        if self.pruned_heads and format not in PYTORCH_FORMATS:
+            raise InputError(f'the format {format!r} has no place for pruned heads')
+        return super().to_format(format, architecture)
 
     @property
     def head_size(self):
@@ -245,7 +254,3 @@ def _as_numbers(heads_to_prune):
         raise InputError(
             f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r:.80}'
         ) from error
-
-
-def _is_count(value, least, most):
-    return type(value) is int and least <= value <= most

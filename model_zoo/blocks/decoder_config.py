@@ -5,7 +5,6 @@ from operator import attrgetter
 from typing import Dict, List, Optional
 
 from ..checkpoint.mapping import OneWide, Stacked, Transposed, layer_rules
-from ..errors import InputError
 from ..layers.feed_forward import check_activation
 from .config import PYTORCH_FORMATS, AttentionConfig
 
@@ -58,6 +57,7 @@ class DecoderConfig(AttentionConfig):
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0
     fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
+    lowest = {'n_special': 0}
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
@@ -67,14 +67,7 @@ class DecoderConfig(AttentionConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_positive('vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head')
-        self._check_rate('resid_pdrop', 'embd_pdrop', 'attn_pdrop')
-        self._check_not_negative('layer_norm_epsilon', 'initializer_range')
-        self._check_count('n_special')
-        if self.n_embd % self.n_head:
-            raise InputError(f'n_embd {self.n_embd} is not a multiple of n_head {self.n_head}')
         check_activation(self.activation)
-        self._check_pruned()
 
     @property
     def activation(self):

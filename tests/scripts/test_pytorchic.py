@@ -204,7 +204,7 @@ def test_the_schedule():
         ({'train': '{'}, 'is not JSON'),
         ({'train': '{"total_steps": 0}'}, '--total_steps 0: give 1 or more'),
         ({'model': '{"dims": 3}'}, "unknown field 'dims'; did you mean dim?"),
-        ({'model': '{"dim": 6, "n_heads": 4}'}, 'is not a multiple of'),
+        ({'model': '{"dim": 6, "n_heads": 4}'}, 'not a multiple of'),
         ({'words': ['--train_cfg', 'none.json']}, "--train_cfg 'none.json': no such file"),
         ({'words': ['--mode', 'eval']}, '--mode eval needs --model_file'),
         ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, 'takes 40 tokens'),

@@ -79,7 +79,7 @@ def test_names():
     ('fields', 'message'),
     [
         ({'dim': 0}, 'dim must be a positive integer'),
-        ({'dim': 10}, 'dim 10 is not a multiple of n_heads 4'),
+        ({'dim': 10}, '10 units are not a multiple of 4'),
         ({'dropout': 1.5}, 'dropout must be a rate'),
         ({'activation': 'nonsense'}, 'nonsense'),
     ],

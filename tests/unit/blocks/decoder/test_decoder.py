@@ -711,7 +711,7 @@ def test_wrong_choices(name, message, changes):
     [
         ({'vocab_size': 0}, 'vocab_size must be a positive integer, but is 0'),
         ({'n_layer': True}, 'n_layer'),
-        ({'n_head': 3}, 'n_embd 8 is not a multiple of n_head 3'),
+        ({'n_head': 3}, '8 units are not a multiple of 3'),
         ({'n_special': -1}, 'n_special must be an integer of at least 0'),
         ({'attn_pdrop': 1}, r'attn_pdrop must be a rate in \[0, 1\)'),
         ({'layer_norm_epsilon': -1}, 'layer_norm_epsilon'),
