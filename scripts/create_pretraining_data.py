@@ -18,17 +18,12 @@ import os
 import sys
 import tempfile
 import time
+from typing import Optional
 
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.app import (
-    add_fields,
-    add_originals,
-    cli,
-    convert_originals,
-    family_of,
-)
+from model_zoo.app import cli, family_of, parse_settings
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
 from model_zoo.registry import get_family, list_families
@@ -45,6 +40,7 @@ from model_zoo.tasks.pretraining import (
     write_tfrecords,
 )
 from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.training.settings import setting, settings
 from model_zoo.util.files import make_output_dir
 from model_zoo.util.remote import is_file, is_url, join, names_in
 
@@ -56,76 +52,68 @@ logger = logging.getLogger('create_pretraining_data')
 BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 
 
-def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument
-    add('--input_file', required=True, help='text in UTF-8; wildcards and commas for several files')
-    add('--output_dir', help='for part-000.npz, part-001.npz and so on')
-    add('--output_file', help="instead: Google's TFRecord file, or several, separated by commas")
-    add(
-        '--json_epochs', action='store_true',
-        help="write pytorch-pretrained-bert's epoch_0.json and so on, --dupe_factor files",
-    )  # fmt: skip
-    add(
-        '--vocab',
-        '--dataset_name',
-        '--vocab_file',
-        help='name of the data set that has it, such as book_corpus_wiki_en_uncased; or of a '
+@settings(max_seq_length=512, max_predictions_per_seq=80)
+class CreateSettings(SampleSettings):
+    """The flags of GluonNLP's script, and ours."""
+
+    title = 'data'
+
+    input_file: str = setting(
+        None, 'text in UTF-8; wildcards and commas for several files', flag={'required': True}
+    )
+    output_dir: Optional[str] = setting(None, 'for part-000.npz, part-001.npz and so on')
+    output_file: Optional[str] = setting(
+        None, "instead: Google's TFRecord file, or several, separated by commas"
+    )
+    json_epochs: bool = setting(
+        False, "write pytorch-pretrained-bert's epoch_0.json and so on, `dupe_factor` files"
+    )
+    vocab: Optional[str] = setting(
+        None, 'name of the data set that has it, such as book_corpus_wiki_en_uncased; or of a '
         'model; or its folder, or a file such as vocab.txt',
-    )
-    add_fields(parser, SampleSettings, 'masked_lm_only')
-    add('--sentencepiece', help='SentencePiece model, in place of --vocab')
-    add('--cased', action='store_true', help='keep the case, with --sentencepiece or a vocab.txt')
-    add(
-        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
-        help='whether to lower-case the text; default: what the vocabulary is for',
     )  # fmt: skip
-    add('--sp_nbest', type=int, default=0, help='draw a segmentation from this many best ones')
-    add('--sp_alpha', type=float, default=1.0, help='inverse temperature of that draw')
-    add('--whole_word_mask', action='store_true', help='mask all pieces of a word, or none')
-    add('--max_seq_length', type=int, default=512, help='in tokens, special ones included')
-    add('--max_predictions_per_seq', type=int, default=80, help='most masks per sample')
-    add('--random_seed', type=int, default=12345)
-    add('--dupe_factor', type=int, default=5, help='number of passes over the text')
-    add('--masked_lm_prob', type=float, default=0.15, help='share of the tokens to mask')
-    add(
-        '--short_seq_prob',
-        type=float,
-        default=0.1,
-        help='part of the documents that is cut into shorter samples',
-    )
-    add('--verbose', action='store_true', help='show a sample')
-    add('--num_workers', type=int, default=8, help='processes, at most; as many as processors')
-    add('--num_outputs', type=int, default=1, help='smallest number of files; large texts get more')
-    add(
-        '--part_mb',
-        type=float,
-        default=PART_BYTES / 2**20,
-        help="text that is read at a time, and makes a file; it decides on a worker's memory",
-    )
-    add(
-        '--resume', action='store_true',
-        help='leave out the parts that an earlier run with --resume has finished',
+    sentencepiece: Optional[str] = setting(None, 'SentencePiece model, in place of `vocab`')
+    cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
+    do_lower_case: Optional[bool] = setting(
+        None, 'whether to lower-case the text; default: what the vocabulary is for',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
     )  # fmt: skip
-    add(
-        '--ray', metavar='ADDRESS',
-        help='make the parts on a Ray cluster, with --resume: HOST:PORT, or auto for the one that '
-        'this machine belongs to, or local',
+    sp_nbest: int = setting(0, 'draw a segmentation from this many best ones')
+    sp_alpha: float = setting(1.0, 'inverse temperature of that draw')
+    random_seed: int = setting(12345)
+    dupe_factor: int = setting(5, 'number of passes over the text', at_least=1)
+    verbose: bool = setting(False, 'show a sample')
+    num_workers: int = setting(8, 'processes, at most; as many as processors', at_least=1)
+    num_outputs: int = setting(
+        1, 'smallest number of files; large texts get more', at_least=1
+    )
+    part_mb: float = setting(
+        PART_BYTES / 2**20, "text that is read at a time, and makes a file; it decides on a "
+        "worker's memory", above=0, below=float('inf'),
     )  # fmt: skip
-    parser.rank_last('resume')
-    parser.rank_last('ray')
-    add_originals(parser, 'create_pretraining_data')
-    args = parser.parse_args(argv)
-    convert_originals(args, 'create_pretraining_data')
-    if bool(args.output_dir) == bool(args.output_file):
-        raise InputError('give --output_dir, for .npz files, or --output_file, a TFRecord file')
-    if args.json_epochs and args.output_file:
-        raise InputError('--json_epochs are written to --output_dir, and --output_file is a file')
-    args.resume = bool(args.resume or args.ray)
-    if args.resume and (args.output_file or args.json_epochs):
-        flag = '--ray' if args.ray else '--resume'
-        raise InputError(f'{flag} is for .npz files: give --output_dir, without --json_epochs')
-    return args
+    resume: bool = setting(
+        False, 'leave out the parts that an earlier run with `resume` has finished',
+        flag={'rank_last': True},
+    )  # fmt: skip
+    ray: Optional[str] = setting(
+        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, or auto for the one that '
+        'this machine belongs to, or local', flag={'metavar': 'ADDRESS', 'rank_last': True},
+    )  # fmt: skip
+
+    def check(self):
+        super().check()
+        if bool(self.output_dir) == bool(self.output_file):
+            raise InputError('give `output_dir`, for .npz files, or `output_file`, a TFRecord file')
+        if self.json_epochs and self.output_file:
+            raise InputError('`json_epochs` are written to `output_dir`; `output_file` is a file')
+        self.resume = bool(self.resume or self.ray)
+        if self.resume and (self.output_file or self.json_epochs):
+            name = 'ray' if self.ray else 'resume'
+            raise InputError(f'`{name}` is for .npz files: give `output_dir`, no `json_epochs`')
+
+
+def parse_arguments(argv=None):
+    return parse_settings(CreateSettings, __doc__, argv, 'create_pretraining_data')
 
 
 def make_tokenizer(args):
@@ -273,13 +261,9 @@ def report(facts, place, seconds):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    if not args.part_mb > 0:
-        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     corpus = Corpus(matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)
-    options = make_sample_options(
-        args, has_pairs and not args.masked_lm_only, cli.is_given(args, 'short_seq_prob')
-    )
+    options = make_sample_options(args, has_pairs and not args.masked_lm_only)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
     started = time.perf_counter()
     folder = os.path.expanduser(args.output_dir or '')

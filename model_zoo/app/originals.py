@@ -256,6 +256,8 @@ TABLE = {
     'create_pretraining_data': {
         'train_corpus': 'input_file',
         'bert_model': 'vocab',
+        'dataset_name': 'vocab',
+        'vocab_file': 'vocab',
         'epochs_to_generate': 'dupe_factor',
         'max_seq_len': 'max_seq_length',
         'do_whole_word_mask': Original(

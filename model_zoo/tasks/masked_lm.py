@@ -58,14 +58,19 @@ class SampleSettings(Settings):
         'default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
         flag={'action': 'store_true', 'rank_last': True},
     )  # fmt: skip
-    max_seq_length: int = setting(128, 'of a text: tokens', at_least=1)
+    max_seq_length: int = setting(
+        128, 'of a text: tokens, special ones included', at_least=5
+    )
     max_predictions_per_seq: int = setting(
         20, 'of a text: masks of a sample', at_least=1
     )
-    masked_lm_prob: float = setting(0.15, 'of a text: part that is masked')
-    short_seq_prob: float = setting(
-        0.1, 'of a text: part of the documents that is cut into shorter samples'
+    masked_lm_prob: float = setting(
+        0.15, 'of a text: part of the tokens that is masked', above=0, at_most=1
     )
+    short_seq_prob: float = setting(
+        0.1, 'of a text: part of the documents that is cut into shorter samples', at_least=0,
+        at_most=1,
+    )  # fmt: skip
     whole_word_mask: bool = setting(False, 'of a text: mask all pieces of a word, or none')
 
 
@@ -98,7 +103,7 @@ class MaskedLMSettings(
         flag={'type': 'boolean', 'nargs': '?', 'const': True},
     )  # fmt: skip
     num_workers: int = setting(
-        1, 'of a text: processes that make samples; 0: it is done between the updates'
+        1, 'of a text: processes that make samples; 0: it is done between the updates', at_least=0
     )
 
     def check(self):
@@ -204,9 +209,7 @@ class MaskedLMTask(Task):
         self._context, self._options = model.context_length, None
         if self.reads_text:
             self.check_length(model)
-            self._options = make_sample_options(
-                settings, self._has_pairs, settings.is_given('short_seq_prob')
-            )
+            self._options = make_sample_options(settings, self._has_pairs)
         return model
 
     def check_length(self, model):
@@ -294,17 +297,16 @@ class MaskedLMTask(Task):
         return {}
 
 
-def make_sample_options(settings, next_sentence, short_given):
+def make_sample_options(settings, next_sentence):
     """How samples are made from a text; masks that get lost are warned of."""
-    if not next_sentence and short_given:
+    if not next_sentence and settings.is_given('short_seq_prob'):
         raise InputError(
             '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
             'packed with as many sentences as fit'
         )
     names = (field.name for field in dataclasses.fields(SampleOptions))
     given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    options = SampleOptions(**given)
-    options = dataclasses.replace(options, next_sentence=next_sentence)
+    options = SampleOptions(**given, next_sentence=next_sentence)
     options.warn_of_lost_masks()
     return options
 

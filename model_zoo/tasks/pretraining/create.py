@@ -7,7 +7,6 @@ import os
 import re
 from typing import NamedTuple, Tuple
 
-from ...batches.loaders import check_positive
 from ...environment import available_processors
 from ...errors import InputError
 from ...util.executor import FinishedTasks, RayTasks
@@ -142,7 +141,6 @@ def create_shards(
         Leave out the parts that an earlier run with `resume` has finished, with the same options
         and files of the same names and sizes.
     """
-    check_positive(num_outputs=num_outputs, num_workers=num_workers, part_bytes=part_bytes)
     output_dir = make_output_dir(output_dir)
     parts = plan_parts(maker.corpus, num_outputs, part_bytes)
     job = _ShardMaker(maker, output_dir, parts, seed, resume)

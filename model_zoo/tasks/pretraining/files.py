@@ -19,10 +19,11 @@ import numpy as np
 from ...checkpoint.numpy_files import ArrayArchive
 from ...checkpoint.tensorflow_file import crc32c, read_message
 from ...errors import CheckpointError, InputError
+from ...util.arrays import pad_rows
 from ...util.files import atomic_write, parse_json, read_json, write_json
 from ...util.lines import read_lines
 from ...util.remote import open_binary
-from .samples import MATRICES, WEIGHTS, Samples, check_samples, padded_rows
+from .samples import MATRICES, WEIGHTS, Samples, check_samples, mask_weights
 
 __all__ = [
     'epoch_of',
@@ -70,11 +71,11 @@ def read_epoch(path, vocab):
             'most'
         )
     return Samples(
-        padded_rows(tokens, width),
-        padded_rows(types, width),
-        padded_rows(places, masks),
-        padded_rows(labels, masks),
-        padded_rows([[1] * len(each) for each in places], masks).astype(np.float32),
+        pad_rows(tokens),
+        pad_rows(types),
+        pad_rows(places),
+        pad_rows(labels),
+        mask_weights(places, masks),
         np.array(is_random, np.int32),
         lengths,
     )

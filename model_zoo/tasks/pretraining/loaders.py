@@ -11,10 +11,10 @@ import mxnet as mx
 import numpy as np
 
 from ...batches import Batch, Loader
-from ...batches.loaders import check_positive
 from ...batches.sampling import Buckets
 from ...errors import InputError
-from .samples import Samples, padded_rows
+from ...util.arrays import pad_rows
+from .samples import Samples, mask_weights
 from .sources import ROW_BITS, Sharing
 
 __all__ = [
@@ -69,13 +69,6 @@ class PretrainingLoader(Loader):
         accumulate=1,
         **options,
     ):
-        check_positive(
-            batch_size=batch_size,
-            num_buckets=num_buckets,
-            round_to=round_to,
-            circle_length=circle_length,
-            accumulate=accumulate,
-        )
         super().__init__(**options)
         self._seed %= 2**32
         self._source, self._shuffle = source, shuffle
@@ -217,14 +210,8 @@ class PretrainingLoader(Loader):
 
 def _gather(ids, parts):
     """Samples of several parts by their numbers, in that order."""
-    owners = ids >> ROW_BITS
-    order = np.argsort(owners, kind='stable')
-    rows = ids[order] & ((1 << ROW_BITS) - 1)
-    pieces = [
-        parts[number].read().take(rows[owners[order] == number])
-        for number in np.unique(owners).tolist()
-    ]
-    return Samples.concatenate([Samples.none(), *pieces]).take(np.argsort(order))
+    rows = ids & ((1 << ROW_BITS) - 1)
+    return Samples.gather(ids >> ROW_BITS, rows, lambda number: parts[number].read())
 
 
 def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
@@ -433,11 +420,11 @@ class PairLoader:
     def _batch(self, pairs, ctx):
         ids, types, places, words, follows = zip(*pairs)
         samples = Samples(
-            padded_rows(ids),
-            padded_rows(types),
-            padded_rows(places, self._max_masks),
-            padded_rows(words, self._max_masks),
-            padded_rows([[1] * len(each) for each in places], self._max_masks).astype(np.float32),
+            pad_rows(ids),
+            pad_rows(types),
+            pad_rows(places, length=self._max_masks),
+            pad_rows(words, length=self._max_masks),
+            mask_weights(places, self._max_masks),
             1 - np.array(follows, np.int32),
             np.array(list(map(len, ids)), np.int32),
         )
@@ -445,27 +432,13 @@ class PairLoader:
         return make_batch(samples, np.arange(len(pairs)), pad, 1, ctx)
 
 
+_SYNTHETIC = 1000  # batches of an epoch
+
+
 class SyntheticLoader(Loader):
     """One batch of random tokens per context, repeated: to measure a training's speed."""
 
-    def __init__(
-        self,
-        batch_size,
-        max_seq_length,
-        max_predictions,
-        vocab,
-        *,
-        num_batches=1000,
-        **options,
-    ):
-        check_positive(
-            batch_size=batch_size,
-            max_seq_length=max_seq_length,
-            max_predictions=max_predictions,
-            num_batches=num_batches,
-        )
-        if max_predictions > max_seq_length:
-            raise InputError(f'{max_predictions} masks in sequences of {max_seq_length} tokens')
+    def __init__(self, batch_size, max_seq_length, max_predictions, vocab, **options):
         super().__init__(**options)
         rng = np.random.default_rng([self._seed % 2**32, self._rank])
         shape = batch_size, max_seq_length
@@ -485,11 +458,10 @@ class SyntheticLoader(Loader):
         indices = np.arange(batch_size)
         # neither the length nor the number of masks is rounded: they are as asked for
         self._batches = [make_batch(samples, indices, 0, 1, each) for each in self._contexts]
-        self._num_batches = num_batches
 
     def __len__(self):
-        return self._num_batches
+        return _SYNTHETIC
 
     def epoch(self, epoch, start=0):
-        for number in range(start, self._num_batches):
+        for number in range(start, len(self)):
             yield self._batches[number % len(self._batches)]

@@ -14,7 +14,6 @@ from ...training.workers import Workers
 from ...util.display import new_figure, save_figure
 
 __all__ = [
-    'MaskedLMLoss',
     'PretrainingLogger',
     'PretrainingLoss',
     'evaluate_pretraining',
@@ -27,42 +26,20 @@ logger = logging.getLogger(__name__)
 TERMS = ('mlm', 'nsp')
 
 
-class _Loss(HybridBlock):
-    def __init__(self, accuracies=True, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._accuracies = accuracies
-
-    def _of(self, F, pairs):
-        """The losses of pairs of scores and labels, and how many are right."""
-        losses = [cross_entropy(F, scores, labels) for scores, labels in pairs]
-        if not self._accuracies:
-            return losses
-        return losses + [self._right(F, scores, labels) for scores, labels in pairs]
-
-    @staticmethod
-    def _right(F, scores, labels):
-        return F.reshape(F.sum(F.argmax(F.BlockGrad(scores), axis=-1) == labels), shape=(1,))
-
-    @staticmethod
-    def _counted(F, words, weights):
-        """The labels of words; -1, where the weight is 0, isn't counted."""
-        words = F.cast(words, 'float32')
-        return F.where(weights, words, -F.ones_like(words))
-
-
-class PretrainingLoss(_Loss):
-    """The losses of the masked language model and of next sentence prediction.
+class PretrainingLoss(HybridBlock):
+    """The losses of the masked language model and, where there is one, of the next sentence.
 
     Inputs
     ------
     masked_lm : (batch, positions, vocab_size), float32
         Scores.
-    next_sentence : (batch, 2), float32
     masked_ids : (batch, positions)
         The words that were masked.
     masked_weights : (batch, positions)
         1, or 0 where `masked_ids` is padding.
-    next_sentence_labels : (batch,)
+    next_sentence : (batch, 2), float32, optional
+        Scores.
+    next_sentence_labels : (batch,), optional
         0: the second sentence follows the first; 1: it's a random one.
 
     Outputs
@@ -73,34 +50,39 @@ class PretrainingLoss(_Loss):
     Source: Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
     """
 
+    def __init__(self, accuracies=True, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._accuracies = accuracies
+
     def hybrid_forward(
-        self, F, masked_lm, next_sentence, masked_ids, masked_weights, next_sentence_labels
-    ):
-        words = self._counted(F, masked_ids, masked_weights)
-        sentences = F.cast(next_sentence_labels, 'float32')
-        return self._of(F, [(masked_lm, words), (next_sentence, sentences)])
-
-
-class MaskedLMLoss(_Loss):
-    """The loss of the masked language model alone: the same without what is of next sentences."""
-
-    def hybrid_forward(self, F, masked_lm, masked_ids, masked_weights):
-        return self._of(F, [(masked_lm, self._counted(F, masked_ids, masked_weights))])
+        self, F, masked_lm, masked_ids, masked_weights, next_sentence=None,
+        next_sentence_labels=None,
+    ):  # fmt: skip
+        words = F.cast(masked_ids, 'float32')
+        words = F.where(masked_weights, words, -F.ones_like(words))  # -1 isn't counted
+        pairs = [(masked_lm, words)]
+        if next_sentence is not None:
+            pairs.append((next_sentence, F.cast(next_sentence_labels, 'float32')))
+        terms = [cross_entropy(F, scores, labels) for scores, labels in pairs]
+        if self._accuracies:
+            right = [F.argmax(F.BlockGrad(scores), axis=-1) == labels for scores, labels in pairs]
+            terms += [F.reshape(F.sum(each), shape=(1,)) for each in right]
+        return terms
 
 
 def pretraining_objective(model, accuracies=True):
     """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp', or 'mlm' alone."""
     names = model.pretraining_terms
     with_sentences = names == TERMS
-    loss = (PretrainingLoss if with_sentences else MaskedLMLoss)(accuracies)
+    loss = PretrainingLoss(accuracies)
     loss.hybridize(static_alloc=True)
 
     def terms(batch):
         scores = model(*batch.inputs, batch.masked_positions)
         scores = scores if with_sentences else [scores]
-        scores = [each.astype('float32', copy=False) for each in scores]
+        words, *pairs = (each.astype('float32', copy=False) for each in scores)
         labels = [batch.next_sentence_labels] if with_sentences else []
-        return loss(*scores, batch.masked_ids, batch.masked_weights, *labels)
+        return loss(words, batch.masked_ids, batch.masked_weights, *pairs, *labels)
 
     return Objective(
         terms,

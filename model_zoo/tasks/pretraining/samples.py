@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InputError
+from ...util.arrays import pad_rows
 
-__all__ = ['MATRICES', 'WEIGHTS', 'Samples', 'check_samples', 'padded_rows']
+__all__ = ['MATRICES', 'WEIGHTS', 'Samples', 'check_samples', 'mask_weights']
 
 #: name of the array of floats
 WEIGHTS = 'masked_lm_weights'
@@ -63,6 +64,15 @@ class Samples(NamedTuple):
         """Samples of several, padded with zeros to the widest of them."""
         return cls(*map(_stack_rows, zip(*parts)))
 
+    @classmethod
+    def gather(cls, owners, rows, samples_of):
+        """Samples of several parts: of each of the `owners` the row beside it."""
+        order, pieces = np.argsort(owners, kind='stable'), [cls.none()]
+        for owner in np.unique(owners).tolist():
+            own = order[owners[order] == owner]
+            pieces.append(samples_of(owner).take(rows[own]))
+        return cls.concatenate(pieces).take(np.argsort(order))
+
 
 def _stack_rows(arrays):
     if len(arrays) == 1:
@@ -79,17 +89,10 @@ def _stack_rows(arrays):
     return result
 
 
-def padded_rows(rows, width=None):
-    """Rows of whole numbers as one array, with zeros behind them.
-
-    Returns
-    -------
-    numpy.ndarray, shape (rows, width), int32
-    """
-    result = np.zeros((len(rows), width or max(map(len, rows))), np.int32)
-    for values, row in zip(rows, result):
-        row[: len(values)] = values
-    return result
+def mask_weights(places, width):
+    """1 for each mask of the samples, and 0 behind them."""
+    rows = [np.ones(len(each)) for each in places]
+    return pad_rows(rows, length=width).astype(np.float32)
 
 
 def check_samples(path, samples, vocab=None, max_len=None):

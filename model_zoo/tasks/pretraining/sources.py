@@ -11,7 +11,6 @@ import shutil
 
 import numpy as np
 
-from ...batches.loaders import check_positive
 from ...errors import InputError, ZooError
 from ...util.files import atomic_write, make_writable_dir
 from .create import PART_BYTES, plan_parts
@@ -343,12 +342,7 @@ class _Joined:
     def take(self, rows):
         """The samples at `rows`, as `Samples.take`."""
         owners = np.searchsorted(self._starts, rows, side='right') - 1
-        order = np.argsort(owners, kind='stable')
-        pieces = [Samples.none()]
-        for owner in np.unique(owners).tolist():
-            own = order[owners[order] == owner]
-            pieces.append(self._parts[owner].take(rows[own] - self._starts[owner]))
-        return Samples.concatenate(pieces).take(np.argsort(order))
+        return Samples.gather(owners, rows - self._starts[owners], self._parts.__getitem__)
 
 
 class TextFiles(Source):
@@ -362,9 +356,6 @@ class TextFiles(Source):
     shortest = 1
 
     def __init__(self, files, tokenizer, options, *, num_workers=4, part_bytes=PART_BYTES):
-        check_positive(part_bytes=part_bytes)
-        if num_workers < 0:
-            raise InputError(f'num_workers {num_workers}: give 0 or more')
         corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
         self.vocab = tokenizer.vocab
         self.longest = self.max_len = options.max_seq_length

@@ -309,16 +309,6 @@ class SampleOptions:
     whole_word_mask: bool = False
     next_sentence: bool = True
 
-    def __post_init__(self):
-        least = {'max_seq_length': 5, 'max_predictions_per_seq': 1, 'dupe_factor': 1}
-        for name, low in least.items():
-            if getattr(self, name) < low:
-                raise InputError(f'{name} {getattr(self, name)}: give {low} or more')
-        if not 0 < self.masked_lm_prob <= 1:
-            raise InputError(f'masked_lm_prob {self.masked_lm_prob}: give a number from 0 to 1')
-        if not 0 <= self.short_seq_prob <= 1:
-            raise InputError(f'short_seq_prob {self.short_seq_prob}: give a number from 0 to 1')
-
     def warn_of_lost_masks(self):
         """Log a warning if `max_predictions_per_seq` cuts the masks of a full sequence."""
         wanted = round(self.max_seq_length * self.masked_lm_prob)

@@ -204,9 +204,6 @@ def test_bad_files(shards, load, tokenizer, tmp_path):
         ShardFiles(f'{tmp_path}/*.npz', tokenizer.vocab)
     with pytest.raises(InputError, match='samples have up to 64 tokens, and the model takes 32 at'):
         load(max_len=32)
-    for name in ('batch_size', 'num_buckets', 'round_to', 'circle_length'):
-        with pytest.raises(InputError, match=f'{name} 0: give 1 or more'):
-            load(**{name: 0})
     path = tmp_path / 'bad.npz'
     path.write_bytes((shards / 'part-000.npz').read_bytes()[:-300])
     with pytest.raises(InputError, match='bad.npz. is damaged or was cut off'):
@@ -257,16 +254,14 @@ def test_raw_text_that_cannot_be_used(tokenizer, tmp_path):
         next(PretrainingLoader(source, 8).epoch(0))
     with pytest.raises(InputError, match='no file matches'):
         TextFiles(f'{tmp_path}/*.md', *arguments)
-    with pytest.raises(InputError, match='num_workers -1: give 0 or more'):
-        TextFiles(f'{tmp_path}/*.txt', *arguments, num_workers=-1)
 
 
 def test_synthetic(tokenizer):
     contexts = [mx.cpu(0), mx.cpu(1)]
-    loader = SyntheticLoader(4, 30, 5, tokenizer.vocab, num_batches=9, ctx=contexts)
+    loader = SyntheticLoader(4, 30, 5, tokenizer.vocab, ctx=contexts)
     batches = list(loader.epoch(0))
-    assert len(batches) == len(loader) == 9 and len(list(loader.epoch(0, 4))) == 5
-    for number, batch in enumerate(batches):
+    assert len(batches) == len(loader) and len(list(loader.epoch(0, 4))) == len(loader) - 4
+    for number, batch in enumerate(batches[:9]):
         assert batch.words.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
         assert batch.num_tokens == 120 and batch.num_masked == 20
         assert batch.words.context == contexts[number % 2]
@@ -274,8 +269,6 @@ def test_synthetic(tokenizer):
         assert (np.diff(batch.masked_positions.asnumpy()) > 0).all()
     other = next(SyntheticLoader(4, 30, 5, tokenizer.vocab, workers=worker(1, 2)).epoch(0))
     assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
-    with pytest.raises(InputError, match='31 masks in sequences of 30 tokens'):
-        SyntheticLoader(4, 30, 31, tokenizer.vocab)
 
 
 # -- of files that are mapped into memory --------------------------------------------------------

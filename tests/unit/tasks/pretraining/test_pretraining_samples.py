@@ -183,19 +183,6 @@ def test_one_document_is_too_few(text, tokenizer, tmp_path):
         make(Corpus([str(tmp_path / 'a.txt')]), tokenizer)
 
 
-def test_options():
-    for name, value in (
-        ('max_seq_length', 4),
-        ('max_predictions_per_seq', 0),
-        ('dupe_factor', 0),
-        ('masked_lm_prob', 0),
-        ('masked_lm_prob', 1.5),
-        ('short_seq_prob', -0.1),
-    ):
-        with pytest.raises(InputError, match=f'{name} {value}: give'):
-            SampleOptions(**{name: value})
-
-
 def test_a_warning_of_lost_masks(caplog):
     caplog.set_level(logging.WARNING)
     for fine in (SampleOptions(), SampleOptions(128, 20), SampleOptions(128, 19)):
