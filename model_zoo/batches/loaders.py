@@ -1,6 +1,7 @@
 """The family of loaders: batches of samples, always the same ones for a seed and an epoch."""
 
 import abc
+import math
 
 import mxnet as mx
 
@@ -12,9 +13,9 @@ __all__ = ['BucketedLoader', 'Loader', 'SampleLoader', 'check_positive']
 
 
 def check_positive(**numbers):
-    """Raise InputError, naming the argument, if one is given and less than 1."""
+    """Raise InputError, naming the argument, if one is given and less than 1, or infinite."""
     for name, value in numbers.items():
-        if value is not None and not value >= 1:  # NaN is neither
+        if value is not None and not 1 <= value < math.inf:  # NaN is neither
             raise InputError(f'{name} {value}: give 1 or more')
 
 
@@ -158,6 +159,8 @@ class BucketedLoader(SampleLoader):
             round_to=round_to,
             batch_tokens=batch_tokens,
         )
+        if not 0 <= (pad_val or 0) < 2**31:
+            raise InputError(f'pad_val {pad_val}: give the id of the padding token')
         super().__init__(features, seed=seed, ctx=ctx, workers=workers)
         self._pad_val, self._round_to = pad_val, round_to
         if num_buckets is None:

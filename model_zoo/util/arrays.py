@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..errors import InputError
+
 __all__ = ['pad_rows', 'pool']
 
 
@@ -9,7 +11,13 @@ def pad_rows(rows, pad_id=0, length=None, round_to=1):
     """Rows of ids as one array, padded on the right."""
     if length is None:
         length = -(-max(map(len, rows), default=0) // round_to) * round_to
-    ids = np.full((len(rows), length), pad_id, dtype=np.int32)
+    try:
+        ids = np.full((len(rows), length), pad_id, dtype=np.int32)
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise InputError(
+            f'{len(rows)} rows of {length} ids do not fit the memory: '
+            'give fewer texts at once, or cut them'
+        ) from error
     for number, row in enumerate(rows):
         ids[number, : len(row)] = row
     return ids

@@ -9,7 +9,7 @@ import shutil
 import traceback
 from typing import Callable, Optional
 
-from model_zoo.errors import ZooError
+from model_zoo.errors import PretrainedNotFoundError, ZooError
 
 __all__ = ['CHANGED', 'FAILED', 'OUTCOMES', 'REFUSED', 'RIGHT', 'Target', 'Unequal']
 
@@ -90,7 +90,9 @@ def judge(call):
         return call(), ''
     except ZooError as error:
         message = str(error)
-        if '\n' in message or len(message) > LONGEST_MESSAGE or not message:
+        # missing weights are told of in a few lines: what is missing and its cures
+        lines = 8 if isinstance(error, PretrainedNotFoundError) else 1
+        if message.count('\n') >= lines or len(message) > LONGEST_MESSAGE or not message:
             return FAILED, f'a message of {len(message)} characters: {message[:500]!r}'
         return REFUSED, message
     except BaseException as error:  # a panic of Rust is no Exception

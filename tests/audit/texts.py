@@ -266,7 +266,8 @@ def _command(commands, rng, folder):
 
 
 def targets():
-    made = [Target(f'texts/tokenizer {name}', prepare, _tokenize, seconds=60)
+    # the library keeps some 500 bytes of a token: a million of one text, twice, is over 1 GB
+    made = [Target(f'texts/tokenizer {name}', prepare, _tokenize, seconds=60, memory=2 << 30)
             for name, prepare in _tokenizers().items()]  # fmt: skip
     for name, (prepare, call) in _pipelines().items():
         made.append(Target(f'texts/pipeline {name}', prepare, _use(call), seconds=120,

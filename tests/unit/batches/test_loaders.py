@@ -149,14 +149,17 @@ def test_small_data_is_not_split_into_many_unfilled_batches():
     ('count', 'arguments', 'message'),
     [
         (0, {'batch_size': 8}, 'no samples'),
+        (2, {'batch_size': 8, 'pad_val': 2**31}, 'pad_val 2147483648'),
+        (2, {'batch_size': 8, 'pad_val': float('nan')}, 'pad_val nan'),
         (2, {'batch_size': 0}, 'batch_size 0'),
+        (2, {'batch_size': float('inf'), 'shuffle': True}, 'batch_size inf'),
         (2, {'batch_size': 8, 'round_to': 0}, 'round_to 0'),
         (2, {'batch_size': 8, 'num_buckets': -1}, 'num_buckets -1'),
     ],
 )
 def test_errors(count, arguments, message):
     with pytest.raises(InputError, match=message):
-        BucketedLoader(make([3] * count), pad_val=0, **arguments)
+        BucketedLoader(make([3] * count), **{'pad_val': 0, **arguments})
 
 
 class Worker(NamedTuple):

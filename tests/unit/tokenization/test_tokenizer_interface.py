@@ -96,6 +96,9 @@ def test_batches(tokenizer):
     assert batch.tokens == [row.tokens for row in batch]
     loose = tokenizer.encode_batch(texts, pad=False)
     assert [ids.tolist() for ids in loose.input_ids] == [list(row) for row in batch]
+    for too_long in (2**53, 2**63):
+        with pytest.raises(InputError, match='memory'):
+            tokenizer.encode_batch(texts, round_to=too_long)
 
 
 def test_special_tokens_have_ids(made):
