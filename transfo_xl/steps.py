@@ -1,11 +1,31 @@
 """Graphs of parts of the model, for generation and for reading long texts."""
 
+import dataclasses
+
 import mxnet as mx
 
 from model_zoo.blocks.decoder_heads import widen, write_place
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
+
+
+class _Part(LockedGraph):
+    """A graph of a part of the model."""
+
+    def __init__(self, transformer):
+        super().__init__()
+        self.transformer = transformer
+
+    def collect_params(self, select=None):
+        """The parameters of the graph alone: Gluon warns of the others."""
+        params = super().collect_params(select)
+        if not self._cached_graph:
+            return params
+        result = mx.gluon.ParameterDict(params.prefix)
+        used = {*self._cached_graph[1].list_inputs()}
+        result.update({name: each for name, each in params.items() if name in used})
+        return result
 
 
 class _Prompt(LockedGraph):
@@ -69,35 +89,27 @@ class _Prompt(LockedGraph):
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
 
-class _Step(LockedGraph):
+class _Step(_Part):
     """Adds a token to each row."""
 
     def __init__(self, task):
-        super().__init__()
-        self.transformer = task.transformer
+        super().__init__(task.transformer)
         self.softmax = task.softmax
-
-    def collect_params(self, select=None):
-        """All parameters but those of the distance keys, which are an input: Gluon would warn."""
-        params = super().collect_params(select)
-        result = mx.gluon.ParameterDict(params.prefix)
-        result.update({k: v for k, v in params.items() if not k.endswith('relative_weight')})
-        return result
 
     def hybrid_forward(self, F, tokens, mask, index, layers):
         hidden, keys, values = self.transformer.step(F, tokens, mask, index, layers)
         return self.softmax(hidden), F.stack(*keys), F.stack(*values)
 
 
+@dataclasses.dataclass
 class TransfoXLState:
     """Where a batch of generations stands."""
 
-    def __init__(self, keys, values, mask, layers, place):
-        self.keys = keys
-        self.values = values
-        self.mask = mask
-        self.layers = layers
-        self.place = place
+    keys: mx.nd.NDArray
+    values: mx.nd.NDArray
+    mask: mx.nd.NDArray
+    layers: list
+    place: int
 
     def select(self, rows):
         """A state with rows of this one."""
@@ -167,24 +179,6 @@ class TransfoXLSteps:
         return scores, state
 
 
-class _Part(LockedGraph):
-    """A graph of a part of the model."""
-
-    def __init__(self, transformer):
-        super().__init__()
-        self.transformer = transformer
-
-    def collect_params(self, select=None):
-        """The parameters of the graph alone: Gluon warns of the others."""
-        params = super().collect_params(select)
-        if not self._cached_graph:
-            return params
-        result = mx.gluon.ParameterDict(params.prefix)
-        used = {*self._cached_graph[1].list_inputs()}
-        result.update({name: each for name, each in params.items() if name in used})
-        return result
-
-
 class _Memory(_Part):
     """Keys and values of a memory of hidden states."""
 
@@ -215,14 +209,14 @@ class _Segment(_Part):
         return hidden, counts, list(keys), list(values)
 
 
+@dataclasses.dataclass
 class SegmentState:
     """Where the reading of a text stands."""
 
-    def __init__(self, counts, keys, values, distance_keys):
-        self.counts = counts
-        self.keys = keys
-        self.values = values
-        self.distance_keys = distance_keys
+    counts: mx.nd.NDArray
+    keys: list
+    values: list
+    distance_keys: list
 
 
 class TransfoXLSegments:

@@ -198,18 +198,9 @@ class DecoderModel(DecoderBlock):
             with self.layers.name_scope():
                 for layer in range(config.num_layers):
                     cell = DecoderCell(
-                        config.units,
-                        config.intermediate_size,
-                        len(config.kept_heads(layer)),
-                        config.head_size,
-                        config.attn_pdrop,
-                        config.resid_pdrop,
-                        config.activation,
-                        config.layer_norm_epsilon,
-                        initializer,
-                        pre_norm=self.pre_norm,
-                        prefix=f'layer{layer}_',
-                    )
+                        config, layer, config.attn_pdrop, config.resid_pdrop, config.activation,
+                        config.layer_norm_epsilon, initializer, pre_norm=self.pre_norm,
+                    )  # fmt: skip
                     self.layers.add(cell)
             if self.pre_norm:
                 self.norm = LayerNorm(epsilon=config.layer_norm_epsilon, in_channels=config.units)

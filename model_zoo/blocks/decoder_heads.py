@@ -1,5 +1,7 @@
 """What GPT and GPT-2 share: task heads, and the graph of a step of generation."""
 
+import dataclasses
+
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -57,15 +59,15 @@ class _Step(_Graph):
         return self._scores(F, hidden), self._by_group(F, keys), self._by_group(F, values)
 
 
+@dataclasses.dataclass
 class DecoderState:
     """The state of a batch of generations."""
 
-    def __init__(self, keys, values, mask, positions, place):
-        self.keys = keys
-        self.values = values
-        self.mask = mask
-        self.positions = positions
-        self.place = place
+    keys: list
+    values: list
+    mask: mx.nd.NDArray
+    positions: mx.nd.NDArray
+    place: int
 
     @property
     def capacity(self):
@@ -99,10 +101,9 @@ class DecoderSteps:
             for i, layer in enumerate(group)
         }
         self._places = [places[layer] for layer in sorted(places)]
-        self._prompt = _Prompt(task, self._groups)
-        self._prompt.hybridize(static_alloc=True, static_shape=True)
-        self._step = _Step(task, self._groups)
-        self._step.hybridize(static_alloc=True, static_shape=True)
+        self._prompt, self._step = _Prompt(task, self._groups), _Step(task, self._groups)
+        for graph in (self._prompt, self._step):
+            graph.hybridize(static_alloc=True, static_shape=True)
 
     def start(self, words, valid_length, capacity):
         length = words.shape[1]

@@ -251,16 +251,11 @@ def _are_sizes(numbers):
     return all(type(number) is int and number >= 0 for number in numbers)
 
 
+#: NumPy's name of a type -> storage
 _WRITTEN = {
-    'bool': 'BoolStorage',
-    'uint8': 'ByteStorage',
-    'int8': 'CharStorage',
-    'int16': 'ShortStorage',
-    'float16': 'HalfStorage',
-    'float32': 'FloatStorage',
-    'float64': 'DoubleStorage',
-    'int32': 'IntStorage',
-    'int64': 'LongStorage',
+    np.dtype(code).name: storage
+    for storage, code in _STORAGES.items()
+    if code != _BFLOAT16 and storage != 'UntypedStorage'
 }
 
 
@@ -466,24 +461,15 @@ _DEEPEST_MARK = 10000
 # Bytes that an instruction of one to five bytes may take. What the others make isn't much larger
 # than the instruction is, or it counts where it is made.
 _COSTS = {
-    pickle.EMPTY_DICT: 72,
-    pickle.EMPTY_LIST: 64,
-    pickle.EMPTY_SET: 224,
-    pickle.FROZENSET: 224,
-    pickle.DICT: 72,
-    pickle.LIST: 64,
-    pickle.PUT: 100,
-    pickle.BINPUT: 100,
-    pickle.LONG_BINPUT: 100,
-    pickle.MEMOIZE: 100,
-    pickle.PERSID: 100,
-    pickle.BINPERSID: 100,
-    pickle.REDUCE: 240,
-    pickle.INST: 240,
-    pickle.OBJ: 240,
-    pickle.NEWOBJ: 240,
-    pickle.NEWOBJ_EX: 240,
-}
+    64: (pickle.EMPTY_LIST, pickle.LIST),
+    72: (pickle.EMPTY_DICT, pickle.DICT),
+    100: (
+        pickle.PUT, pickle.BINPUT, pickle.LONG_BINPUT, pickle.MEMOIZE, pickle.PERSID,
+        pickle.BINPERSID,
+    ),
+    224: (pickle.EMPTY_SET, pickle.FROZENSET),
+    240: (pickle.REDUCE, pickle.INST, pickle.OBJ, pickle.NEWOBJ, pickle.NEWOBJ_EX),
+}  # fmt: skip
 # by their types alone: the hash of other things, or comparing them, may take for ever
 _SCALARS = frozenset([str, bytes, int, float, bool, type(None)])
 _LARGEST_KEY = 2**61 - 2  # larger numbers may all have the same hash
@@ -625,8 +611,9 @@ def _instructions():
     instructions = {
         code: getattr(Unpickler, load.__name__) for code, load in pickle._Unpickler.dispatch.items()
     }
-    for code, cost in _COSTS.items():
-        instructions[code[0]] = _costly(instructions[code[0]], cost)
+    for cost, codes in _COSTS.items():
+        for code in codes:
+            instructions[code[0]] = _costly(instructions[code[0]], cost)
     return instructions
 
 

@@ -32,26 +32,18 @@ class EncoderCell(MirroredCell):
     attention_class = SelfAttention
 
     def __init__(
-        self,
-        units,
-        hidden_size,
-        num_heads,
-        head_size,
-        attention_dropout,
-        dropout,
-        activation,
-        layer_norm_eps,
-        initializer,
-        prefix=None,
-        params=None,
+        self, config, layer, attention_dropout, dropout, activation, layer_norm_eps, initializer
     ):
-        super().__init__(prefix=prefix, params=params)
+        super().__init__(prefix=f'layer{layer}_')
+        units, heads = config.units, len(config.kept_heads(layer))
         with self.name_scope():
             self.attention = self.attention_class(
-                units, num_heads, head_size, attention_dropout, initializer, prefix='attention_'
+                units, heads, config.head_size, attention_dropout, initializer, prefix='attention_'
             )
             self.attention_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
-            self.ffn = FeedForward(units, hidden_size, activation, initializer, prefix='ffn_')
+            self.ffn = FeedForward(
+                units, config.intermediate_size, activation, initializer, prefix='ffn_'
+            )
             self.ffn_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(dropout)
 
@@ -92,33 +84,15 @@ class EncoderStack(nn.HybridSequential):
     """
 
     def __init__(
-        self,
-        config,
-        attention_dropout,
-        dropout,
-        activation,
-        layer_norm_eps,
-        initializer,
-        prefix='',
-        params=None,
-    ):
+        self, config, attention_dropout, dropout, activation, layer_norm_eps, initializer,
+        prefix='', params=None,
+    ):  # fmt: skip
         super().__init__(prefix=prefix, params=params)
         self._config = config
+        options = attention_dropout, dropout, activation, layer_norm_eps, initializer
         with self.name_scope():
             for layer in range(config.num_layers):
-                cell = EncoderCell(
-                    config.units,
-                    config.intermediate_size,
-                    len(config.kept_heads(layer)),
-                    config.head_size,
-                    attention_dropout,
-                    dropout,
-                    activation,
-                    layer_norm_eps,
-                    initializer,
-                    prefix=f'layer{layer}_',
-                )
-                self.add(cell)
+                self.add(EncoderCell(config, layer, *options))
 
     def attentions(self):
         """The layers' `SelfAttention`."""

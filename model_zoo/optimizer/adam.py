@@ -53,7 +53,9 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     # Subclasses define the step's size in `_rates`. On a GPU nothing here waits for the device; in
     # the host's memory NumPy computes.
 
-    def __init__(self, learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs):
+    def __init__(
+        self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, max_grad_norm=None, **kwargs
+    ):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
             learning_rate = 0.001
         if learning_rate is not None and not learning_rate >= 0:
@@ -72,10 +74,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
     def create_state(self, index, weight):
         """The two moments, (mean, variance), both zero and shaped as `weight`."""
-        return (
-            mx.nd.zeros(weight.shape, weight.context, dtype=weight.dtype),
-            mx.nd.zeros(weight.shape, weight.context, dtype=weight.dtype),
-        )
+        return tuple(mx.nd.zeros(weight.shape, weight.context, weight.dtype) for _ in range(2))
 
     def update(self, index, weight, grad, state):
         """Update one weight in place, or a list of them (then all arguments are lists)."""
@@ -283,17 +282,6 @@ class BERTAdam(DecoupledAdam):
     >>> trainer = mx.gluon.Trainer(net.collect_params(), 'bertadam',
     ...                            {'wd': 0.01, 'lr_scheduler': schedule})
     """
-
-    def __init__(
-        self,
-        learning_rate=None,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-6,
-        max_grad_norm=None,
-        **kwargs,
-    ):
-        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
 
     def _rates(self, index, weight, lr, wd):
         return 1.0, lr, wd, 0.0

@@ -4,6 +4,8 @@ Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in th
 pytorch-pretrained-bert 0.6.2; the words are the same for every string.
 """
 
+import itertools
+import operator
 import unicodedata
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -261,16 +263,10 @@ class GluonBasicTokenizer(BasicTokenizer):
 
 def _canonical_order(parts):
     """Sort each run of combining characters by combining class, as NFD prescribes."""
-    ordered, run = [], []
-    for part in parts:
-        if part[0]:
-            run.append(part)
-        else:
-            if run:
-                ordered += sorted(run, key=lambda item: item[0])
-                run = []
-            ordered.append(part)
-    return ordered + sorted(run, key=lambda item: item[0])
+    ordered, combining_class = [], operator.itemgetter(0)
+    for _, run in itertools.groupby(parts, lambda part: part[0] > 0):
+        ordered += sorted(run, key=combining_class)  # in the same order, where the classes are 0
+    return ordered
 
 
 def _split_punctuation(word, spans):

@@ -1,6 +1,7 @@
 """The bricks against plain NumPy."""
 
 import math
+import types
 
 import mxnet as mx
 import numpy as np
@@ -177,7 +178,10 @@ def test_zero_padded_initializer(axis):
 
 
 def test_cell():
-    cell = EncoderCell(8, 12, 4, 2, 0.1, 0.1, 'gelu', 1e-12, NORMAL)
+    config = types.SimpleNamespace(
+        units=8, intermediate_size=12, head_size=2, kept_heads=lambda layer: range(4)
+    )
+    cell = EncoderCell(config, 0, 0.1, 0.1, 'gelu', 1e-12, NORMAL)
     cell.initialize()
     x = random(5, 3, 8)
     output, _ = cell(mx.nd.array(x))
