@@ -12,8 +12,6 @@ that the text has no answer.
 
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
 from model_zoo.errors import InputError

@@ -24,7 +24,6 @@ import logging
 import os
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 from model_zoo.analysis.comparison import (
     differences_of,
     make_inputs,

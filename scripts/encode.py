@@ -11,8 +11,6 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import FileEncoder, use_parser, write_results

@@ -32,8 +32,6 @@ import sys
 import time
 import zlib
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,

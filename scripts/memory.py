@@ -19,7 +19,7 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
-from model_zoo.app import check_at_least_one, check_rates, cli, make_updater
+from model_zoo.app import check_at_least_one, cli, make_updater
 from model_zoo.blocks.graphs import finish_backward
 from model_zoo.errors import InputError, ZooError
 from model_zoo.opening import find_family
@@ -86,9 +86,7 @@ def measure(args):
     model = make_model(args)
     if length > model.context_length:
         raise InputError(f'--shapes: the model takes {model.context_length} tokens, not {length}')
-    args.wd, args.epsilon, args.lr, args.warmup_ratio = 0.01, 1e-6, 1e-5, 0.1
-    check_rates(args)
-    args.loss_scale, args.optimize_on_cpu = None, False
+    args.wd, args.epsilon, args.loss_scale, args.optimize_on_cpu = 0.01, 1e-6, None, False
     updater = make_updater(args, model, lambda step: 1e-5)
     words = mx.nd.random.randint(0, 1000, (batch, length), dtype='int32')
     for number in range(1, STEPS + 1):
@@ -103,20 +101,18 @@ def measure(args):
     return {'batch': batch, 'length': length, 'parameters': size, 'bytes': peak() - before}
 
 
-def measure_apart(args, shape):
-    command = [sys.executable, os.path.abspath(__file__), '--here', '--model', args.model]
-    command += ['--shapes', f'{shape[0]}x{shape[1]}', '--vocab_size', str(args.vocab_size)]
-    command += ['--optimizer', args.optimizer, '--dtype', args.dtype]
-    command += ['--config_file', args.config_file] if args.config_file else []
-    command += ['--mirror'] if args.mirror else []
+def measure_apart(argv, shape):
+    shape = f'{shape[0]}x{shape[1]}'
+    command = [sys.executable, os.path.abspath(__file__), *argv, '--here', '--shapes', shape]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         problem = done.stderr.strip().split('\n')[-1]
-        raise ZooError(f'{shape[0]}x{shape[1]}: {problem or "the process was killed"}')
+        raise ZooError(f'{shape}: {problem or "the process was killed"}')
     return json.loads(done.stdout)
 
 
 def main(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
     args = parse_arguments(argv)
     if args.here:
         print(json.dumps(measure(args)))
@@ -124,7 +120,7 @@ def main(argv=None):
     rows = []
     print(f'{"batch":>6} {"length":>7} {"parameters":>12} {"step":>10} {"a sample":>10}  in MB')
     for shape in args.shapes:
-        row = measure_apart(args, shape)
+        row = measure_apart(argv, shape)
         # weights, gradients, and what the optimizer keeps, are there at any shape
         earlier = [each for each in rows if each['length'] == shape[1] and each['batch'] < shape[0]]
         sample = ''

@@ -13,8 +13,6 @@ columns of a table follow; its own ``label`` is then called ``given_label``.
 
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import Labeller, use_parser, write_results

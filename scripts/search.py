@@ -11,8 +11,6 @@ query.
 
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from bert_embedding.embedding import POOLINGS, BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.corpus import Corpus

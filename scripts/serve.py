@@ -16,8 +16,6 @@ import logging
 import os
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
-
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError

@@ -15,7 +15,6 @@ and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_x
 import sys
 from typing import Optional
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 from model_zoo.app import cli, family_of, parse_settings, run_task
 from model_zoo.errors import InputError
 from model_zoo.tasks.language_model import LanguageModelSettings, LanguageModelTask

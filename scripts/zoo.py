@@ -39,17 +39,6 @@ USUAL = {
     'deploy a model': ('serve', 'export', 'convert', 'doctor'),
     'prepare data': ('create-pretraining-data', 'learn-vocab'),
 }  # fmt: skip
-#: how --help-all groups the commands that have files in this folder: heading -> beginnings of names
-GROUPS = {
-    'use a model': (
-        'ask', 'embed', 'encode', 'extract', 'fill', 'generate', 'predict', 'search', 'serve',
-        'tag'),
-    'train a model': (
-        'create-pretraining', 'finetune', 'learn-vocab', 'pretrain', 'run-pretraining', 'train'),
-}  # fmt: skip
-REST = 'models, files and the installation'
-
-
 def list_commands():
     """Command -> the file or function that it runs; the originals' scripts come last."""
     files = {
@@ -78,11 +67,7 @@ def describe(command):
 
 
 def print_help(commands):
-    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
-    for heading, group in USUAL.items():
-        print(f'\n{heading}:')
-        for name in group:
-            print(f'  {name:24} {describe(commands[name])}')
+    print_groups(USUAL, commands)
     print("\noriginals' scripts, with their flags and defaults:")
     for folder in sorted({name.partition('/')[0] for name in commands if '/' in name}):
         first = next(name for name in commands if name.startswith(f'{folder}/'))
@@ -90,29 +75,29 @@ def print_help(commands):
     print('\nzoo --help-all lists all commands, with their other names')
 
 
-def print_all(commands):
+def print_groups(groups, commands):
     print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
-    for heading, group in grouped(commands).items():
+    seen = {}
+    for heading, group in groups.items():
         print(f'\n{heading}:')
-        width, seen = max(map(len, group)), {}
+        width = max(24, *map(len, group))
         for name in group:
             first = seen.setdefault(commands[name], name)
             text = describe(commands[name]) if first == name else f'The same as {first}.'
-            print(f'  {name:{width}}  {text.replace("`", "")}')
+            print(f'  {name:{width}} {text.replace("`", "")}')
 
 
-def grouped(commands):
-    """Heading -> names of commands."""
-    groups = {heading: [] for heading in (*GROUPS, REST)}
-    for name in commands:
-        if '/' in name:
-            heading = 'scripts of others, with their flags and defaults (also in two words)'
-        elif name.startswith('convert_'):
-            heading = 'converters of pytorch-pretrained-bert'
-        else:
-            heading = next((h for h, starts in GROUPS.items() if name.startswith(starts)), REST)
-        groups.setdefault(heading, []).append(name)
-    return groups
+def all_groups(commands):
+    """`USUAL`, and the other commands."""
+    others = commands.keys() - {name for group in USUAL.values() for name in group}
+    scripts = [name for name in commands if '/' in name]
+    converters = [name for name in commands if name.startswith('convert_')]
+    return {
+        **USUAL,
+        'more commands': [n for n in commands if n in others - {*scripts, *converters}],
+        'converters of pytorch-pretrained-bert': converters,
+        'scripts of others, with their flags and defaults (also in two words)': scripts,
+    }
 
 
 class _ParserFound(BaseException):
@@ -143,7 +128,7 @@ def main(argv=None):
     if not argv or argv[0] in ('-h', '--help', 'help'):
         return print_help(commands)
     if argv[0] == '--help-all':
-        return print_all(commands)
+        return print_groups(all_groups(commands), commands)
     if argv[0] == '--version':
         return print(f'gluon-transformer-zoo {model_zoo.__version__}')
     if argv[0] == '--completion':

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import re
 import sys
 from unittest import mock
 
@@ -25,7 +26,8 @@ def command_names(root):
     files = [path for folder in FOLDERS for path in sorted((root / folder).glob('*.py'))]
     texts = {path.relative_to(root).as_posix(): path.read_text(encoding='utf-8') for path in files}
     texts.pop('scripts/zoo.py', None)  # it has no flags: it hands its words over to the others
-    return [COMMAND, *(name for name, text in texts.items() if "__name__ == '__main__'" in text)]
+    programs = re.compile(r"__name__ == '__main__'|^main = original_main\(", re.MULTILINE)
+    return [COMMAND, *(name for name, text in texts.items() if programs.search(text))]
 
 
 def main_of(name, root):

@@ -15,16 +15,6 @@ import numpy as np
 from ..errors import InputError
 from ..util.display import progress
 
-__all__ = [
-    'HeadMeasures',
-    'MaskingStep',
-    'attention_of',
-    'heads_left',
-    'heads_to_prune',
-    'mask_heads',
-    'measure_heads',
-    'normalize_importance',
-]
 
 class HeadMeasures(NamedTuple):
     """The result of `measure_heads`; NaN stands for heads that were pruned before.

@@ -10,8 +10,6 @@ import numpy as np
 
 from ..util.display import new_figure, save_figure
 
-__all__ = ['plot_attention', 'plot_heads']
-
 logger = logging.getLogger(__name__)
 
 MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into the cells

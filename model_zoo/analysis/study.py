@@ -15,15 +15,6 @@ from ..util.display import progress
 from ..util.files import parse_json
 from .heads import heads_left, heads_to_prune, mask_heads, measure_heads, normalize_importance
 
-__all__ = [
-    'ClassifierSubject',
-    'HeadStudy',
-    'LanguageModelSubject',
-    'OneSentence',
-    'SentencePair',
-    'rank_heads',
-]
-
 logger = logging.getLogger(__name__)
 
 

@@ -194,8 +194,11 @@ def load_script(path):
     return module
 
 
-def original_main(file):
-    """The ``main(argv)`` of a file in ``scripts/originals/``, named as the original's."""
+def original_main(file, name):
+    """The ``main(argv)`` of a file in ``scripts/originals/``, named as the original's.
+
+    Where the file is the program, so that its `name` is ``'__main__'``, it is run.
+    """
     path = pathlib.Path(file).resolve()
     script = CONVERTERS.get(path.stem) or SCRIPTS[f'{path.parent.name}/{path.stem}']
 
@@ -210,4 +213,6 @@ def original_main(file):
         finally:
             cli.Parser.preset = ()
 
+    if name == '__main__':
+        sys.exit(cli.run(main))
     return main

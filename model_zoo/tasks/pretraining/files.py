@@ -25,21 +25,6 @@ from ...util.lines import read_lines
 from ...util.remote import open_binary
 from .samples import MATRICES, WEIGHTS, Samples, check_samples, mask_weights
 
-__all__ = [
-    'epoch_of',
-    'is_tfrecord',
-    'read_epoch',
-    'read_epoch_lengths',
-    'read_lengths',
-    'read_shard',
-    'read_tfrecord',
-    'read_tfrecord_lengths',
-    'vocab_checksum',
-    'write_epoch',
-    'write_shard',
-    'write_tfrecords',
-]
-
 _NAME = re.compile(r'epoch_(\d+)\.json')
 _COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
 _FIELDS = ('tokens', 'segment_ids', 'masked_lm_positions', 'masked_lm_labels', 'is_random_next')

@@ -13,14 +13,6 @@ from ...training.objective import Objective
 from ...training.workers import Workers
 from ...util.display import new_figure, save_figure
 
-__all__ = [
-    'PretrainingLogger',
-    'PretrainingLoss',
-    'evaluate_pretraining',
-    'plot_pretraining',
-    'pretraining_objective',
-]
-
 logger = logging.getLogger(__name__)
 
 TERMS = ('mlm', 'nsp')

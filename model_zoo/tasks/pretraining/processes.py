@@ -11,8 +11,6 @@ import threading
 from ...errors import InputError
 from ...util.executor import Executor
 
-__all__ = ['Processes']
-
 _function = None  # of a worker process
 
 

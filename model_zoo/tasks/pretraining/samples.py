@@ -7,8 +7,6 @@ import numpy as np
 from ...errors import InputError
 from ...util.arrays import pad_rows
 
-__all__ = ['MATRICES', 'WEIGHTS', 'Samples', 'check_samples', 'mask_weights']
-
 #: name of the array of floats
 WEIGHTS = 'masked_lm_weights'
 #: names of the arrays with a row for each sample

@@ -19,16 +19,6 @@ from .processes import Processes
 from .samples import WEIGHTS, Samples
 from .text import Corpus, SampleMaker, matching_files
 
-__all__ = [
-    'EpochFiles',
-    'MappedShards',
-    'ROW_BITS',
-    'ShardFiles',
-    'Sharing',
-    'Source',
-    'TextFiles',
-]
-
 #: of a sample's number; the higher bits are the number of its part
 ROW_BITS = 32
 _NONE = np.zeros(0, np.int64)

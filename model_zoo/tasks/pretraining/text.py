@@ -23,17 +23,6 @@ from ...tokenization.chunks import SentenceEncoder
 from ...util.remote import file_size, is_file, matching, open_binary
 from .samples import Samples
 
-__all__ = [
-    'Corpus',
-    'SampleMaker',
-    'SampleOptions',
-    'describe_files',
-    'draw_positions',
-    'matching_files',
-    'pack_sentences',
-    'replace_masked',
-]
-
 logger = logging.getLogger(__name__)
 
 _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory

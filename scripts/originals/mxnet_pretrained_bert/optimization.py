@@ -103,12 +103,6 @@ class TorchLikeOptimizer:
 
     def _options(self, group):
         """Options that all MXNet optimizers take."""
-        for name in ('lr', 'e', 'weight_decay'):
-            if not group[name] >= 0:
-                raise InputError(f'{name} is {group[name]}; it must be 0 or more')
-        for name in ('b1', 'b2'):
-            if not 0 <= group[name] < 1:
-                raise InputError(f'{name} is {group[name]}; it must be at least 0 and below 1')
         return {
             'learning_rate': group['lr'],
             'beta1': group['b1'],

@@ -13,51 +13,26 @@ the same updates. ``--save_dir`` also receives what our training scripts write, 
 here, such as ``--resume``.
 """
 
-import logging
-import os
 import sys
 
 import numpy as np
 
 from bert import BertForSequenceClassification, BertTokenizer
-from model_zoo.app import (
-    Outcome,
-    Run,
-    Score,
-    Training,
-    check_files,
-    check_length,
-    cli,
-    describe,
-    find_contexts,
-    job_of,
-)
+from model_zoo.app import Run, cli, describe, find_contexts, job_of
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
 from model_zoo.training.objective import mean_over_examples, predict
 from model_zoo.training.workers import Workers
-from mxnet_pytorchic_bert.models import (
-    CONFIG_FIELDS,
-    load_model,
-    load_transformer,
-    make_config,
-    reset_parameters,
-    save_model,
-)
+from mxnet_pytorchic_bert import training
 from mxnet_pytorchic_bert.training import (
-    StepFiles,
     add_pytorchic_arguments,
     choose_gpus,
-    linear_rate,
+    make_model,
     parse_with_train_cfg,
-    read_fields,
 )
 
-logger = logging.getLogger('classify')
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = (
     'task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file', 'data_parallel',
     'vocab', 'save_dir', 'max_len', 'mode',
@@ -85,8 +60,7 @@ def parse_arguments(argv=None):
     add_pytorchic_arguments(
         parser, train_cfg='config/train_mrpc.json', save_dir='../exp/bert/mrpc', max_len=128
     )
-    args = parse_with_train_cfg(parser, argv, NAMES, HERE)
-    check_files(args, 'data_file', 'vocab', 'model_file')
+    args = parse_with_train_cfg(parser, argv, NAMES)
     if args.mode == 'eval' and not args.model_file:
         raise InputError('--mode eval needs --model_file')
     return args
@@ -104,31 +78,14 @@ def read_task(args):
     )
 
 
-def make_model(args, task, tokenizer, contexts):
-    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
-    config = make_config(fields, len(tokenizer.vocab))
-    config.num_labels = task.num_labels
-    model = BertForSequenceClassification(config)
-    reset_parameters(model, args.seed, contexts)
-    if args.model_file:
-        logger.info('loading the model from %s', args.model_file)
-        load_model(model, args.model_file)
-    elif args.pretrain_file:
-        logger.info('loading the pretrained model from %s', args.pretrain_file)
-        load_transformer(model, args.pretrain_file)
-    if args.dtype != 'float32':
-        model.cast(args.dtype)
-    model.hybridize(static_alloc=True)
-    return model
-
-
 def make_parts(args, contexts):
     """The model, its tokenizer, the samples, and a loader of them."""
     task = read_task(args)
     tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
     samples = ClassifierFeatures(tokenizer, task, args.max_len)(read_examples(task))
-    model = make_model(args, task, tokenizer, contexts)
-    check_length(args, 'max_len', model)
+    model = make_model(
+        BertForSequenceClassification, args, tokenizer, contexts, num_labels=task.num_labels
+    )
     loader = BucketedLoader(
         samples,
         args.batch_size,
@@ -154,26 +111,14 @@ def train(args):
     run = Run(args, args.task)
     model, tokenizer, samples, loader = make_parts(args, run.contexts)
     values = (part for each in samples for part in each.content)
-    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
     # the original goes on until it has done more than total_steps, at a rate of 0
     steps = int(args.epochs * -(-len(loader) // run.accumulate))
     args.training_steps = args.training_steps or min(steps, args.total_steps + 1)
-    state = run.train(
-        Training(
-            f'{args.task}, as Pytorchic BERT',
-            model,
-            loader,
-            mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)),
-            max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
-            schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
-            updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
-            callbacks=[files],
-        ),
-        Score('accuracy'),
-        Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
+    training.train(
+        args, run, args.task, model, tokenizer, loader,
+        mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)), 'accuracy',
         job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
-    )
-    files.save(state.step)
+    )  # fmt: skip
 
 
 def main(argv=None):

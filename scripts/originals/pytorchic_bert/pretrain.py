@@ -15,27 +15,18 @@ import os
 import sys
 
 from bert import BertForPreTraining, BertTokenizer
-from model_zoo.app import Outcome, Run, Score, Training, check_files, check_length, cli, job_of
+from model_zoo.app import Run, cli, job_of
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import PairLoader, describe_files
 from model_zoo.tasks.pretraining.objective import pretraining_objective
-from mxnet_pytorchic_bert.models import (
-    CONFIG_FIELDS,
-    load_model,
-    make_config,
-    reset_parameters,
-    save_model,
-)
 from mxnet_pytorchic_bert.training import (
-    StepFiles,
     add_pytorchic_arguments,
     choose_gpus,
-    linear_rate,
+    make_model,
     parse_with_train_cfg,
-    read_fields,
+    train,
 )
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = (
     'train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab', 'save_dir',
     'log_dir', 'max_len', 'max_pred', 'mask_prob',
@@ -57,24 +48,10 @@ def parse_arguments(argv=None):
     parser.add_alias('log_dir', 'tensorboard')
     if importlib.util.find_spec('tensorboard') is not None:  # else it has to be asked for
         parser.set_defaults(tensorboard=LOGS)
-    args = parse_with_train_cfg(parser, argv, NAMES, HERE)
-    check_files(args, 'data_file', 'vocab', 'model_file')
+    args = parse_with_train_cfg(parser, argv, NAMES)
     if not 0 < args.mask_prob <= 1:
         raise InputError(f'--mask_prob {args.mask_prob}: give a number above 0, and at most 1')
     return args
-
-
-def make_model(args, tokenizer, contexts):
-    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS, HERE)
-    model = BertForPreTraining(make_config(fields, len(tokenizer.vocab)))
-    reset_parameters(model, args.seed, contexts)
-    if args.model_file:
-        load_model(model, args.model_file)
-    check_length(args, 'max_len', model)
-    if args.dtype != 'float32':
-        model.cast(args.dtype)
-    model.hybridize(static_alloc=True)
-    return model
 
 
 def make_objective(model, max_pred):
@@ -96,7 +73,7 @@ def main(argv=None):
     choose_gpus(args)
     run = Run(args, 'pretraining')
     tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
-    model = make_model(args, tokenizer, run.contexts)
+    model = make_model(BertForPreTraining, args, tokenizer, run.contexts)
     loader = PairLoader(
         args.data_file,
         tokenizer,
@@ -107,29 +84,16 @@ def main(argv=None):
         seed=args.seed,
         ctx=run.contexts,
     )
-    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
     # the original goes on until it has done more than total_steps, at a rate of 0
     args.training_steps = args.training_steps or args.total_steps + 1
     try:
-        state = run.train(
-            Training(
-                f'{os.path.basename(args.data_file)}, as Pytorchic BERT',
-                model,
-                loader,
-                make_objective(model, args.max_pred),
-                max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
-                schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
-                num_epochs=args.epochs,
-                updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
-                callbacks=[files],
-            ),
-            Score('negative loss'),
-            Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
-            job_of(args, FREE, data_file=describe_files(args.data_file)),
-        )
+        train(
+            args, run, os.path.basename(args.data_file), model, tokenizer, loader,
+            make_objective(model, args.max_pred), 'negative loss',
+            job_of(args, FREE, data_file=describe_files(args.data_file)), num_epochs=args.epochs,
+        )  # fmt: skip
     finally:
         loader.close()
-    files.save(state.step)
 
 
 if __name__ == '__main__':

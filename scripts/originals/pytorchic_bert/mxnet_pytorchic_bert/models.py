@@ -5,16 +5,7 @@ import numpy as np
 from bert import BertConfig, BertForPreTraining, BertModel
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_archive
-from model_zoo.errors import CheckpointError, InputError
-
-__all__ = [
-    'CONFIG_FIELDS',
-    'load_model',
-    'load_transformer',
-    'make_config',
-    'reset_parameters',
-    'save_model',
-]
+from model_zoo.errors import CheckpointError
 
 #: field of its model's JSON file -> ours, and its default
 CONFIG_FIELDS = {
@@ -32,18 +23,16 @@ CONFIG_FIELDS = {
 _TRANSFORMER = 'transformer.'
 
 
-def make_config(fields, vocab_size):
+def make_config(fields, vocab_size, **options):
     """The configuration of a model's JSON file.
 
     `fields` are by the names of `CONFIG_FIELDS`; those that are missing have the original's
     defaults.
     """
-    if not isinstance(fields, dict):
-        raise InputError(f'the configuration must be a JSON object, not {fields!r:.80}')
     own = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
     values = {**dict(CONFIG_FIELDS.values()), **own}
     values['vocab_size'] = values['vocab_size'] or vocab_size
-    return BertConfig(**values)
+    return BertConfig(**values, **options)
 
 
 def reset_parameters(model, seed, ctx=None):

@@ -1,31 +1,41 @@
 """What Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
+import dataclasses
 import itertools
+import logging
+import numbers
 import os
 import sys
 
 import mxnet as mx
 
 from model_zoo.app import (
+    Outcome,
+    Score,
+    Training,
     add_training_arguments,
     check_at_least_one,
+    check_files,
+    check_length,
     check_training_arguments,
     cli,
 )
-from model_zoo.errors import InputError, did_you_mean
+from model_zoo.errors import InputError
 from model_zoo.training.callbacks import Callback
 from model_zoo.util.files import read_json
 
-__all__ = [
-    'TRAIN_FIELDS',
-    'StepFiles',
-    'add_pytorchic_arguments',
-    'choose_gpus',
-    'linear_rate',
-    'name_values',
-    'parse_with_train_cfg',
-    'read_fields',
-]
+from .models import (
+    CONFIG_FIELDS,
+    load_model,
+    load_transformer,
+    make_config,
+    reset_parameters,
+    save_model,
+)
+
+logger = logging.getLogger(__name__)
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 #: field of a training's JSON file -> the flag that it is the default of, and the original's own
 TRAIN_FIELDS = {
@@ -65,37 +75,46 @@ def name_values(argv, names):
     return [*named, *argv[len(values) :]]
 
 
-def parse_with_train_cfg(parser, argv, names, beside):
+def parse_with_train_cfg(parser, argv, names):
     """Parse a command line of the original's; the fields of ``--train_cfg`` are flags' defaults."""
     words = name_values(sys.argv[1:] if argv is None else argv, names)
     path = parser.parse_args(words).train_cfg
-    fields = read_fields('train_cfg', path, TRAIN_FIELDS, beside)
-    for name, value in fields.items():
-        if isinstance(TRAIN_FIELDS[name][1], int) and not isinstance(value, int):
-            raise InputError(f'--train_cfg {path!r}: {name} is {value}; give a whole number')
+    fields = read_fields('train_cfg', path, TRAIN_FIELDS)
     defaults = {flag: fields.get(name, value) for name, (flag, value) in TRAIN_FIELDS.items()}
     parser.set_defaults(**defaults)
     args = parser.parse_args(words)
     check_training_arguments(args)
     check_at_least_one(args, 'save_steps', 'total_steps')
+    check_files(args, 'data_file', 'vocab', 'model_file')
     return args
 
 
-def read_fields(flag, path, known, beside):
-    """The fields of a JSON file."""
-    there = next(filter(os.path.isfile, (path, os.path.join(beside, path))), None)
-    if there is None:
-        raise InputError(f'--{flag} {path!r}: no such file')
-    fields = read_json(there, f'--{flag}')
-    if not isinstance(fields, dict):
-        raise InputError(f'--{flag} {path!r} is not a JSON object')
-    for name, value in fields.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(f'--{flag} {path!r}: unknown field {name!r}{hint}')
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InputError(f'--{flag} {path!r}: {name} is {value!r}; give a number')
-    return fields
+def read_fields(flag, path, known):
+    """The fields of a JSON file, which may be beside the scripts."""
+    there = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
+    kinds = [
+        (name, numbers.Real if isinstance(value, float) else int, None)
+        for name, (_, value) in known.items()
+    ]
+    return read_json(there, f'--{flag}', shape=dataclasses.make_dataclass('Fields', kinds))
+
+
+def make_model(model_class, args, tokenizer, contexts, **options):
+    """The model of the JSON file, with the parameters that the flags name."""
+    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS)
+    model = model_class(make_config(fields, len(tokenizer.vocab), **options))
+    reset_parameters(model, args.seed, contexts)
+    if args.model_file:
+        logger.info('loading the model from %s', args.model_file)
+        load_model(model, args.model_file)
+    elif getattr(args, 'pretrain_file', None):
+        logger.info('loading the pretrained model from %s', args.pretrain_file)
+        load_transformer(model, args.pretrain_file)
+    check_length(args, 'max_len', model)
+    if args.dtype != 'float32':
+        model.cast(args.dtype)
+    model.hybridize(static_alloc=True)
+    return model
 
 
 def choose_gpus(args):
@@ -120,6 +139,28 @@ def linear_rate(lr, warmup, total_steps):
         return lr * (progress / warmup if progress < warmup else 1 - progress)
 
     return rate
+
+
+def train(args, run, title, model, tokenizer, loader, objective, score, job, **options):
+    """The original's training, with ``model_steps_N.pt`` of the same updates."""
+    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
+    state = run.train(
+        Training(
+            f'{title}, as Pytorchic BERT',
+            model,
+            loader,
+            objective,
+            max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
+            schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
+            updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
+            callbacks=[files],
+            **options,
+        ),
+        Score(score),
+        Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
+        job,
+    )
+    files.save(state.step)
 
 
 class StepFiles(Callback):
