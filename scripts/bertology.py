@@ -48,6 +48,7 @@ from model_zoo.app import (
     RunFolder,
     add_fields,
     add_originals,
+    add_settings,
     check_at_least_one,
     check_files,
     cli,
@@ -72,6 +73,7 @@ from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.training.loop import InterruptGuard
+from model_zoo.training.settings import DeviceSettings, NamedModelSettings
 from model_zoo.util.lines import read_text
 
 logger = logging.getLogger('bertology')
@@ -128,8 +130,8 @@ def parse_arguments(argv=None):
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
     add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two; '
         'without data nothing else')  # fmt: skip
-    ModelChoice.add_arguments(parser, None)
-    parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
+    add_settings(parser, NamedModelSettings)
+    add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
     parser.add_argument('--output_dir', default='./output_dir')
     parser.add_argument(

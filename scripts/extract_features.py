@@ -35,7 +35,9 @@ import zlib
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
+    add_fields,
     add_originals,
+    add_settings,
     check_at_least_one,
     check_files,
     check_length,
@@ -50,7 +52,9 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLines
+from model_zoo.tasks.masked_lm import MaskedLMSettings
 from model_zoo.training.loop import InterruptGuard
+from model_zoo.training.settings import BertSettings, CheckpointSettings
 from model_zoo.util.display import progress
 from model_zoo.util.lines import read_lines
 from model_zoo.util.remote import is_url
@@ -78,17 +82,10 @@ def parse_arguments(argv=None):
         help='in tokens, special ones included; longer texts are cut',
     )  # fmt: skip
     parser.add_argument('--batch_size', type=int, default=32)
-    parser.add_argument(
-        '--do_lower_case', type=cli.boolean, nargs='?', const=True,
-        help='whether to lower-case the texts; default: what the vocabulary is for',
-    )  # fmt: skip
-    parser.add_argument('--gpu', type=int, nargs='?', const=0, help='default: the CPU')
-    parser.add_argument('--dtype', default='float32', choices=['float32', 'float16', 'bfloat16'])
-    parser.add_argument(
-        '--resume', action='store_true', help='continue an interrupted run'
-    )
-    ModelChoice.add_arguments(parser, 'bert_12_768_12', family='bert')
-    ModelChoice.add_checkpoint_arguments(parser)
+    add_fields(parser, MaskedLMSettings, 'do_lower_case', 'gpu', 'dtype')
+    parser.add_argument('--resume', action='store_true', help='continue an interrupted run')
+    add_settings(parser, BertSettings)
+    add_settings(parser, CheckpointSettings)
     add_originals(parser, 'extract_features')
     argv = sys.argv[1:] if argv is None else list(argv)
     for place in reversed(range(len(argv) - 1)):

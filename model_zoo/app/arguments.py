@@ -26,7 +26,6 @@ __all__ = [
     'check_at_least_one',
     'check_files',
     'check_length',
-    'check_rates',
     'check_training_arguments',
     'find_contexts',
     'segment_files',
@@ -107,15 +106,6 @@ def check_training_arguments(args):
     """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
     check_fields(TrainingSettings, args)
     args.loss_scale = args.loss_scale or None
-
-
-def check_rates(args):
-    """Raise InputError, naming the flag, if a rate of the optimizer or schedule can't be used."""
-    for name in ('lr', 'epsilon', 'wd'):
-        if not 0 <= getattr(args, name) < float('inf'):
-            raise InputError(f'--{name} {getattr(args, name)}: give a number from 0 up')
-    if not 0 <= args.warmup_ratio < 1:
-        raise InputError(f'--warmup_ratio {args.warmup_ratio}: give a number from 0 to below 1')
 
 
 def check_at_least_one(args, *names):

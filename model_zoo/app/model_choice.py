@@ -35,30 +35,6 @@ class ModelChoice:
     a model, and ``--bert_config_file`` its configuration.
     """
 
-    @classmethod
-    def add_arguments(cls, parser, model, family=None):
-        """Add the flags; `model` is the default one."""
-        model_flag, dataset_flag, parameters_flag = cls._flags(family)
-        add = parser.add_argument_group('model').add_argument
-        add(f'--{model_flag}', default=model, help='name, folder, hub id owner/name, or address')
-        add(
-            f'--{dataset_flag}',
-            help="the data set it was pretrained on; default: the model's usual one",
-        )
-        add(f'--{parameters_flag}', help='file of pretrained parameters, without the task')
-        add('--model_parameters', help="file of parameters, the task's included, to begin from")
-        add('--from_scratch', action='store_true', help='begin from random parameters')
-        add('--vocab_file', help=f'vocabulary to use instead of the one of --{dataset_flag}')
-        add('--hparams', nargs='+', help="changes of the model's size, as num_layers=2,units=128")
-
-    @staticmethod
-    def add_checkpoint_arguments(parser):
-        """Add Google's flags, one for each file of a model."""
-        add = parser.add_argument_group("a model in Google's form").add_argument
-        add('--init_checkpoint', help="TensorFlow's, or any other file or folder of parameters; a "
-            "training's folder means its newest ones")  # fmt: skip
-        add('--bert_config_file', help='its configuration; alone: of a model from scratch')
-
     @staticmethod
     def _flags(family):
         part = f'{family}_' if family else ''

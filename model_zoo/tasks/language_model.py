@@ -33,7 +33,6 @@ __all__ = [
     'LanguageModelSettings',
     'LanguageModelTask',
     'evaluate_perplexity',
-    'measure_perplexity',
 ]
 
 logger = logging.getLogger(__name__)
@@ -57,16 +56,12 @@ class BlockLoader(SampleLoader):
     Raises
     ------
     InputError
-        If there are less than two tokens, or a number is too small.
+        If there are less than two tokens.
     """
 
     def __init__(
         self, tokens, block_size, batch_size, shuffle=False, seed=0, ctx=None, workers=None
     ):
-        if block_size < 2 or batch_size < 1:
-            raise InputError(
-                f'block_size {block_size} and batch_size {batch_size}: give at least 2 and 1'
-            )
         tokens = np.asarray(tokens, np.int32)
         if len(tokens) < 2:
             raise InputError(
@@ -95,8 +90,8 @@ class BlockLoader(SampleLoader):
         return batch
 
 
-def measure_perplexity(loss_sum, loader, num_words, guard=None):
-    """Perplexity of a text: e to the mean loss of its tokens, and of its words.
+def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
+    """Perplexity of a text: e to the mean loss of its tokens, and of its words; for `Evaluation`.
 
     Parameters
     ----------
@@ -106,11 +101,11 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
 
     Returns
     -------
-    dict
-        ``loss`` and ``perplexity`` per token, ``word_perplexity``, and the numbers of ``tokens``
-        and ``words``.
+    (float, dict)
+        The score, which is the negative loss; and by `segment` ``loss`` and ``perplexity`` per
+        token, ``word_perplexity``, and the numbers of ``tokens`` and ``words``.
     """
-    total, tokens, previous = 0.0, 0, None
+    started, total, tokens, previous = time.perf_counter(), 0.0, 0, None
     for batch in loader:
         if guard is not None:
             guard.check()
@@ -121,30 +116,19 @@ def measure_perplexity(loss_sum, loader, num_words, guard=None):
     total += float(previous.asscalar())
     with np.errstate(over='ignore'):  # infinite, then
         perplexity, word_perplexity = np.exp([total / tokens, total / num_words]).tolist()
-    return {
+    metrics = {
         'loss': total / tokens,
         'perplexity': perplexity,
         'word_perplexity': word_perplexity,
         'tokens': tokens,
         'words': num_words,
+        'tokens_per_second': tokens / (time.perf_counter() - started),
     }
-
-
-def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
-    """`measure_perplexity` in the form that `Evaluation` takes."""
-    started = time.perf_counter()
-    metrics = measure_perplexity(loss_sum, loader, num_words, guard)
-    metrics['tokens_per_second'] = metrics['tokens'] / (time.perf_counter() - started)
     logger.info(
-        '%s: perplexity %.3f per token (loss %.4f), %.3f per word; %d tokens, %d words '
-        '(%.0f tokens/s)',
-        segment,
-        metrics['perplexity'],
-        metrics['loss'],
-        metrics['word_perplexity'],
-        metrics['tokens'],
-        metrics['words'],
-        metrics['tokens_per_second'],
+        '%(segment)s: perplexity %(perplexity).3f per token (loss %(loss).4f), '
+        '%(word_perplexity).3f per word; %(tokens)d tokens, %(words)d words '
+        '(%(tokens_per_second).0f tokens/s)',
+        {'segment': segment, **metrics},
     )
     return -metrics['loss'], {segment: metrics}
 

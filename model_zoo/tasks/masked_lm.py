@@ -176,7 +176,6 @@ class MaskedLMTask(Task):
                     sources[segment], segment, settings.output_dir, '\n\n', settings.text_column
                 )
                 setattr(settings, name, path)
-        return
 
     def sources(self):
         settings = self.settings

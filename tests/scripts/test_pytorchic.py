@@ -197,7 +197,7 @@ def test_the_schedule():
 @pytest.mark.parametrize(
     ('edit', 'message'),
     [
-        ({'train': '{"lr": 1, "total_step": 3}'}, "has unknown total_step; did you mean total_steps"),
+        ({'train': '{"lr": 1, "total_step": 3}'}, "has unknown total_step; did you mean total_st"),
         ({'train': '{"seed": 1.5}'}, "seed can't be 1.5: a whole number is expected"),
         ({'train': '{"lr": "x"}'}, "lr can't be 'x': a number is expected"),
         ({'train': '[1]'}, "can't be [1]: an object is expected"),

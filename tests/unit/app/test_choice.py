@@ -6,9 +6,10 @@ import mxnet as mx
 import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
-from model_zoo.app import ModelChoice, add_training_arguments, cli
+from model_zoo.app import ModelChoice, add_settings, cli
 from model_zoo.errors import InputError
 from model_zoo.pretrained import is_model_folder
+from model_zoo.tasks.choice import StorySettings
 
 
 @pytest.fixture
@@ -21,8 +22,7 @@ def vocab_file(tmp_path):
 
 def build(task_block, words, **options):
     parser = cli.parser('A training.')
-    ModelChoice.add_arguments(parser, 'gpt_12_768_12', family='gpt')
-    add_training_arguments(parser)
+    add_settings(parser, StorySettings)
     parser.add_alias('model_name', 'gpt_model')
     args = parser.parse_args(list(map(str, words)))
     assert not hasattr(args, 'model_name')

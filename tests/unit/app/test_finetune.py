@@ -16,6 +16,7 @@ from model_zoo.app import (
     Score,
     Training,
     add_originals,
+    add_settings,
     add_training_arguments,
     arguments,
     check_training_arguments,
@@ -30,12 +31,14 @@ from model_zoo.app import (
 from model_zoo.errors import InputError
 from model_zoo.tasks.scores import evaluate_segments
 from model_zoo.training.objective import Objective
+from model_zoo.training.settings import BertSettings, NamedModelSettings
 from model_zoo.training.workers import Workers
 
 
 def parse(*words, command=None, family=None):
     parser = cli.parser('A training.')
-    ModelChoice.add_arguments(parser, 'bert_6_384_12', family)
+    add_settings(parser, BertSettings if family == 'bert' else NamedModelSettings)
+    parser.set_defaults(model='bert_6_384_12')
     add_training_arguments(parser)
     if command is not None:
         add_originals(parser, command)
