@@ -22,7 +22,6 @@ from ..training.settings import (
 )
 from .pretraining import (
     NUM_BUCKETS,
-    EpochFiles,
     MappedShards,
     PretrainingLoader,
     SampleOptions,
@@ -227,7 +226,7 @@ class MaskedLMTask(Task):
                 settings.reduce_memory,
             )  # fmt: skip
             if self._has_epochs:
-                source = EpochFiles(source)
+                source.take_one_an_epoch()
             by_tokens = settings.batch_tokens is not None
             loader = PretrainingLoader(
                 source, settings.batch_tokens or settings.batch_size,

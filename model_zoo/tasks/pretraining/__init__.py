@@ -16,14 +16,13 @@ from .files import (
 )
 from .loaders import NUM_BUCKETS, PairLoader, PretrainingLoader, SyntheticLoader, make_batch
 from .samples import Samples
-from .sources import EpochFiles, MappedShards, ShardFiles, Source, TextFiles
+from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
 __all__ = [
     'NUM_BUCKETS',
     'PART_BYTES',
     'Corpus',
-    'EpochFiles',
     'MappedShards',
     'PairLoader',
     'PretrainingLoader',

@@ -13,6 +13,7 @@ import os
 import re
 import struct
 import zipfile
+from typing import List, Union
 
 import numpy as np
 
@@ -27,7 +28,13 @@ from .samples import MATRICES, WEIGHTS, Samples, check_samples, mask_weights
 
 _NAME = re.compile(r'epoch_(\d+)\.json')
 _COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
-_FIELDS = ('tokens', 'segment_ids', 'masked_lm_positions', 'masked_lm_labels', 'is_random_next')
+_LINE = {
+    'tokens': List[str],
+    'segment_ids': List[int],
+    'is_random_next': Union[bool, int],
+    'masked_lm_positions': List[int],
+    'masked_lm_labels': List[str],
+}
 
 
 def epoch_of(path):
@@ -82,13 +89,8 @@ def read_epoch_lengths(path):
 
 def _fields(path, number, line):
     try:
-        fields = parse_json(line)
-        if not all(isinstance(fields[name], list) for name in _FIELDS[:-1]):
-            raise ValueError('a field is no list')
-        if not isinstance(fields['is_random_next'], (bool, int)):
-            raise ValueError('is_random_next is neither true nor false')
-        return fields
-    except (KeyError, TypeError, ValueError) as error:
+        return parse_json(line, _LINE)
+    except ValueError as error:
         raise InputError(
             f'{path!r}, line {number}: it is no sample as pregenerate_training_data.py writes it '
             f'({error})'
@@ -100,22 +102,21 @@ def _row(path, number, line, vocab):
     fields = _fields(path, number, line)
     known = vocab.token_to_idx
     for token in (*fields['tokens'], *fields['masked_lm_labels']):
-        if not isinstance(token, str) or token not in known:
+        if token not in known:
             raise InputError(
                 f'{path!r}, line {number}: the model has no token {token!r:.40}; the samples are '
                 'of another vocabulary'
             )
-    names = 'tokens', 'masked_lm_labels'
-    tokens, labels = ([known[each] for each in fields[name]] for name in names)
-    types, places = fields['segment_ids'], fields['masked_lm_positions']
-    if not all(isinstance(each, int) and 0 <= each < 2**31 for each in (*types, *places)):
-        raise InputError(f'{path!r}, line {number}: segment_ids or positions are no whole numbers')
+    tokens, types, is_random, places, labels = (fields[name] for name in _LINE)
+    tokens, labels = ([known[each] for each in names] for names in (tokens, labels))
+    if not all(0 <= each < 2**31 for each in (*types, *places)):
+        raise InputError(f'{path!r}, line {number}: segment_ids or positions are out of range')
     if not tokens or len(types) != len(tokens) or len(places) != len(labels):
         raise InputError(
             f'{path!r}, line {number}: it has {len(tokens)} tokens with {len(types)} segment_ids, '
             f'and {len(places)} masks with {len(labels)} labels'
         )
-    return tokens, types, places, labels, bool(fields['is_random_next'])
+    return tokens, types, places, labels, bool(is_random)
 
 
 def _metrics_path(path):
@@ -123,13 +124,8 @@ def _metrics_path(path):
 
 
 def _read_metrics(path):
-    place = _metrics_path(path)
-    metrics = read_json(place, 'the metrics of the samples,')
-    if not isinstance(metrics, dict) or not all(
-        isinstance(metrics.get(name), int) for name in (_COUNT, _LENGTH)
-    ):
-        raise InputError(f'{place!r} lacks the number {_COUNT} or {_LENGTH}')
-    return metrics
+    shape = {_COUNT: int, _LENGTH: int}
+    return read_json(_metrics_path(path), 'the metrics of the samples,', shape)
 
 
 def write_epoch(path, parts, vocab, max_seq_length):
@@ -142,13 +138,11 @@ def write_epoch(path, parts, vocab, max_seq_length):
                 values = (
                     [tokens[i] for i in samples.input_ids[row, :length]],
                     samples.segment_ids[row, :length].tolist(),
+                    bool(samples.next_sentence_labels[row]),
                     samples.masked_lm_positions[row, :most].tolist(),
                     [tokens[i] for i in samples.masked_lm_ids[row, :most]],
-                    bool(samples.next_sentence_labels[row]),
                 )
-                fields = dict(zip(_FIELDS, values))
-                order = ('tokens', 'segment_ids', 'is_random_next', *_FIELDS[2:4])
-                file.write(json.dumps({name: fields[name] for name in order}) + '\n')
+                file.write(json.dumps(dict(zip(_LINE, values))) + '\n')
                 count += 1
     write_json(_metrics_path(path), {_COUNT: count, _LENGTH: max_seq_length})
 

@@ -3,7 +3,6 @@
 The parts are shared out to the workers of a training.
 """
 
-import abc
 import concurrent.futures
 import dataclasses
 import os
@@ -106,32 +105,29 @@ def _unpack(packed):
     return Samples(*arrays)
 
 
-class Part(abc.ABC):
-    """Samples that are read together, a file or a span of a text."""
+class Part:
+    """Samples that are read together, a file or a span of a text.
+
+    A subclass has ``lengths()``, the samples' valid lengths, and ``read()``, the samples.
+    """
 
     def __init__(self, number):
         self.number = number
 
-    @abc.abstractmethod
-    def lengths(self):
-        """The samples' valid lengths."""
-
-    @abc.abstractmethod
-    def read(self):
-        """The samples."""
-
-    def begin(self):  # noqa: B027
+    def begin(self):
         """Begin with what takes long, for this or another use."""
 
-    def read_ahead(self):  # noqa: B027
+    def read_ahead(self):
         """Begin to read, while others are used."""
 
-    def cancel(self):  # noqa: B027
+    def cancel(self):
         """Don't read what hasn't been read yet."""
 
 
-class Source(abc.ABC):
+class Source:
     """What a `PretrainingLoader` makes batches of: samples in parts.
+
+    A subclass has ``part(number, epoch, seed)``, which makes a `Part` of an epoch.
 
     Attributes
     ----------
@@ -151,10 +147,6 @@ class Source(abc.ABC):
     parts_ahead = 1
     mixes_all = False
 
-    @abc.abstractmethod
-    def part(self, number, epoch, seed):
-        """Part `number` of an epoch."""
-
     def histogram_of(self, epoch):
         """The `histogram` of an epoch, where they differ."""
         return self.histogram
@@ -163,7 +155,7 @@ class Source(abc.ABC):
         """One object whose ``take`` gives samples of several parts."""
         return Samples.concatenate(samples)
 
-    def close(self):  # noqa: B027
+    def close(self):
         """End what works for the source, and remove what it keeps on disk."""
 
 
@@ -212,20 +204,34 @@ class ShardFiles(Source):
         self.histograms = [np.pad(each, (0, width - len(each))) for each in found]
         self.histogram = np.sum(self.histograms, axis=0)
         self.shortest, self.longest = np.flatnonzero(self.histogram)[[0, -1]]
+        self._order = None  # of the files that epochs take, if each takes one
         if max_len is not None and self.longest > max_len:
             raise InputError(
                 f'the samples have up to {self.longest} tokens, and the model takes {max_len} at '
                 'most: make them with a smaller `max_seq_length`'
             )
 
+    def take_one_an_epoch(self):
+        """Let epoch N take file N alone, as in pytorch-pretrained-bert; after the last the first.
+        """
+        self._order = sorted(range(self.num_parts), key=lambda n: epoch_of(self.paths[n]))
+        self.num_parts, self.histogram = 1, None
+
+    def _file(self, number, epoch):
+        return number if self._order is None else self._order[epoch % len(self._order)]
+
+    def histogram_of(self, epoch):
+        return self.histogram if self._order is None else self.histograms[self._file(0, epoch)]
+
     def part(self, number, epoch, seed):
+        number = self._file(number, epoch)
         return _ShardPart(number, self.paths[number], self)
 
     def read(self, path):
         """The samples of a file."""
         return read_shard(path, self.vocab, self.max_len)
 
-    def submit(self, path):
+    def read_ahead(self, path):
         """A future of the samples of a file."""
         return self._executor.submit(self.read, path)
 
@@ -242,7 +248,7 @@ class _ShardPart(Part):
 
     def read_ahead(self):
         if self._future is None:
-            self._future = self._source.submit(self._path)
+            self._future = self._source.read_ahead(self._path)
 
     def read(self):
         return self._source.read(self._path) if self._future is None else self._future.result()
@@ -292,7 +298,7 @@ class MappedShards(ShardFiles):
                     np.save(file, array)
 
     def part(self, number, epoch, seed):
-        return _MappedPart(number, self._folder)
+        return _MappedPart(self._file(number, epoch), self._folder)
 
     def join(self, samples):
         return _Joined(samples)
@@ -393,34 +399,3 @@ class _TextJob:
     def __call__(self, seed, epoch, number):
         span = self._maker.corpus.span(number, self._num_parts)
         return self._maker.make(*span, seed, epoch, number)
-
-
-class EpochFiles(Source):
-    """pytorch-pretrained-bert's files: epoch N of a training takes the samples of file N.
-
-    Where there are fewer files than epochs, they are taken again from the first one on.
-    """
-
-    num_parts = 1
-
-    def __init__(self, files):
-        self._files = files
-        self.vocab, self.max_len = files.vocab, files.max_len
-        self.shortest, self.longest = files.shortest, files.longest
-        self.mixes_all = files.mixes_all
-        self._order = sorted(range(files.num_parts), key=lambda n: epoch_of(files.paths[n]))
-
-    def _file(self, epoch):
-        return self._order[epoch % len(self._order)]
-
-    def part(self, number, epoch, seed):
-        return self._files.part(self._file(epoch), epoch, seed)
-
-    def histogram_of(self, epoch):
-        return self._files.histograms[self._file(epoch)]
-
-    def join(self, samples):
-        return self._files.join(samples)
-
-    def close(self):
-        self._files.close()

@@ -8,7 +8,6 @@ import pytest
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
-    EpochFiles,
     PretrainingLoader,
     SampleMaker,
     SampleOptions,
@@ -71,7 +70,8 @@ def test_an_epoch_has_its_file(epochs, tokenizer, first):
             old, new = name.format(number), name.format(9 + number if first else number)
             (folder / old).rename(folder / new)
     files = ShardFiles(str(folder / 'epoch_*[0-9].json'), tokenizer.vocab, LENGTH, True)
-    loader = PretrainingLoader(EpochFiles(files), 4, seed=1)
+    files.take_one_an_epoch()
+    loader = PretrainingLoader(files, 4, seed=1)
     for epoch in range(5):
         batches = list(loader.epoch(epoch))
         assert len(batches) == loader.count_batches(epoch)
@@ -88,11 +88,11 @@ def test_an_epoch_has_its_file(epochs, tokenizer, first):
     [
         ({'tokens': ['[CLS]', 'qqq', *LINE['tokens'][2:]]}, "no token 'qqq'"),
         ({'segment_ids': [0, 1]}, 'it has 7 tokens with 2 segment_ids'),
-        ({'masked_lm_positions': ['5']}, 'no whole numbers'),
-        ({'masked_lm_positions': [2**70]}, 'no whole numbers'),
+        ({'masked_lm_positions': ['5']}, "can't be '5': a whole number is expected"),
+        ({'masked_lm_positions': [2**70]}, 'positions are out of range'),
         ({'masked_lm_positions': [9]}, 'a mask is at a position'),
-        ({'masked_lm_labels': None}, 'a field is no list'),
-        ({'is_random_next': None}, 'is_random_next is neither true nor false'),
+        ({'masked_lm_labels': None}, "masked_lm_labels can't be None"),
+        ({'is_random_next': None}, "is_random_next can't be None"),
         ({'tokens': [], 'segment_ids': []}, 'it has 0 tokens'),
         ({'tokens': LINE['tokens'] * 5, 'segment_ids': [0] * 35}, 'say 32 at most'),
     ],
@@ -118,7 +118,7 @@ def test_lines_that_lack_a_field(tokenizer, tmp_path, field):
     [
         (None, 'cannot read the metrics .*epoch_0_metrics.json'),
         ('{', 'cannot read the metrics .*epoch_0_metrics.json'),
-        ('{"num_training_examples": 1}', 'lacks the number .* or max_seq_len'),
+        ('{"num_training_examples": 1}', 'lacks max_seq_len'),
         ('{"num_training_examples": 2, "max_seq_len": 32}', 'has 1 samples, and its metrics say 2'),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
-    EpochFiles,
     PretrainingLoader,
     SampleMaker,
     SampleOptions,
@@ -179,7 +178,8 @@ def test_a_file_for_each_epoch(shards, tokenizer, tmp_path):
 
     def batches(worker):
         files = ShardFiles(f'{tmp_path}/epoch_?.json', tokenizer.vocab, workers=worker)
-        loader = PretrainingLoader(EpochFiles(files), 4, workers=worker)
+        files.take_one_an_epoch()
+        loader = PretrainingLoader(files, 4, workers=worker)
         return contents(batch for epoch in range(4) for batch in loader.epoch(epoch))
 
     for rank, ours in enumerate(Together(2).run(batches)):
