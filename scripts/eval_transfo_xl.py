@@ -12,18 +12,13 @@ per word, with the loss at the ends of lines added to the words'.
 
 import os
 import sys
+from typing import Optional
 
-from model_zoo.app import (
-    add_originals,
-    check_at_least_one,
-    check_files,
-    cli,
-    convert_originals,
-    write_results,
-)
+from model_zoo.app import check_files, cli, parse_settings, write_results
 from model_zoo.errors import InputError
 from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
+from model_zoo.training.settings import Settings, setting, settings
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import SegmentReader, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 from transfo_xl.corpus import TransfoXLCorpus
@@ -31,41 +26,47 @@ from transfo_xl.corpus import TransfoXLCorpus
 SPLITS = ('valid', 'test')
 
 
-def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument
-    add('--model_name', default='transfo-xl-wt103', help='name, or a folder of save_pretrained')
-    add(
-        '--dataset',
-        help='folder of valid.txt and test.txt (or wiki.valid.tokens and so on), or of a corpus '
+@settings()
+class PerplexitySettings(Settings):
+    """The flags of pytorch-pretrained-bert's script, and ours."""
+
+    title = 'text'
+
+    model_name: str = setting('transfo-xl-wt103', 'name, or a folder of save_pretrained')
+    dataset: Optional[str] = setting(
+        None, 'folder of valid.txt and test.txt (or wiki.valid.tokens and so on), or of a corpus '
         "that TransfoXLCorpus or the originals wrote; default: the model's folder",
+    )  # fmt: skip
+    text_file: Optional[str] = setting(None, 'a text in UTF-8, instead of `dataset`')
+    split: str = setting('test', 'of `dataset`', choices=['all', *SPLITS])
+    batch_size: int = setting(10, 'streams that the text is cut into', at_least=1)
+    tgt_len: int = setting(128, 'tokens of a segment', at_least=1)
+    ext_len: int = setting(0, 'tokens that the next segment repeats')
+    mem_len: int = setting(1600, 'positions that are remembered')
+    clamp_len: int = setting(1000, 'upper bound of distances; 0: no bound')
+    same_length: bool = setting(False, 'each position attends to mem_len others')
+    work_dir: str = setting(None, 'folder for the results', flag={'required': True})
+    no_log: bool = setting(False, 'write no log file')
+    gpu: Optional[int] = setting(
+        None, 'number of the GPU to use; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
-    add('--text_file', help='a text in UTF-8, instead of --dataset')
-    add('--split', default='test', choices=['all', *SPLITS], help='of --dataset')
-    add('--batch_size', type=int, default=10, help='streams that the text is cut into')
-    add('--tgt_len', type=int, default=128, help='tokens of a segment')
-    add('--ext_len', type=int, default=0, help='tokens that the next segment repeats')
-    add('--mem_len', type=int, default=1600, help='positions that are remembered')
-    add('--clamp_len', type=int, default=1000, help='upper bound of distances; 0: no bound')
-    add('--same_length', action='store_true', help='each position attends to mem_len others')
-    add('--work_dir', required=True, help='folder for the results')
-    add('--no_log', action='store_true', help='write no log file')
-    add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
-    add('--no_cuda', action='store_true', help='use the CPU (the default)')
-    add_originals(parser, 'eval_transfo_xl')
-    args = parser.parse_args(argv)
-    convert_originals(args, 'eval_transfo_xl')
-    check_at_least_one(args, 'batch_size', 'tgt_len')
-    check_files(args, 'text_file')
-    if args.text_file and args.dataset:
-        raise InputError('--text_file and --dataset: choose one')
-    if args.no_cuda and args.gpu is not None:
-        raise InputError('--no_cuda and --gpu: choose one')
-    if args.dataset is not None and not os.path.isdir(args.dataset):
-        raise InputError(
-            f'--dataset {args.dataset!r} is no folder with a text: give --text_file'
-        )
-    return args
+    no_cuda: bool = setting(False, 'use the CPU (the default)')
+
+    def check(self):
+        super().check()
+        check_files(self, 'text_file')
+        if self.text_file and self.dataset:
+            raise InputError('`text_file` and `dataset`: choose one')
+        if self.no_cuda and self.gpu is not None:
+            raise InputError('`no_cuda` and `gpu`: choose one')
+        if self.dataset is not None and not os.path.isdir(self.dataset):
+            raise InputError(
+                f'`dataset` {self.dataset!r} is no folder with a text: give `text_file`'
+            )
+
+
+def parse_arguments(argv=None):
+    return parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
 
 
 def folder_of(model):

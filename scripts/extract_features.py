@@ -31,30 +31,26 @@ import os
 import sys
 import time
 import zlib
+from typing import List, Optional
 
 from model_zoo.app import (
     ModelChoice,
     PartialOutput,
-    add_fields,
-    add_originals,
-    add_settings,
-    check_at_least_one,
     check_files,
     check_length,
     cli,
-    convert_originals,
     describe_model,
     describe_vocab,
     job_of,
+    parse_settings,
     upload_files,
     working_file,
     write_results,
 )
 from model_zoo.errors import InputError
 from model_zoo.tasks.features import SEPARATOR, Arrays, FeatureExtractor, JsonLines
-from model_zoo.tasks.masked_lm import MaskedLMSettings
 from model_zoo.training.loop import InterruptGuard
-from model_zoo.training.settings import BertSettings, CheckpointSettings
+from model_zoo.training.settings import BertSettings, CheckpointSettings, setting, settings
 from model_zoo.util.display import progress
 from model_zoo.util.lines import read_lines
 from model_zoo.util.remote import is_url
@@ -69,45 +65,6 @@ OTHER_MODEL = (
 FREE = ('output_file', 'init_checkpoint', 'bert_config_file', *OTHER_MODEL)
 
 
-def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('--input_file', required=True, help='one text or pair per line')
-    parser.add_argument('--output_file', required=True, help='JSON lines; arrays if it is an .npz')
-    parser.add_argument(
-        '--layers', type=layer_numbers, default='-1,-2,-3,-4',
-        help='0 is the first one; negative numbers count from the last one',
-    )  # fmt: skip
-    parser.add_argument(
-        '--max_seq_length', type=int, default=128,
-        help='in tokens, special ones included; longer texts are cut',
-    )  # fmt: skip
-    parser.add_argument('--batch_size', type=int, default=32)
-    add_fields(parser, MaskedLMSettings, 'do_lower_case', 'gpu', 'dtype')
-    parser.add_argument('--resume', action='store_true', help='continue an interrupted run')
-    add_settings(parser, BertSettings)
-    add_settings(parser, CheckpointSettings)
-    add_originals(parser, 'extract_features')
-    argv = sys.argv[1:] if argv is None else list(argv)
-    for place in reversed(range(len(argv) - 1)):
-        if argv[place] == '--layers':  # argparse takes -1,-2 for a flag
-            argv[place : place + 2] = [f'--layers={argv[place + 1]}']
-    args = parser.parse_args(argv)
-    convert_originals(args, 'extract_features')
-    check_at_least_one(args, 'batch_size')
-    if args.max_seq_length < 3:
-        raise InputError(f'--max_seq_length {args.max_seq_length}: give 3 or more')
-    if bool(args.init_checkpoint) != bool(args.bert_config_file) or (
-        args.init_checkpoint and not args.vocab_file
-    ):
-        raise InputError(
-            '--init_checkpoint, --bert_config_file and --vocab_file go together; a folder with all '
-            'three can be given as --bert_model'
-        )
-    if args.init_checkpoint and args.model_parameters:
-        raise InputError('--init_checkpoint and --model_parameters both name a model: give one')
-    return args
-
-
 def layer_numbers(text):
     """``'-1,-2'`` -> [-1, -2]"""
     try:
@@ -116,6 +73,53 @@ def layer_numbers(text):
         raise argparse.ArgumentTypeError(
             f'{text!r} is not a list of numbers such as -1,-2,-3,-4'
         ) from None
+
+
+@settings()
+class FeatureSettings(CheckpointSettings, BertSettings):
+    """The flags of the originals' scripts."""
+
+    title = 'features'
+
+    input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
+    output_file: str = setting(
+        None, 'JSON lines; arrays if it is an .npz', flag={'required': True}
+    )
+    layers: List[int] = setting(
+        [-1, -2, -3, -4], '0 is the first one; negative numbers count from the last one',
+        flag={'type': layer_numbers, 'nargs': None},
+    )  # fmt: skip
+    max_seq_length: int = setting(
+        128, 'in tokens, special ones included; longer texts are cut', at_least=3
+    )
+    batch_size: int = setting(32, at_least=1)
+    do_lower_case: Optional[bool] = setting(
+        None, 'whether to lower-case the texts; default: what the vocabulary is for',
+        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+    )  # fmt: skip
+    gpu: Optional[int] = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
+    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    resume: bool = setting(False, 'continue an interrupted run')
+
+    def check(self):
+        super().check()
+        if bool(self.init_checkpoint) != bool(self.bert_config_file) or (
+            self.init_checkpoint and not self.vocab_file
+        ):
+            raise InputError(
+                '`init_checkpoint`, `bert_config_file` and `vocab_file` go together; a folder with '
+                'all three can be given as `bert_model`'
+            )
+        if self.init_checkpoint and self.model_parameters:
+            raise InputError('`init_checkpoint` and `model_parameters` both name a model: give one')
+
+
+def parse_arguments(argv=None):
+    argv = sys.argv[1:] if argv is None else list(argv)
+    for place in reversed(range(len(argv) - 1)):
+        if argv[place] == '--layers':  # argparse takes -1,-2 for a flag
+            argv[place : place + 2] = [f'--layers={argv[place + 1]}']
+    return parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
 
 
 def make_model(args, ctx):

@@ -1,16 +1,11 @@
 """Heat maps of attention heads, as PNG files."""
 
-import functools
-import logging
 import math
 import textwrap
-import warnings
 
 import numpy as np
 
 from ..util.display import new_figure, save_figure
-
-logger = logging.getLogger(__name__)
 
 MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into the cells
 LARGEST = 15  # inches of a panel; more tokens couldn't be read anyhow
@@ -26,40 +21,12 @@ MORE_FONTS = (
 )  # fmt: skip
 
 
-def _characters_of(families):
-    """Numbers of the characters of the first installed one of these fonts."""
-    from matplotlib import font_manager
-
-    path = font_manager.findfont(font_manager.FontProperties(family=families))
-    return {*font_manager.get_font(path).get_charmap()}
-
-
-@functools.lru_cache(maxsize=None)  # the pictures of all layers have the same tokens
-def font_families(characters):
-    """Names of the fonts for a set of characters, in order of preference; logs missing characters.
-    """
+def font_families():
+    """Names of the installed fonts, in order of preference; each gives what those before lack."""
     from matplotlib import font_manager, rcParams
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    families = [*rcParams['font.family']]
-    missing = {ord(character) for character in characters} - _characters_of(families)
-    for name in MORE_FONTS:
-        if missing and name in installed:
-            families.append(name)
-            missing -= _characters_of([name])
-    if missing:
-        logger.warning(
-            'no font that is known here has %s: a box is drawn for each; install one, such as '
-            'Noto Sans CJK',
-            ' '.join(map(chr, sorted(missing))),
-        )
-    return families
-
-
-def _save(figure, path):
-    with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', message='Glyph')  # which was logged, once
-        save_figure(path, figure)
+    return [*rcParams['font.family'], *(name for name in MORE_FONTS if name in installed)]
 
 
 def plot_heads(path, values, title='', label=''):
@@ -89,7 +56,7 @@ def plot_heads(path, values, title='', label=''):
                 color = 'black' if value > middle else 'white'
                 axes.text(head, layer, f'{value:.2f}', ha='center', va='center', color=color,
                           fontsize=7)  # fmt: skip
-    _save(figure, path)
+    save_figure(path, figure)
 
 
 def plot_attention(path, attentions, tokens, titles, title=''):
@@ -112,7 +79,7 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     names = [token.replace('$', r'\$') for token in tokens]  # which would begin a formula
     points = min(8, 72 * (side - 1.2) / len(tokens))  # of a line
-    fonts = font_families(frozenset(''.join(tokens)))
+    fonts = font_families()
     for axes, attention, name in zip(panels, attentions, titles):
         image = axes.imshow(attention, cmap='viridis', vmin=0, vmax=1)
         axes.set_title(name, fontsize=8)
@@ -123,4 +90,4 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     figure.colorbar(image, ax=panels.tolist(), label='probability', shrink=0.6)
     lines = textwrap.wrap(title, max(int(columns * side / TITLE_WIDTH), LEAST_TITLE))
     figure.suptitle('\n'.join(lines).replace('$', r'\$'))
-    _save(figure, path)
+    save_figure(path, figure)
