@@ -269,13 +269,13 @@ class BertModel(BertBlock):
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
     def _make_embeddings(self, initializer):
-        config = self.config
-        sizes = {'word_embed': config.vocab_size, 'token_type_embed': config.type_vocab_size}
-        for name, size in sizes.items():
-            embedding = nn.Embedding(
-                size, config.embedding_units, weight_initializer=initializer, prefix=f'{name}_'
-            )
-            setattr(self, name, embedding)
+        self._make_embedding('word_embed', self.config.vocab_size, initializer)
+        self._make_embedding('token_type_embed', self.config.type_vocab_size, initializer)
+
+    def _make_embedding(self, name, size, initializer):
+        units = self.config.embedding_units
+        embedding = nn.Embedding(size, units, weight_initializer=initializer, prefix=f'{name}_')
+        setattr(self, name, embedding)
 
     def _embed(self, F, words, token_types):
         """What the encoder gets, (B, L, C)."""

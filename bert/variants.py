@@ -1,7 +1,5 @@
 """What the models like BERT share: blocks without token types, heads that pool for themselves."""
 
-from mxnet.gluon import nn
-
 from model_zoo.layers.feed_forward import Activation
 from model_zoo.opening import model_function
 from model_zoo.registry import Family, register_family
@@ -45,12 +43,7 @@ class TypelessModel(Typeless, BertModel):
     call_order = ('words', 'valid_length', 'masked_positions', 'head_mask', 'token_types')
 
     def _make_embeddings(self, initializer):
-        self.word_embed = nn.Embedding(
-            self.config.vocab_size,
-            self.config.embedding_units,
-            weight_initializer=initializer,
-            prefix='word_embed_',
-        )
+        self._make_embedding('word_embed', self.config.vocab_size, initializer)
 
     def _embed(self, F, words, token_types):
         return self.word_embed(words)

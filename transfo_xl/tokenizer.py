@@ -265,11 +265,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         self.count_sents(sents)
         return sents
 
-    def _token_of(self, place):
-        return self.get_sym(place)
-
-    def _id_of(self, token):
-        return self.get_idx(token)
+    _token_of, _id_of = CountedWords.get_sym, CountedWords.get_idx
 
     def tokenize(self, line, add_eos=False, add_double_eos=False):
         """List of the words of `line`.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..util.arrays import pad_rows
-from ..util.checks import check_shape
+from ..util.checks import check_range, check_shape
 from .search import Sampler
 
 
@@ -102,26 +102,20 @@ def _is_real(value):
 
 def _read_prompts(prompts, valid_length):
     """The prompts as lists of ids."""
-    if isinstance(prompts, (mx.nd.NDArray, np.ndarray)):
-        if isinstance(prompts, np.ndarray):
-            prompts = mx.nd.array(prompts, dtype=prompts.dtype)
+    if isinstance(prompts, np.ndarray):
+        prompts = mx.nd.array(prompts, dtype=prompts.dtype)
+    if isinstance(prompts, mx.nd.NDArray):
         check_shape('prompts', prompts, (-1, -1))
-        rows = prompts.asnumpy().tolist()
-        if valid_length is None:
-            return _read_prompts(rows, None)
-        if not isinstance(valid_length, mx.nd.NDArray):
+        longest, prompts = prompts.shape[1], prompts.asnumpy().tolist()
+        if valid_length is not None:
             valid_length = mx.nd.array(valid_length)
-        check_shape('valid_length', valid_length, (len(rows),))
-        lengths = valid_length.asnumpy().astype('int64')
-        if lengths.max() > prompts.shape[1]:
-            raise InputError(
-                f'valid_length holds {lengths.max()}, and the prompts have length '
-                f'{prompts.shape[1]}'
-            )
-        return _read_prompts([row[:length] for row, length in zip(rows, lengths)], None)
-    if valid_length is not None:
+            check_shape('valid_length', valid_length, (len(prompts),))
+            check_range('valid_length', valid_length, 0, longest + 1)
+            lengths = valid_length.asnumpy().astype('int64')
+            prompts = [row[:length] for row, length in zip(prompts, lengths)]
+    elif valid_length is not None:
         raise InputError('valid_length belongs to prompts in an array, and these are a list')
-    if isinstance(prompts, str) or not isinstance(prompts, (list, tuple)):
+    if not isinstance(prompts, (list, tuple)):
         raise InputError(
             f'prompts must be a list of lists of token ids, not a {type(prompts).__name__}: encode '
             'each text with the tokenizer of the model'
@@ -154,9 +148,7 @@ def _read_prompt(number, prompt):
             ids.append(operator.index(token))
         except TypeError:
             raise InputError(f'prompt {number} holds {token!r}, which is no token id') from None
-        if ids[-1] < 0:
-            raise InputError(f'prompt {number} holds {token!r}, and ids are not negative')
-        if ids[-1] >= 2**31:
+        if not 0 <= ids[-1] < 2**31:
             raise InputError(f'prompt {number} holds {token!r:.80}, which is no token id')
     return ids
 

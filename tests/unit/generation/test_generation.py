@@ -526,7 +526,7 @@ def test_a_stream_checks_when_it_is_called(model):
 @pytest.mark.parametrize(
     ('lengths', 'message'),
     [
-        ([2, 4], 'valid_length holds 4, and the prompts have length 3'),
+        ([2, 4], r'valid_length holds 4, .* \[0, 4\)'),
         ([2, 0], 'prompt 1 is empty'),
         ([2], 'valid_length must have shape'),
     ],
