@@ -17,6 +17,7 @@ from ..errors import CheckpointError
 from ..util.files import LIMITS, atomic_write, raised
 from ..util.remote import file_size, open_binary
 from .pickles import read_object_array
+from .tensor_files import reading
 
 __all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
 
@@ -113,14 +114,10 @@ def read_numpy(path, shapes):
     parts = []
     for number in range(_PARTS):
         part = os.path.join(folder, f'params_{number}.npy')
-        try:
-            parts.append(_read_array(part).reshape(-1))
-        except OSError as error:
-            raise CheckpointError(f'cannot read {part!r}: {error.strerror or error}') from error
-        except Exception as error:  # NumPy reads a damaged header with Python's own parser
-            raise CheckpointError(
-                f'{part!r} is damaged ({error}); copy or download the file again'
-            ) from error
+        with reading(part):
+            # mapped first: that takes no memory that the file has not
+            array = np.load(part, mmap_mode='r', allow_pickle=False)
+            parts.append(np.array(array).reshape(-1))
         if parts[-1].dtype not in (np.float16, np.float32):
             raise CheckpointError(f'{part!r} holds {parts[-1].dtype}, not float32')
     values = np.concatenate(parts).astype(np.float32, copy=False)
@@ -132,16 +129,9 @@ def read_numpy(path, shapes):
             'damaged'
         )
     arrays = np.split(values, np.cumsum(sizes)[:-1])
-    try:
+    with reading(path):  # it may have too many axes, or a huge one beside one of 0
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
-    except (ValueError, OverflowError) as error:  # too many axes, or a huge one beside one of 0
-        raise CheckpointError(f'{path!r} is damaged ({error}); copy it again') from error
     return {str(place): array for place, array in enumerate(shaped)}, {}
-
-
-def _read_array(path):
-    """The array of an ``.npy`` file, mapped first: that takes no memory that the file has not."""
-    return np.array(np.load(path, mmap_mode='r', allow_pickle=False))
 
 
 def write_numpy(path, tensors):

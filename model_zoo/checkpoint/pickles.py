@@ -13,6 +13,7 @@ import types
 import numpy as np
 
 from ..errors import CheckpointError
+from .tensor_files import reading
 from .torch_file import MAX_DIMENSIONS, Tensor, TorchFile, check_keys
 
 __all__ = ['read_object_array', 'read_pickle']
@@ -25,34 +26,21 @@ def read_pickle(path, classes=()):
     ``types.SimpleNamespace`` of their attributes. CheckpointError if it names anything else.
     """
     path = os.fspath(path)
-    try:
+    with reading(path):
         with open(path, 'rb') as file:
             content = file.read()
         return _Reader(path, content, classes).read()
-    except OSError as error:
-        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
-    except CheckpointError:
-        raise
-    except Exception as error:  # a damaged pickle can raise anything
-        raise CheckpointError(
-            f'{path!r} is not a readable pickle ({type(error).__name__}: {error})'
-        ) from error
 
 
 def read_object_array(content, path):
     """An array of plain objects, from the pickle behind the header of an ``.npy`` file at `path`.
+
+    A damaged one can raise anything.
     """
-    try:
-        array = _Reader(path, content, object_arrays=True).read()
-        if not isinstance(array, np.ndarray):
-            raise ValueError(f'a {type(array).__name__}')
-        return array
-    except CheckpointError:
-        raise
-    except Exception as error:  # a damaged pickle can raise anything
-        raise CheckpointError(
-            f'{path!r} holds no readable array of objects ({type(error).__name__}: {error})'
-        ) from error
+    array = _Reader(path, content, object_arrays=True).read()
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f'a {type(array).__name__} is no array of objects')
+    return array
 
 
 class _Reader(TorchFile):

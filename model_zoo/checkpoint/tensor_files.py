@@ -12,6 +12,7 @@ MXNet follows the numbers in a graph without a check, so a damaged one can end t
 # Our own files hold one more array, METADATA: a JSON text with their version. Behind what MXNet
 # reads they end with _TRAILER and the CRC-32 of all that comes before it.
 
+import contextlib
 import json
 import math
 import os
@@ -37,9 +38,26 @@ __all__ = [
     'read_params',
     'read_parts',
     'read_safetensors',
+    'reading',
     'write_params',
     'write_safetensors',
 ]
+
+
+@contextlib.contextmanager
+def reading(path):
+    """A context in which the error of a file that can't be read is a CheckpointError."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
+    except Exception as error:  # a damaged file can raise anything
+        what = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(
+            f'{path!r} is damaged ({what}); copy or download the file again'
+        ) from error
 
 
 _MOST_OUTPUTS = 3  # of an operator that doesn't say their number
@@ -246,7 +264,7 @@ def is_safetensors(head):
 
 def read_safetensors(path):
     """The tensors of a safetensors file, in float32, and what the file says of itself."""
-    try:
+    with reading(path):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
             names = list(file.keys())
@@ -258,10 +276,6 @@ def read_safetensors(path):
             for name in unlike:
                 bits = np.frombuffer(views[name]['data'], '<u2')
                 tensors[name] = from_bfloat16(bits).reshape(views[name]['shape'])
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(
-            f'{path!r} is damaged ({error}); copy or download the file again'
-        ) from error
     return as_weights(tensors), metadata
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import CheckpointError, MissingExtraError
 from ..util.files import atomic_write
-from .tensor_files import from_bfloat16
+from .tensor_files import from_bfloat16, reading
 
 __all__ = [
     'Limits',
@@ -356,7 +356,7 @@ def read_torch(path):
                 "PyTorch's tensors"
             )
         reader = _Weights(path, size)
-        try:
+        with reading(path):
             if head.startswith(_ZIP):
                 content = reader.read_zip(file)
             else:
@@ -364,14 +364,6 @@ def read_torch(path):
                 content = reader.read_stream(file)
             found = _state_dict(path, content)
             return {name: reader.array_of(tensor) for name, tensor in found.items()}, {}
-        except (CheckpointError, OSError):
-            raise
-        except Exception as error:  # a damaged pickle can raise anything
-            lines = str(error).splitlines()
-            what = lines[0] if lines else type(error).__name__
-            raise CheckpointError(
-                f'{path!r} is damaged ({what}); copy or download the file again'
-            ) from error
 
 
 def _state_dict(path, content):

@@ -158,6 +158,9 @@ def _describe(kind, at_least=None, above=None, below=None, at_most=None):
 class Settings:
     """Base of all settings. Making one checks the fields, and then what `check` says."""
 
+    #: of the fields' group in a command's help
+    title = 'training'
+
     def __post_init__(self):
         check_fields(type(self), self)
         self.check()
@@ -183,8 +186,6 @@ class Settings:
 class DeviceSettings(Settings):
     """Where a training computes, and in what precision."""
 
-    title = 'training'
-
     gpu: Optional[int] = setting(
         None, 'number of the GPU, or 0; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
@@ -207,8 +208,6 @@ class DeviceSettings(Settings):
 @dataclasses.dataclass
 class OptimizerSettings(Settings):
     """What updates the parameters, and at which rates."""
-
-    title = 'training'
 
     optimizer: str = setting('bertadam', 'bertadam, openaiadam, lamb, or one of MXNet')
     lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
@@ -289,8 +288,6 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 class ScheduleSettings(TrainingSettings):
     """How the learning rate falls; gradients are clipped together."""
 
-    title = 'training'
-
     max_grad_norm: float = setting(
         1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
     )
@@ -300,8 +297,6 @@ class ScheduleSettings(TrainingSettings):
 @dataclasses.dataclass
 class BackendSettings(Settings):
     """Several processes."""
-
-    title = 'training'
 
     comm_backend: Optional[str] = setting(
         None, 'horovod: train with the processes that horovodrun has started, `batch_size` '
@@ -316,8 +311,6 @@ class BackendSettings(Settings):
 @dataclasses.dataclass
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
-
-    title = 'training'
 
     batch_tokens: Optional[int] = setting(
         None, 'instead of `batch_size`: batches of as many examples of like length as have N '

@@ -117,7 +117,7 @@ def test_pickles_are_not_run(samples, tmp_path):
             header = {'descr': '|O', 'fortran_order': False, 'shape': (6,)}
             np.lib.format.write_array_header_1_0(buffer, header)
             archive.writestr(f'{name}.npy', buffer.getvalue() + pickle.dumps({'a': 1}))
-    with pytest.raises(InputError, match='holds no readable array of objects .*a dict'):
+    with pytest.raises(InputError, match='is damaged .*a dict'):
         read_shard(path)
 
 
