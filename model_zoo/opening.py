@@ -42,7 +42,6 @@ __all__ = [
     'Located',
     'Opened',
     'Weights',
-    'build_model',
     'check_vocab',
     'config_of_folder',
     'find_block_class',
@@ -106,7 +105,6 @@ def locate(
     return Located(family, model, files)
 
 
-#: what `locate` is asked beside the name and the task
 #: keywords of `locate`
 WHERE = frozenset(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
 
@@ -156,7 +154,7 @@ def _family_of(name, task, family, model, files):
         found = get_family(get_entry(model).family)
     else:
         return _family_of_files(name, files)
-    if model is not None and model not in found.architectures:
+    if model is not None and model not in found.base.architectures:
         raise InputError(f'{os.fspath(name)!r} is no model of the family {found.name}')
     return found
 
@@ -178,9 +176,9 @@ def _family_of_files(name, files):
     model_type = fields.get('model_type')
     if model_type is not None:
         for family in families:
-            if family.config_class.model_type == model_type:
+            if family.base.config_class.model_type == model_type:
                 return family
-        known = [family.config_class.model_type for family in families]
+        known = [family.base.config_class.model_type for family in families]
         raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
     candidates = _narrow(_families_like(fields), name)
     if len(candidates) == 1:
@@ -196,7 +194,7 @@ def _families_like(fields):
     """The families whose configurations share the most fields with this one."""
 
     def likeness(family):
-        own = {field.name for field in dataclasses.fields(family.config_class)}
+        own = {field.name for field in dataclasses.fields(family.base.config_class)}
         return len(own.intersection(fields))
 
     families = list_families()
@@ -282,29 +280,21 @@ def check_vocab(size, config, name='the model'):
         )
 
 
-def classes_of(family, weights, config):
-    """The classes of blocks that the files name, or all."""
-    named = [weights.class_name, *(config.extras.get('architectures') or ())]
-    return [each for each in family.blocks if each.__name__ in named] or family.blocks
-
-
-def fit_block(classes, config, weights, options, ctx):
-    """The block, of one of the classes, that the weights fit best; they must have all of it."""
+def fit_block(blocks, named, weights, ctx):
+    """The block that the weights fit best; they must have all of it."""
 
     def misfit(compared):
         _, missing, unused = compared
         # the weights of a head say what a model is for; every backbone may have a pooler
         return len(missing), sum(name.startswith('^') for name in unused), len(unused)
 
-    blocks = (each(config, **open_parts(each, weights, options)) for each in classes)
     compared = ((each, *each.compare(weights.tensors, weights.unknown)) for each in blocks)
     block, missing, unused = min(compared, key=misfit)
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
-        saved = weights.class_name or next(iter(config.extras.get('architectures') or ()), None)
         of = ''
-        if saved not in (None, type(block).__name__):
-            of = f'; it is the file of a {saved}: fine-tune it for this, or give one that was'
+        if named and named[0] != type(block).__name__:
+            of = f'; it is the file of a {named[0]}: fine-tune it for this, or give one that was'
         raise CheckpointError(
             f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
         )
@@ -474,13 +464,14 @@ def _open(
 ):
     """The block of the files."""
     family, model, files = located
+    if ctx is not None:
+        check_ctx(ctx)
     ctx = ctx or mx.cpu()
-    check_ctx(ctx)
     fields = configure(
         family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).vocab
     )
     id2label = options.pop('id2label', None)
-    known = {*fields, *(field.name for field in dataclasses.fields(family.config_class))}
+    known = {*fields, *(field.name for field in dataclasses.fields(family.base.config_class))}
     changed = {each: options.pop(each) for each in list(options) if each in known}
     fields.update(changed)
     if id2label is not None:
@@ -489,12 +480,13 @@ def _open(
         fields.get('id2label') is None and changed.get('num_labels') in (None, len(files.labels))
     ):
         fields.update(_labels(dict(enumerate(files.labels))))
-    config = family.config_class.from_dict(fields)
+    config = family.base.config_class.from_dict(fields)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
     block_class = family.zoo_block if task is None else family.block_class(task)
     base = family.base if task is None else block_class
-    check_options([base, block_class], options, known)
+    if options:
+        check_options([base, block_class], options, known)
     if files.weights is None and state_dict is None:
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
@@ -506,13 +498,16 @@ def _open(
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
         else:
-            classes = [block_class]
+            named = [weights.class_name, *(config.extras.get('architectures') or ())]
+            named, classes = list(filter(None, named)), [block_class]
             if task is None and model is None:
-                classes = classes_of(family, weights, config)
-            block = fit_block(classes, config, weights, options, ctx)
+                classes = [each for each in family.blocks if each.__name__ in named]
+                classes = classes or family.blocks
+            blocks = [each(config, **open_parts(each, weights, options)) for each in classes]
+            block = fit_block(blocks, named, weights, ctx)
         extras = block.config.extras
-        if weights.has('^classifier') and not extras.get('id2label') and (
-            state_dict is None and files.label_order[0] == ORIGINALS
+        if state_dict is None and files.label_order[0] == ORIGINALS and (
+            weights.has('^classifier') and not extras.get('id2label')
         ):  # saving it makes it another format
             extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32':
@@ -541,9 +536,9 @@ def _labels(id2label, num_labels=None):
 
 def configure(family, model, files, vocab):
     """Fields of the configuration beside the weights, or of the architecture."""
-    architecture = {} if model is None else family.architectures[model]
+    architecture = {} if model is None else family.base.architectures[model]
     if files.config is not None:
-        own = family.config_class.from_json_file(files.config).to_dict()
+        own = family.base.config_class.from_json_file(files.config).to_dict()
         other = [name for name, value in architecture.items() if own[name] != value]
         if other:
             _log.warning(
@@ -586,32 +581,13 @@ def check_ctx(ctx):
             check_gpu(one.device_id, f'ctx is {one}')
 
 
-def build_model(
-    family,
-    model,
-    dataset_name=None,
-    vocab=None,
-    pretrained=True,
-    ctx=None,
-    root=None,
-    hparam_allow_override=False,
-    may_lack=(),
-    options=None,
-    make=None,
-    **hparams,
-):
-    """Build a model of the zoo as `model_zoo.get_model` promises.
-
-    Parameters
-    ----------
-    may_lack : tuple of str
-        Parts that may be initialized at random if the weights lack them.
-    make : callable, optional
-        ``make(config, files) -> (block, may_lack)``, instead of the class; `files` is None for a
-        new model.
-    """
-    ctx = ctx or mx.cpu()
-    check_ctx(ctx)
+def _build(
+    family, model, options, may_lack, *,
+    dataset_name, vocab, pretrained, ctx, root, hparam_allow_override, **hparams,
+):  # fmt: skip
+    """A model of the zoo; the weights may lack the parts `may_lack`."""
+    if ctx is not None:
+        check_ctx(ctx)
     hparams = {name: value for name, value in hparams.items() if value is not None}
     fields = family.fields_of(model, hparams, hparam_allow_override)
     path = os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else None
@@ -628,23 +604,17 @@ def build_model(
     file = VocabFile.of(files) if vocab is None else None
     vocab = vocab or file.vocab
     own = configure(family, model, files, lambda: vocab)
-    config = family.config_class.from_dict({**own, **fields})
+    config = family.base.config_class.from_dict({**own, **fields})
     check_vocab(len(vocab), config, f'the weights of {model}')
-    block_class, options, is_new = family.zoo_block, options or {}, files.weights is None
-    if is_new:  # with all parts that aren't refused
+    block_class = family.zoo_block
+    if files.weights is None:  # a new one, with all parts that aren't refused
         given = {name: value for name, value in options.items() if value is not None}
         parts = {name: True for name in options if name[4:] in block_class.optional_parts}
-        options, weights = {**parts, **given}, None
-    else:
-        weights = read_weights(block_class, files.weights, config)
-        options = open_parts(block_class, weights, options)
-    if make is None:
-        block = block_class(config, **options)
-    else:
-        block, may_lack = make(config, None if is_new else files)
-    if weights is not None:
-        block.load_weights(weights, ctx, ('^', *may_lack))
-        block.base.vocab_file = file
+        return block_class(config, **{**parts, **given}), vocab
+    weights = read_weights(block_class, files.weights, config)
+    block = block_class(config, **open_parts(block_class, weights, options))
+    block.load_weights(weights, ctx or mx.cpu(), ('^', *may_lack))
+    block.base.vocab_file = file
     return block, vocab
 
 
@@ -684,7 +654,7 @@ def model_function(
         chosen.pop('ignore_extra', None)  # what the block has no place for is always passed over
         if chosen.get('use_pooler') is False and 'use_classifier' in chosen:
             chosen['use_classifier'] = bool(chosen['use_classifier'])
-        return build_model(family, model, options=chosen, may_lack=lacking, **given)
+        return _build(family, model, chosen, lacking, **given)
 
     always = ', '.join(name for name in family.hparams if name in family.always_allowed)
     others = ', '.join(name for name in family.hparams if name not in family.always_allowed)

@@ -81,14 +81,6 @@ class Family:
     word_end: str = ''
 
     @property
-    def config_class(self):
-        return self.base.config_class
-
-    @property
-    def architectures(self):
-        return self.base.architectures
-
-    @property
     def blocks(self):
         """All classes of blocks, the backbone's first."""
         return [self.base, *self.tasks.values()]
@@ -142,7 +134,7 @@ class Family:
                     'pass hparam_allow_override=True if that is meant'
                 )
             for field in self.hparams[name]:
-                value = self.config_class.field_value(field, hparams[name])
+                value = self.base.config_class.field_value(field, hparams[name])
                 if fields.setdefault(field, value) != value:
                     raise InputError(f'{name} must equal {names[field]}')
                 names.setdefault(field, name)
@@ -179,8 +171,8 @@ def get_family(name):
 
 def family_of_class(block_class):
     """The family that a class of blocks belongs to, by its configuration; or None."""
-    families = list_families()
-    return next((each for each in families if each.config_class is block_class.config_class), None)
+    wanted = block_class.config_class
+    return next((each for each in list_families() if each.base.config_class is wanted), None)
 
 
 def register_model(builder, name=None):

@@ -16,7 +16,8 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
-from model_zoo.app import add_engine_arguments, check_engine_arguments, cli
+from model_zoo.app import check_engine_arguments, cli
+from model_zoo.app.engines import add_use_arguments
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import (
@@ -68,8 +69,7 @@ def parse_arguments(argv=None):
         '.tsv or .jsonl one line per sample')  # fmt: skip
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
-    add_engine_arguments(parser)
-    parser.set_defaults(engine='auto')
+    add_use_arguments(parser)
     args = parser.parse_intermixed_args(argv)
     texts = take_model(args, 'model_name_or_path', args.words)
     args.prompt = [*texts, *(args.prompt or [])] or None
@@ -130,7 +130,7 @@ class Generator:
             raise InputError(f'--model_name_or_path {name}: this is no language model')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
-        self._engine = make_engine(block, args.engine, args.precision or 'float32', ctx)
+        self._engine = make_engine(block, args.engine, args.precision, ctx)
         if self._engine.name == 'mxnet':
             block.hybridize(static_alloc=True, static_shape=True)
         self._model = self._engine.language_model

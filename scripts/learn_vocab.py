@@ -18,8 +18,7 @@ from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.many_files import add_workers_arguments
-from model_zoo.app.vocab_parts import prepare_text
+from model_zoo.app.many_files import add_workers_arguments, prepare_text
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, matching_files
 from model_zoo.tokenization.learn import (

@@ -58,10 +58,10 @@ def shapes(text):
 def make_model(args):
     family = find_family(args.model)
     if args.config_file:
-        config = family.config_class.from_json_file(args.config_file)
+        config = family.base.config_class.from_json_file(args.config_file)
     else:
-        fields = family.architectures[resolve(args.model)[0]]
-        config = family.config_class.from_dict({**fields, 'vocab_size': args.vocab_size})
+        fields = family.base.architectures[resolve(args.model)[0]]
+        config = family.base.config_class.from_dict({**fields, 'vocab_size': args.vocab_size})
     model = family.base(config)
     model.initialize()
     if args.dtype != 'float32':

@@ -13,9 +13,8 @@ import sys
 
 from bert_embedding.embedding import POOLINGS, BertEmbedding
 from model_zoo.app import cli
-from model_zoo.app.corpus import Corpus
 from model_zoo.app.job import describe_model
-from model_zoo.app.use import read_texts, use_parser, write_records
+from model_zoo.app.use import Corpus, read_texts, use_parser, write_records
 from model_zoo.inference import INDEXES, nearest
 
 

@@ -3,7 +3,6 @@
 from .arguments import (
     add_fields,
     add_settings,
-    add_training_arguments,
     check_at_least_one,
     check_files,
     check_length,
@@ -12,7 +11,6 @@ from .arguments import (
     segment_files,
 )
 from .engines import (
-    add_engine_arguments,
     calibrate,
     check_engine_arguments,
     engine_forward,
@@ -31,8 +29,13 @@ from .job import (
     job_of,
 )
 from .model_choice import ModelChoice, family_of, parse_hparams
-from .original_scripts import load_script, original_main
-from .originals import add_originals, convert_originals, parse_settings
+from .originals import (
+    add_originals,
+    convert_originals,
+    load_script,
+    original_main,
+    parse_settings,
+)
 from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
@@ -52,10 +55,8 @@ __all__ = [
     'RunFolder',
     'Score',
     'Training',
-    'add_engine_arguments',
     'add_fields',
     'add_originals',
-    'add_training_arguments',
     'calibrate',
     'check_at_least_one',
     'check_engine_arguments',

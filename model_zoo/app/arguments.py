@@ -9,20 +9,13 @@ from ..errors import InputError
 from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
 from ..tasks.tables import check_files, segment_files
-from ..training.settings import (
-    BatchTokensSettings,
-    DeviceSettings,
-    TrainingSettings,
-    check_fields,
-    value_type,
-)
+from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from ..util.checks import check_gpu
 from . import cli
 
 __all__ = [
     'add_fields',
     'add_settings',
-    'add_training_arguments',
     'check_at_least_one',
     'check_files',
     'check_length',
@@ -92,20 +85,11 @@ def _options(field, defaults):
     return options
 
 
-def add_training_arguments(parser, lengths_differ=True):
-    """Add the flags of `TrainingSettings`, for commands without settings of their own.
-
-    A script changes a default by ``parser.set_defaults(lr=6.25e-5)`` after this.
-    """
-    add_settings(parser, TrainingSettings)
-    if lengths_differ:
-        add_settings(parser, BatchTokensSettings)
-
-
 def check_training_arguments(args):
-    """Raise InputError, naming the flag, if a value of `add_training_arguments` can't be used."""
-    check_fields(TrainingSettings, args)
-    args.loss_scale = args.loss_scale or None
+    """Raise InputError, naming the flag, if a value of `TrainingSettings` can't be used."""
+    names = [field.name for field in dataclasses.fields(TrainingSettings)]
+    checked = TrainingSettings(**{name: getattr(args, name) for name in names})
+    vars(args).update(vars(checked))
 
 
 def check_at_least_one(args, *names):

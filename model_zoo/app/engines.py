@@ -15,7 +15,6 @@ from ..inference.quantization import Quantizer, leave_out
 from ..util.files import written_together
 
 __all__ = [
-    'add_engine_arguments',
     'add_use_arguments',
     'calibrate',
     'check_engine_arguments',
@@ -27,14 +26,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 
-def add_engine_arguments(parser):
-    """Add ``--engine`` and ``--precision`` to a command that trains, too."""
-    add = parser.add_argument_group('engine').add_argument
-    add('--engine', default='mxnet', choices=ENGINES, help='what runs a model without training it')
-    add('--precision', choices=['float32', 'bfloat16', 'int8'],
-        help="of the engine; default: that of --dtype")  # fmt: skip
-
-
 def add_use_arguments(parser):
     """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
     add = parser.add_argument_group('engine').add_argument
@@ -44,7 +35,7 @@ def add_use_arguments(parser):
 
 
 def check_engine_arguments(args, only_inference):
-    """Raise InputError if the flags of `add_engine_arguments` contradict others."""
+    """Raise InputError if the flags of an engine contradict others."""
     if args.engine != 'mxnet' and not only_inference:
         raise InputError(f'--engine {args.engine} runs a model without training it: MXNet trains')
     if args.engine != 'mxnet' and getattr(args, 'deploy', False):

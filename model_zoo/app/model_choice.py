@@ -28,11 +28,8 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    With the family 'bert' they are GluonNLP's ``--bert_model``, ``--bert_dataset`` and
-    ``--pretrained_bert_parameters``; without one ``--model``, ``--dataset`` and
-    ``--pretrained_parameters``. All have ``--model_parameters``, ``--from_scratch``,
-    ``--vocab_file`` and ``--hparams``. Google's ``--init_checkpoint`` names a checkpoint instead of
-    a model, and ``--bert_config_file`` its configuration.
+    They are the fields of `NamedModelSettings`, with the family 'bert' those of `BertSettings`, and
+    of `CheckpointSettings` where there are such.
     """
 
     @staticmethod

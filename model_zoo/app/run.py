@@ -93,7 +93,7 @@ class Outcome:
 
 
 class Run:
-    """A run of a command with the flags of `add_training_arguments`.
+    """A run of a command with the flags of `TrainingSettings`.
 
     Creating it starts the log ``log_NAME.txt`` in ``--output_dir`` and sets the seed.
 

@@ -264,10 +264,6 @@ class RunFolder:
     def _check_place(self):
         """Refuse to write over another training."""
         if self.args.overwrite_output_dir:
-            if self.args.resume:
-                raise InputError(
-                    '--resume and --overwrite_output_dir contradict one another: give one'
-                )
             return
         if self.checkpoints().paths():
             ways = None if self.args.resume else 'add --resume to go on with it, '

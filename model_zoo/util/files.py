@@ -291,7 +291,7 @@ def sha256_of(path, algorithm='sha256'):
     """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
     digest = hashlib.new(algorithm)
     with open(path, 'rb') as file:
-        for piece in iter(lambda: file.read(2**20), b''):
+        while piece := file.read(2**20):
             digest.update(piece)
     return digest.hexdigest()
 

@@ -32,7 +32,7 @@ from target import REFUSED, RIGHT, Target, Unequal, judge
 from writers import WRITERS, writer_of
 
 import bert
-from model_zoo.app.corpus import Corpus
+from model_zoo.app.use import Corpus
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import ZooError
 from model_zoo.pretrained import download

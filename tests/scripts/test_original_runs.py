@@ -26,7 +26,7 @@ from bert.catalogue import ARCHITECTURES
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
 from model_zoo.app import cli
-from model_zoo.app.original_scripts import SCRIPTS
+from model_zoo.app.originals import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.tasks.classification_data import get_task
 from model_zoo.tasks.pretraining import Samples, write_shard, write_tfrecords

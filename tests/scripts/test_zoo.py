@@ -16,7 +16,7 @@ import warm
 from command_flags import command_names
 from script_runs import ROOT, load_script, run
 
-from model_zoo.app.original_scripts import CONVERTERS, SCRIPTS
+from model_zoo.app.originals import CONVERTERS, SCRIPTS
 from model_zoo.checkpoint import read_tensors
 from model_zoo.opening import open_block
 

@@ -17,7 +17,6 @@ from model_zoo.app import (
     Training,
     add_originals,
     add_settings,
-    add_training_arguments,
     arguments,
     check_training_arguments,
     cli,
@@ -31,7 +30,7 @@ from model_zoo.app import (
 from model_zoo.errors import InputError
 from model_zoo.tasks.scores import evaluate_segments
 from model_zoo.training.objective import Objective
-from model_zoo.training.settings import BertSettings, NamedModelSettings
+from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
 
 
@@ -39,7 +38,7 @@ def parse(*words, command=None, family=None):
     parser = cli.parser('A training.')
     add_settings(parser, BertSettings if family == 'bert' else NamedModelSettings)
     parser.set_defaults(model='bert_6_384_12')
-    add_training_arguments(parser)
+    add_settings(parser, TrainingSettings)
     if command is not None:
         add_originals(parser, command)
     return parser.parse_args(list(map(str, words)))

@@ -6,8 +6,7 @@ import pytest
 
 from model_zoo.app import add_originals, cli, convert_originals
 from model_zoo.app import originals as conversions
-from model_zoo.app.original_scripts import SCRIPTS
-from model_zoo.app.originals import TABLE, Original
+from model_zoo.app.originals import SCRIPTS, TABLE, Original
 from model_zoo.errors import InputError
 
 

@@ -5,14 +5,16 @@ import subprocess
 import pytest
 from script_runs import start
 
-from model_zoo.app import RunFolder, add_training_arguments, cli
+from model_zoo.app import RunFolder, add_settings, check_training_arguments, cli
 from model_zoo.errors import InputError
+from model_zoo.training.settings import TrainingSettings
 
 HOLDER = """
 import sys, time
-from model_zoo.app import RunFolder, add_training_arguments, cli
+from model_zoo.app import RunFolder, add_settings, cli
+from model_zoo.training.settings import TrainingSettings
 parser = cli.parser('x')
-add_training_arguments(parser)
+add_settings(parser, TrainingSettings)
 folder = RunFolder(sys.argv[1], parser.parse_args([]), 'log.txt')
 print('ready', flush=True)
 time.sleep(3600)
@@ -21,7 +23,7 @@ time.sleep(3600)
 
 def open_folder(path, *flags, trains=True):
     parser = cli.parser('A training.')
-    add_training_arguments(parser)
+    add_settings(parser, TrainingSettings)
     return RunFolder(str(path), parser.parse_args(flags), 'log.txt', trains=trains)
 
 
@@ -71,9 +73,11 @@ def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
             open_folder(trained, *flags)
 
 
-def test_resuming_and_overwriting_contradict_one_another(tmp_path):
-    with pytest.raises(InputError, match='--resume and --overwrite_output_dir contradict'):
-        open_folder(tmp_path, '--resume', '--overwrite_output_dir')
+def test_resuming_and_overwriting_contradict_one_another():
+    parser = cli.parser('A training.')
+    add_settings(parser, TrainingSettings)
+    with pytest.raises(InputError, match='`resume` and `overwrite_output_dir` contradict'):
+        check_training_arguments(parser.parse_args(['--resume', '--overwrite_output_dir']))
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):

@@ -208,7 +208,7 @@ def test_the_files_tell_the_family(tmp_path, family, format, has_vocab):
         return
     assert find_family(tmp_path / 'model').name == family
     block, _ = open_block(tmp_path / 'model')
-    assert block.config_class is registry.get_family(family).config_class
+    assert block.config_class is registry.get_family(family).base.config_class
 
 
 def test_a_family_that_stays_open(tmp_path):

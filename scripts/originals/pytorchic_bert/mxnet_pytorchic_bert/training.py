@@ -13,7 +13,7 @@ from model_zoo.app import (
     Outcome,
     Score,
     Training,
-    add_training_arguments,
+    add_settings,
     check_at_least_one,
     check_files,
     check_length,
@@ -22,6 +22,7 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.training.callbacks import Callback
+from model_zoo.training.settings import BatchTokensSettings, TrainingSettings
 from model_zoo.util.files import read_json
 
 from .models import (
@@ -61,7 +62,8 @@ def add_pytorchic_arguments(parser, **defaults):
         help='divide a batch among all GPUs; else: the first one alone')  # fmt: skip
     add('--save_steps', type=int, help='write model_steps_N.pt after so many updates')
     add('--total_steps', type=int, help='updates, until the learning rate is 0')
-    add_training_arguments(parser)
+    add_settings(parser, TrainingSettings)
+    add_settings(parser, BatchTokensSettings)
     parser.add_alias('save_dir', 'output_dir')
     parser.set_defaults(output_dir=defaults.pop('save_dir'), **defaults)
 
