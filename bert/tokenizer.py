@@ -370,4 +370,4 @@ def open_tokenizer(file, vocab=None):
     vocab = vocab or file.vocab
     if file.kind == 'sentencepiece':
         return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
-    return BertTokenizer.from_vocab(vocab, do_lower_case=file.do_lower_case)
+    return BertTokenizer(vocab, file.do_lower_case)

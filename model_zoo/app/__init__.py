@@ -8,15 +8,8 @@ from .arguments import (
     check_length,
     check_training_arguments,
     find_contexts,
-    segment_files,
 )
-from .engines import (
-    calibrate,
-    check_engine_arguments,
-    engine_forward,
-    forward_of,
-    load_exported,
-)
+from .engines import check_engine_arguments, engine_forward, load_exported
 from .job import (
     BATCH_SIZES,
     TOTALS,
@@ -28,15 +21,9 @@ from .job import (
     describe_vocab,
     job_of,
 )
-from .model_choice import ModelChoice, family_of, parse_hparams
-from .originals import (
-    add_originals,
-    convert_originals,
-    load_script,
-    original_main,
-    parse_settings,
-)
-from .report import About, Curves, library_versions, plot_curves, write_eval_results, write_results
+from .model_choice import ModelChoice, family_of
+from .originals import add_originals, convert_originals, load_script, original_main, parse_settings
+from .report import Curves, plot_curves, write_eval_results, write_results
 from .run import Outcome, Run, Score, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
 from .task_run import Evaluator, TaskRun, make_task_model, run_task
@@ -45,7 +32,6 @@ __all__ = [
     'BATCH_SIZES',
     'TOTALS',
     'UPDATE_NUMBERS',
-    'About',
     'Curves',
     'Evaluator',
     'ModelChoice',
@@ -57,7 +43,6 @@ __all__ = [
     'Training',
     'add_fields',
     'add_originals',
-    'calibrate',
     'check_at_least_one',
     'check_engine_arguments',
     'check_files',
@@ -71,21 +56,17 @@ __all__ = [
     'engine_forward',
     'family_of',
     'find_contexts',
-    'forward_of',
     'job_of',
-    'library_versions',
     'load_exported',
     'load_script',
     'TaskRun',
     'make_task_model',
     'make_updater',
     'original_main',
-    'parse_hparams',
     'plot_curves',
     'run_task',
     'add_settings',
     'parse_settings',
-    'segment_files',
     'upload_files',
     'working_file',
     'write_eval_results',

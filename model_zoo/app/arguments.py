@@ -8,7 +8,7 @@ import mxnet as mx
 from ..errors import InputError
 from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
-from ..tasks.tables import check_files, segment_files
+from ..tasks.tables import check_files
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from ..util.checks import check_gpu
 from . import cli
@@ -21,7 +21,6 @@ __all__ = [
     'check_length',
     'check_training_arguments',
     'find_contexts',
-    'segment_files',
 ]
 
 

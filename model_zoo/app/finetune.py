@@ -150,7 +150,8 @@ def finetune(
                 'size and its vocabulary are taken'
             )
         else:
-            more.setdefault(_model_field(task_class), os.fspath(model))
+            field = f'{task_class.family}_model' if task_class.family else 'model'
+            more.setdefault(field, os.fspath(model))
         made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
         share = sources.pop('dev') if isinstance(dev, float) else None
         if share is not None and not 0 < share < 1:
@@ -184,10 +185,6 @@ def _task_class(task):
     module, attribute = TASKS[name]
     package = __import__(f'model_zoo.tasks.{module}', fromlist=[attribute])
     return getattr(package, attribute)
-
-
-def _model_field(task_class):
-    return f'{task_class.family}_model' if task_class.family else 'model'
 
 
 def _settings(task_class, settings, more):

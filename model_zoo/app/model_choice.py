@@ -32,13 +32,9 @@ class ModelChoice:
     of `CheckpointSettings` where there are such.
     """
 
-    @staticmethod
-    def _flags(family):
-        part = f'{family}_' if family else ''
-        return f'{part}model', f'{part}dataset', f'pretrained_{part}parameters'
-
     def __init__(self, args, family=None):
-        flags = self._flags(family)
+        part = f'{family}_' if family else ''
+        flags = f'{part}model', f'{part}dataset', f'pretrained_{part}parameters'
         self._family = family
         self._model_flag, _, self._parameters_flag = flags
         self.model, self.dataset, self._pretrained = (getattr(args, flag) for flag in flags)

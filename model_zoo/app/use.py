@@ -33,8 +33,8 @@ from .job import describe_vocab
 from .many_files import run_over_files
 
 __all__ = [
-    'Corpus', 'FileEncoder', 'Labeller', 'add_record_arguments', 'add_text_arguments', 'read_file',
-    'read_texts', 'run_pipeline', 'take_model', 'use_parser', 'write_records',
+    'Corpus', 'FileEncoder', 'Labeller', 'read_file', 'read_texts', 'run_pipeline', 'take_model',
+    'use_parser', 'write_records',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -56,19 +56,10 @@ def use_parser(
 ):
     """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
-    parser.add_argument('model', help='folder or name of the model')
-    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
-    parser.add_argument(dest, nargs='*', metavar=one, help=help)
-    add_text_arguments(parser, pairs)
-    if engine:
-        add_use_arguments(parser)
-    add_record_arguments(parser)
-    return parser
-
-
-def add_text_arguments(parser, pairs=True):
-    """Add the flags of `read_file`."""
     add = parser.add_argument
+    add('model', help='folder or name of the model')
+    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
+    add(dest, nargs='*', metavar=one, help=help)
     add('--file', help='one text per line, empty ones left out; or .csv, .tsv or .jsonl with a '
         'column of texts; -: standard input')  # fmt: skip
     add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts, or '
@@ -76,14 +67,12 @@ def add_text_arguments(parser, pairs=True):
     if pairs:
         add('--text_pair_column', metavar='COLUMN', help='of --file: that of the second text of a '
             'pair')  # fmt: skip
-
-
-def add_record_arguments(parser):
-    """Add the flags of `write_records`."""
-    add = parser.add_argument
+    if engine:
+        add_use_arguments(parser)
     add('--format', choices=FORMATS, help="default: that of the file's ending (.csv, .tsv), a "
         'table on a terminal, else jsonl (one JSON object per line)')  # fmt: skip
     add('--output', metavar='FILE', help='default: standard output')
+    return parser
 
 
 def take_model(args, flag, words):

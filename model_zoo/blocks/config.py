@@ -142,7 +142,7 @@ class Config(metaclass=_ConfigType):
 
     def copy(self):
         """A copy of the configuration."""
-        return type(self).from_dict(self.to_dict())
+        return copy.deepcopy(self)
 
     def to_dict(self):
         """A new dict with the fields, and the unknown ones of `from_dict`."""

@@ -621,7 +621,7 @@ def local_path(name, weights=True, vocab=True, root=None):
     path, source = os.path.expanduser(os.fspath(name)), 'path'
     if not is_place(path):
         return path, source
-    root = os.path.abspath(os.path.expanduser(root or default_root()))
+    root = _folder(root)
     if _is_address(path):
         path, source = _downloaded(path, root), 'address'
     elif is_url(path):

@@ -48,6 +48,7 @@ LIMITS = 'MODEL_ZOO_LIMITS'
 
 _TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
 _DESCRIPTOR = re.compile(r'/dev/(stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+')
+_MOST_DEPTH = 64  # of lists and objects in one another
 _MOST_DIGITS = 308  # of an integer, which is then in the range of float
 _WORDS = {
     dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
@@ -308,7 +309,7 @@ def raised(limit):
     return limit * factor
 
 
-def parse_json(text, shape=object, most_bytes=2**26, most_depth=64):
+def parse_json(text, shape=object, most_bytes=2**26):
     """What a JSON text holds, of the shape that the caller declares.
 
     Whoever reads JSON that others may have written uses this, `read_json` or `read_json_lines`, and
@@ -327,15 +328,15 @@ def parse_json(text, shape=object, most_bytes=2**26, most_depth=64):
     """
     if len(text) > most_bytes:
         raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')
-    too_deep = f'its lists or objects are nested too deeply, beyond {most_depth}'
+    too_deep = f'its lists or objects are nested too deeply, beyond {_MOST_DEPTH}'
     try:
         value = json.loads(text, parse_int=_integer)
     except RecursionError:
         raise ValueError(too_deep) from None
     is_text = isinstance(text, str)
-    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > most_depth:
+    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > _MOST_DEPTH:
         level = [value]
-        for _ in range(most_depth):
+        for _ in range(_MOST_DEPTH):
             level = [
                 inner
                 for outer in level
@@ -464,7 +465,7 @@ def state_of(path):
     return frozenset(found)
 
 
-def read_json(path, what='', shape=object, most_bytes=2**26, most_depth=64):
+def read_json(path, what='', shape=object, most_bytes=2**26):
     """What a JSON file holds, of the shape that the caller declares."""
     name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
@@ -472,7 +473,7 @@ def read_json(path, what='', shape=object, most_bytes=2**26, most_depth=64):
             content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
             raise ValueError(f'it has more than {most_bytes} bytes, unless {LIMITS} raises that')
-        value = parse_json(content.decode('utf-8'), object, most_bytes, most_depth)
+        value = parse_json(content.decode('utf-8'), object, most_bytes)
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -14,6 +14,7 @@ import os
 import posixpath
 import re
 import secrets
+import shutil
 import tempfile
 import time
 
@@ -171,8 +172,7 @@ def download(url, target):
     handle, part = tempfile.mkstemp(dir=folder, suffix='.part')
     try:
         with open_binary(url) as source, os.fdopen(handle, 'wb') as file:
-            for piece in iter(lambda: source.read(_CHUNK), b''):
-                file.write(piece)
+            shutil.copyfileobj(source, file, _CHUNK)
         os.replace(part, target)
     except BaseException:
         os.remove(part)
