@@ -18,6 +18,7 @@ from ..util.executor import FinishedTasks, RayTasks
 from ..util.files import atomic_write, make_output_dir
 from ..util.lines import read_lines, read_span
 from ..util.remote import file_size, join
+from .arguments import check_at_least_one
 
 __all__ = [
     'FileTask', 'add_many_files_arguments', 'add_workers_arguments', 'plan_files',
@@ -98,8 +99,7 @@ def plan_files(args):
         raise InputError('--files needs --output_dir, for the results')
     if not args.part_mb > 0:
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
-    if args.num_workers is not None and args.num_workers < 1:
-        raise InputError(f'--num_workers {args.num_workers}: give 1 or more')
+    check_at_least_one(args, 'num_workers')
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:

@@ -343,15 +343,13 @@ def _metrics(best, examination):
     for segment, metrics in best.items():
         if not isinstance(metrics, dict):
             continue
-        guessed = (examination.get(segment) or {}).get('baseline') or {}
-        guess = (examination.get(segment) or {}).get('guess')
-        head = f' always "{_plain(guess)}" |' if guessed else ''
+        found = examination.get(segment) or {}
+        guessed = found.get('baseline') or {}
+        head = f' always "{_plain(found.get("guess"))}" |' if guessed else ''
         yield from (f'| {_plain(segment)} | this model |{head}', f'|---|---:|{head and "---:|"}')
-        for name, value in metrics.items():
-            if isinstance(value, (int, float)) and not name.endswith('_per_second'):
-                other = guessed.get(name)
-                cell = '' if other is None else f'{other:.4g}'
-                yield f'| {name} | {value:.4g} |' + (f' {cell} |' if guessed else '')
+        for name, value, other in _rows(metrics, guessed):
+            cell = '' if other is None else f'{other:.4g}'
+            yield f'| {name} | {value:.4g} |' + (f' {cell} |' if guessed else '')
         yield ''
 
 
