@@ -6,7 +6,6 @@ from typing import Dict, List, Optional
 
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
-from model_zoo.layers.feed_forward import check_activation
 
 __all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
 
@@ -76,10 +75,6 @@ class BertConfig(AttentionConfig):
     num_labels: int = 2
     pruned_heads: Optional[Dict[int, List[int]]] = None
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_activation(self.hidden_act)
-
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
         if architecture.endswith('ForQuestionAnswering'):  # transformers makes it of num_labels
@@ -100,6 +95,7 @@ class BertConfig(AttentionConfig):
         """Rows of the position table: the most positions that the model takes."""
         return self.max_position_embeddings - self.first_position
 
+    activation = property(attrgetter('hidden_act'))
     #: activation of the masked language model's head
     decoder_act = property(attrgetter('hidden_act'))
     #: units of the embeddings, before the first layer
@@ -158,10 +154,6 @@ class DistilBertConfig(AttentionConfig):
     hidden_dropout_prob = property(attrgetter('dropout'))
     attention_probs_dropout_prob = property(attrgetter('attention_dropout'))
     position_rows = property(attrgetter('max_position_embeddings'))
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_activation(self.activation)
 
     def to_format(self, format, architecture):
         if self.layer_norm_eps != DISTILBERT_EPS:

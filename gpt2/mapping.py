@@ -1,18 +1,9 @@
 """GPT-2's parameter names in other programs, as reversible tables."""
 
-from model_zoo.blocks.decoder_config import conv1d_rules, openai_rules
+from model_zoo.blocks.decoder_config import huggingface_mapping, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
 
 __all__ = ['MAPPINGS']
-
-_RULES = [
-    Rule('word_embed.weight', 'wte.weight', tied=('lm_head.weight', 'lm_head.decoder.weight')),
-    Rule('position_weight', 'wpe.weight'),
-    *conv1d_rules(),
-    *layer_rules(
-        {'norm': 'ln_f', '^mc_head': 'multiple_choice_head.summary'}, norm=('.weight', '.bias')
-    ),
-]
 
 _CELL = 'layers.{i}'
 
@@ -41,20 +32,7 @@ def _gluonnlp_rules():
 
 #: name of a format -> Mapping
 MAPPINGS = {
-    # pytorch-pretrained-bert 0.6.2 and transformers
-    'huggingface': Mapping(
-        _RULES,
-        'transformer.',
-        mark_heads=False,
-        outside=('lm_head.', 'multiple_choice_head.'),
-        ignore=(r'h\.\d+\.attn\.(masked_)?bias$',),
-        rename=(
-            (r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),
-            (r'\.g$', '.weight'),  # of the first versions' files
-            (r'\.b$', '.bias'),
-            (r'\.w$', '.weight'),
-        ),
-    ),
+    'huggingface': huggingface_mapping('wte.weight', 'wpe.weight', {'norm': 'ln_f'}),
     # openai/gpt-2
     'tensorflow': Mapping(
         [

@@ -11,6 +11,7 @@ import os
 from operator import attrgetter
 
 from ..errors import InputError, ZooError
+from ..layers.feed_forward import check_activation
 from ..util.files import LIMITS, raised, read_json, write_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
@@ -173,7 +174,9 @@ def check_count(name, value, least=1):
     """Raise InputError unless a field is a whole number from `least` on."""
     most, raising = LARGEST_SIZE, ''
     if name == 'num_labels':  # which a file can name without weights
-        most, raising = int(raised(_MOST_LABELS)), f' unless {LIMITS} raises it'
+        most, raising = _MOST_LABELS, f' unless {LIMITS} raises it'
+    if type(value) is int and value > most and raising:
+        most = int(raised(most))
     if type(value) is int and least <= value <= most:
         return
     wanted = 'a positive integer' if least == 1 else f'an integer of at least {least}'
@@ -198,8 +201,12 @@ class AttentionConfig(Config):
     `units`, for the names of these differ between the families' files.
     """
 
+    #: name of the activation function of its layers
+    activation = 'gelu'
+
     def __post_init__(self):
         super().__post_init__()
+        check_activation(self.activation)
         if self.units % self.num_heads:
             raise InputError(
                 f'{self.units} units are not a multiple of {self.num_heads} attention heads'

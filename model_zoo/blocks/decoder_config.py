@@ -4,8 +4,7 @@ import dataclasses
 from operator import attrgetter
 from typing import Dict, List, Optional
 
-from ..checkpoint.mapping import OneWide, Stacked, Transposed, layer_rules
-from ..layers.feed_forward import check_activation
+from ..checkpoint.mapping import Mapping, OneWide, Rule, Stacked, Transposed, layer_rules
 from .config import PYTORCH_FORMATS, AttentionConfig
 
 __all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS']
@@ -65,15 +64,6 @@ class DecoderConfig(AttentionConfig):
             fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)
         return name, fields
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_activation(self.activation)
-
-    @property
-    def activation(self):
-        """Name of the feed-forward layer's activation function in the zoo."""
-        raise NotImplementedError
-
     @property
     def total_tokens_embeddings(self):
         """Rows of the embedding: the vocabulary's and the special tokens'."""
@@ -114,9 +104,12 @@ OPTIONS = {
 _LAYER = 'layers.{i}.'
 
 
-def conv1d_rules():
-    """Rules for the layers of a decoder in PyTorch's files, whose dense layers are "Conv1D"."""
-    layers = {
+def huggingface_mapping(word, position, layers=None, ignore=()):
+    """The `Mapping` of a decoder's files of pytorch-pretrained-bert 0.6.2 and transformers.
+
+    The dense layers of its cells are "Conv1D"; `layers` are further ones, as of `layer_rules`.
+    """
+    cell = {
         f'{_LAYER}attention.qkv': 'h.{i}.attn.c_attn',
         f'{_LAYER}attention.proj': 'h.{i}.attn.c_proj',
         f'{_LAYER}ffn.ffn_1': 'h.{i}.mlp.c_fc',
@@ -124,7 +117,26 @@ def conv1d_rules():
         f'{_LAYER}attention_norm': 'h.{i}.ln_1',
         f'{_LAYER}ffn_norm': 'h.{i}.ln_2',
     }
-    return layer_rules(layers, norm=('.weight', '.bias'), qkv=Stacked(), weight=Transposed)
+    others = {'^mc_head': 'multiple_choice_head.summary', **(layers or {})}
+    norm = '.weight', '.bias'
+    return Mapping(
+        [
+            Rule('word_embed.weight', word, tied=('lm_head.weight', 'lm_head.decoder.weight')),
+            Rule('position_weight', position),
+            *layer_rules(cell, norm=norm, qkv=Stacked(), weight=Transposed),
+            *layer_rules(others, norm=norm),
+        ],
+        'transformer.',
+        mark_heads=False,
+        outside=('lm_head.', 'multiple_choice_head.'),
+        ignore=(r'h\.\d+\.attn\.(masked_)?bias$', *ignore),
+        rename=(
+            (r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),
+            (r'\.g$', '.weight'),  # of the first versions' files
+            (r'\.b$', '.bias'),
+            (r'\.w$', '.weight'),
+        ),
+    )
 
 
 def openai_rules():
