@@ -10,10 +10,11 @@ import mxnet as mx
 import numpy as np
 
 from ..checkpoint.mapping import padding_of
-from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
+from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
+from ..pretrained.hub import upload
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
@@ -296,7 +297,18 @@ class BlockFiles(BlockTensors):
     #: name of the block's class in the Hugging Face files; by default its own
     huggingface_name = None
 
-    def save_pretrained(self, directory, tokenizer=None, format='native'):
+    def save_pretrained(
+        self,
+        directory: str | os.PathLike,
+        tokenizer: Any = None,
+        format: str = 'native',
+        push_to_hub: bool | str = False,
+        *,
+        repo_id: str | None = None,
+        private: bool | None = None,
+        token: str | None = None,
+        commit_message: str | None = None,
+    ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 
         ``SHA256SUMS`` has their checksums. When the folder is opened, weights that differ from
@@ -313,6 +325,14 @@ class BlockFiles(BlockTensors):
             ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same by that program's names,
             buffers included. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
             Google's and OpenAI's programs have it. ``'numpy'``: OpenAI's ``params_*.npy``.
+        push_to_hub : bool or str
+            Also upload the files to the Hugging Face hub, to this repository, ``owner/name``. True
+            means `repo_id`, or a repository of one's own with the folder's name.
+        private : bool, optional
+            Whether others can't see a new repository; default: what its owner has set.
+        token : str, optional
+            Default: HF_TOKEN, or that of ``hf auth login``.
+        commit_message : str, optional
 
         Raises
         ------
@@ -345,6 +365,11 @@ class BlockFiles(BlockTensors):
                 write_json(os.path.join(directory, config), fields)
                 layout.write(weights, named)
             written += [os.path.join(directory, config), *weights_of(weights)]
+        if push_to_hub:
+            folder = os.path.basename(os.path.abspath(directory))
+            name = (repo_id or folder) if push_to_hub is True else push_to_hub
+            names = [os.path.relpath(path, directory) for path in written]
+            upload(directory, name, [*names, SUMS], private, token, commit_message)
 
     @classmethod
     def from_pretrained(

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from huggingface_hub import constants
-from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
+from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalTokenNotFoundError
 
 from ..checkpoint.readers import CONFIG_NAMES
 from ..errors import InputError, ZooError
@@ -30,7 +30,7 @@ from .files import (
     modules_in_folder,
 )
 
-__all__ = ['HubSource', 'Repository']
+__all__ = ['HubSource', 'Repository', 'upload']
 
 _INDEX = '.index.json'  # of weights in several files
 _DIGEST = re.compile('[0-9a-f]{40}|[0-9a-f]{64}')
@@ -163,7 +163,7 @@ class Repository:
                 raise self._lacks(f'no {merges}')
 
     def _fetch_weights(self):
-        names = ['model.safetensors', 'pytorch_model.bin']
+        names = ['model.safetensors', 'pytorch_model.bin', 'model.params']
         names = [each for name in names for each in (name, name + _INDEX)]
         path = self._first(names)
         if path is None:
@@ -249,6 +249,40 @@ class Repository:
             with atomic_write(note) as file:
                 file.write(commit)
         return pointer
+
+
+def upload(folder, repo_id, names=None, private=None, token=None, commit_message=None):
+    """Upload a folder's files to the hub; returns the address of the commit.
+
+    Parameters
+    ----------
+    repo_id : str
+        ``owner/name``, or a name of one's own; it is made if the hub hasn't it.
+    names : list of str, optional
+        Of the files to upload; default: all.
+    private : bool, optional
+        Whether others can't see a new repository; default: what the owner has set.
+    token : str, optional
+        Default: HF_TOKEN, or that of ``hf auth login``.
+    commit_message : str, optional
+    """
+    options = {} if private is None else {'private': private}
+    try:
+        _check_connection(constants.ENDPOINT)
+        hub = _library().HfApi(constants.ENDPOINT, token=token)
+        made = hub.create_repo(repo_id, exist_ok=True, **options)
+        return hub.upload_folder(
+            repo_id=made.repo_id, folder_path=folder, allow_patterns=names,
+            commit_message=commit_message,
+        ).commit_url  # fmt: skip
+    except Exception as error:  # of requests or httpx, by the library's version
+        status = getattr(getattr(error, 'response', None), 'status_code', None)
+        hint = ''
+        if status in (401, 403) or isinstance(error, LocalTokenNotFoundError):
+            hint = '; give a `token` that may write, set HF_TOKEN, or run hf auth login'
+        raise InputError(
+            f'{repo_id!r} is not uploaded to {constants.ENDPOINT}: {_reason(error)}{hint}'
+        ) from error
 
 
 @functools.lru_cache(maxsize=None)  # of what can be reached

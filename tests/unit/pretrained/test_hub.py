@@ -11,13 +11,13 @@ import pytest
 import safetensors.numpy
 import warm
 from huggingface_hub.utils import reset_sessions
-from local_hub import connect, point_at, publish
+from local_hub import accept, connect, point_at, publish
 from loopback import LoopbackServer
 
 import bert
 from model_zoo import pretrained
 from model_zoo.checkpoint import tensor_files
-from model_zoo.errors import PretrainedNotFoundError
+from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.pretrained import catalogue, find_files, hub, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
@@ -92,6 +92,40 @@ def test_vocab_alone_and_then_the_weights(online):
     assert (file.vocab.idx_to_token, file.do_lower_case) == (TOKENS, True)
     assert not any('model' in path for path in online.paths())
     assert find_files('bert_x', 'tiny').weights.endswith('model.safetensors')
+
+
+@pytest.mark.parametrize('format', ['native', 'huggingface'])
+def test_upload(online, block, tmp_path, format):
+    made = accept(online, 'me/mine')
+    folder = tmp_path / 'mine'
+    folder.mkdir()
+    (folder / 'notes.txt').write_text('not for others')
+    tokenizer = bert.BertTokenizer.from_pretrained('me/tiny')
+    block.save_pretrained(
+        folder, tokenizer, format, push_to_hub='me/mine', private=True, token='secret'
+    )
+    assert made == [{'name': 'mine', 'organization': 'me', 'private': True}]
+    sent = {path.rpartition('/')[2] for path in online.resources if '/me/mine/' in path}
+    weights = 'model.params' if format == 'native' else 'model.safetensors'
+    assert sent == {'config.json', 'tokenizer_config.json', 'vocab.txt', 'SHA256SUMS', weights}
+    loaded, tokenizer = bert.BertModel.from_pretrained('me/mine'), None
+    assert (loaded.word_embed.weight.data() == block.word_embed.weight.data()).asnumpy().all()
+    block.save_pretrained(tmp_path / 'mine', push_to_hub=True, repo_id='me/mine', token='secret')
+
+
+@pytest.mark.parametrize(
+    'name, options, message',
+    [
+        ('me/mine', {}, "'me/mine' is not uploaded to http.*401.*HF_TOKEN"),
+        ('me/other', {'token': 'secret'}, "'me/other' is not uploaded to .*404"),
+        ('a/b/c', {}, "'a/b/c' is not uploaded to .*'a/b/c'"),
+    ],
+)
+def test_refused_uploads(online, block, tmp_path, name, options, message):
+    accept(online, 'me/mine')
+    with pytest.raises(InputError, match=message):
+        block.save_pretrained(tmp_path / 'mine', push_to_hub=name, **options)
+    assert (tmp_path / 'mine' / 'model.params').is_file()
 
 
 def test_weights_in_parts(online, block):
