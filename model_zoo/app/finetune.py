@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
+import functools
 import html
 import logging
 import os
+import pathlib
 import random
 import re
 import tempfile
@@ -307,6 +310,7 @@ class Trained:
             outputs = run.evaluator.outputs('test')
             self.predictions = run.task.decode(sets['test'], outputs)
         self._save, self._title = run.save, run.title
+        self._plot = functools.partial(run.run.files.plot, state=state)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` take."""
@@ -351,7 +355,11 @@ class Trained:
         return f'<Trained {self._title}: {len(self.history)} epochs{shown and ", " + shown}>'
 
     def _repr_html_(self):
-        """The epochs' scores as a table, for notebooks."""
+        """The epochs' scores as a table, and the curves, for notebooks."""
+        with tempfile.TemporaryDirectory('_zoo') as folder:
+            path = pathlib.Path(folder, 'curves.png')
+            self._plot(str(path))
+            picture = base64.b64encode(path.read_bytes()).decode()
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
         rows = ''.join(
@@ -359,7 +367,10 @@ class Trained:
             for record in self.history
         )
         title = html.escape(self._title)
-        return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
+        return (
+            f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
+            f'<img alt="loss and score" src="data:image/png;base64,{picture}">'
+        )
 
 
 def _plain(report):

@@ -128,9 +128,9 @@ class Curves:
         if time.monotonic() - self._drawn >= SECONDS_BETWEEN_PICTURES:
             self.finish(state)
 
-    def finish(self, state):
+    def finish(self, *made):
         """Draw it."""
-        self._draw(state)
+        self._draw(*made)
         self._drawn = time.monotonic()
 
 
@@ -159,8 +159,11 @@ def _joined(points):
     return [(points[-1][0], sum(p[1] * p[2] for p in points) / updates, updates)] if points else []
 
 
-def plot_curves(path, state, title='', score_name='score'):
-    """Draw the loss by step, and the score by epoch, to a PNG file."""
+def plot_curves(path, state, title='', score_name='score', guess=None):
+    """Draw the losses and the score by updates to a PNG file.
+
+    `guess` is what a simple guess is called, and its score.
+    """
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
@@ -168,16 +171,19 @@ def plot_curves(path, state, title='', score_name='score'):
     points = loss_points(state.log)
     # a line through one point can't be seen, and one through a few hides where they are
     marker = 'o' if len(points) <= FEW_POINTS else None
-    left.plot(*zip(*points), marker=marker)
-    left.set(xlabel='updates', ylabel='training loss')
-    right.plot(
-        [record['epoch'] for record in state.epochs],
-        [record['score'] for record in state.epochs],
-        marker='o',
-    )
-    right.set(xlabel='epoch', ylabel=score_name)
-    right.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    for axes in (left, right):
+    left.plot(*zip(*points), marker=marker, label='training')
+    steps = [record['step'] for record in state.epochs]
+    losses = [dev_loss(record) for record in state.epochs]
+    if steps and None not in losses:
+        left.plot(steps, losses, marker='o', label='dev set')
+        left.legend()
+    right.plot(steps, [record['score'] for record in state.epochs], marker='o', color='C1')
+    if guess and guess[1] is not None:
+        right.axhline(guess[1], linestyle='--', color='grey', label=guess[0])
+        right.legend()
+    for axes, label in ((left, 'loss'), (right, score_name)):
+        axes.set(xlabel='updates', ylabel=label)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)
     figure.suptitle(title)
     save_figure(path, figure)

@@ -145,7 +145,9 @@ class Run:
         if self.workers.rank == 0:
             self.folder.clear()
         metric = None if score.evaluate is None else score.name
-        files = EpochFiles(self.folder, self._model_name, training.title, metric, outcome.results)
+        files = EpochFiles(
+            self.folder, self._model_name, training.title, metric, outcome.results, self.is_kept
+        )
         callbacks = [ProgressLogger(), files, *training.callbacks]
         if args.tensorboard:
             callbacks.append(TensorBoardWriter(args.tensorboard))
@@ -278,17 +280,22 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
 class EpochFiles(Callback):
     """After each epoch: its parameters, and results so far; the curves at times."""
 
-    def __init__(self, folder, name, title, metric, results):
-        self._folder, self._name = folder, name
+    def __init__(self, folder, name, title, metric, results, is_kept=True):
+        self._folder, self._name, self._is_kept = folder, name, is_kept
         self._title, self._metric, self._results = title, metric, results
-        label = 'updates' if metric is None else f'dev {metric}'
         path = folder.file('curves.png')
-        self._curves = Curves(lambda state: plot_curves(path, state, title, label))
+        self._curves = Curves(lambda *made: self.plot(path, *made))
         self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
 
     def path(self, epoch):
         """The file of an epoch, which a record counts from 1 and the name of the file from 0."""
         return self._folder.file(f'model_{self._name}_{epoch - 1}.params')
+
+    def plot(self, path, state, found=None):
+        """Draw the curves; the baseline is that of the `Examination` at the end."""
+        metric = self._metric
+        guess = found and (f'always "{found.guess}"', found.baseline.get(metric))
+        plot_curves(path, state, self._title, f'dev {metric}' if metric else 'updates', guess)
 
     def on_epoch(self, loop, record):
         state, epoch = loop.state, record['epoch']
@@ -299,8 +306,9 @@ class EpochFiles(Callback):
         for name in os.listdir(self._folder.path):
             if self._pattern.fullmatch(name) and name not in kept:
                 os.remove(self._folder.file(name))
-        self._curves.update(state)
-        self._write(state)
+        if self._is_kept:
+            self._curves.update(state)
+            self._write(state)
 
     def _write(self, state, command=None, **more):
         epoch = state.best['epoch']
@@ -320,7 +328,7 @@ class EpochFiles(Callback):
         command = next_command(about, self._folder.place('best_model'))
         if examination is not None:
             more['examination'] = {examination.segment: examination.to_dict()}
-        self._curves.finish(state)
+        self._curves.finish(state, examination)
         results = self._write(state, command, **more)
         curves = self._folder.file('curves.png')
         write_card(model, self._title, about, results, self._metric, curves)

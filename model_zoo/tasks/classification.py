@@ -420,7 +420,7 @@ def _run(model, batch):
 _SEGMENTS = ('train', 'dev', 'test')
 _CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'multi_label', 'dev_split')
 #: usual names of the column of the label
-_LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target')
+_LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
 _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
 _BOOLEAN = {'type': 'boolean', 'nargs': '?', 'const': True}
 

@@ -7,10 +7,11 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 
 import mxnet as mx
 
-from ..errors import MissingExtraError
+from ..errors import InputError, MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
 
 __all__ = [
@@ -63,12 +64,18 @@ class ProgressLogger(Callback):
         if not self._terminal:
             return
         from tqdm import tqdm
-        from tqdm.contrib.logging import logging_redirect_tqdm
+
+        with warnings.catch_warnings():
+            # a notebook has this bar, which wants no ipywidgets
+            warnings.filterwarnings('ignore', 'IProgress not found')
+            from tqdm.contrib.logging import logging_redirect_tqdm
 
         self._bar = tqdm(
             total=loop.plan.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
         )
         self._cleanup.callback(self._bar.close)
+        if self._bar.disable:  # by TQDM_DISABLE
+            return
         # other lines appear above the bar instead of in it
         self._cleanup.enter_context(logging_redirect_tqdm())
         for handler in logging.getLogger().handlers:
@@ -175,14 +182,14 @@ class WandbLogger(_FigureWriter):
 
     def on_end(self, loop):
         if self._run is not None:
-            self._run.finish()
+            self._run.finish(exit_code=0 if loop.is_finished() else 1)
 
 
 class MLflowLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
 
     `options` are those of ``mlflow.start_run``. An active run is the parent. MissingExtraError if
-    mlflow isn't installed.
+    mlflow isn't installed, InputError if it can't write where ``mlflow.set_tracking_uri`` says.
     """
 
     def __init__(self, **options):
@@ -190,6 +197,13 @@ class MLflowLogger(_FigureWriter):
             import mlflow
         except ImportError as error:
             raise MissingExtraError.of('mlflow', 'mlflow') from error
+        try:
+            mlflow.MlflowClient()
+        except Exception as error:  # of many kinds: a scheme that isn't known, a missing library
+            raise InputError(
+                f'MLflow cannot log to {mlflow.get_tracking_uri()}: {error} (mlflow-skinny alone '
+                'logs to a server, or with MLFLOW_ALLOW_FILE_STORE=true to a folder)'
+            ) from error
         self._mlflow, self._options, self._has_begun = mlflow, options, False
 
     def on_start(self, loop):
@@ -202,7 +216,7 @@ class MLflowLogger(_FigureWriter):
 
     def on_end(self, loop):
         if self._has_begun:
-            self._mlflow.end_run()
+            self._mlflow.end_run('FINISHED' if loop.is_finished() else 'FAILED')
 
 
 class Profiler(Callback):

@@ -300,7 +300,7 @@ class TrainingLoop:
                 self._workers.broadcast(self.block)
                 self._workers.prepare(self.updater.parameters)
                 self._call('on_start')
-                while not self._finished():
+                while not self.is_finished():
                     self._run_epoch(guard)
                     self._end_epoch(guard)
                 if not self.state.step:
@@ -313,7 +313,7 @@ class TrainingLoop:
                 self._interrupted()
         return self.state
 
-    def _finished(self):
+    def is_finished(self):
         """Whether nothing is left to do, the last evaluation included."""
         state, evaluation = self.state, self._evaluation
         if evaluation.interval is None and state.batch > 0:
@@ -373,7 +373,7 @@ class TrainingLoop:
         evaluate, save = self._evaluation.interval, self._checkpoints.interval
         if evaluate and step % evaluate == 0:
             self._evaluate_at_interval(guard)
-            stop = self._finished()
+            stop = self.is_finished()
         elif save and step % save == 0:
             self._record()
             self._save()
@@ -422,7 +422,7 @@ class TrainingLoop:
             self._save()
         elif state.step < self.plan.num_steps:
             state.epoch, state.batch = state.epoch + 1, 0
-        elif not self._finished():
+        elif not self.is_finished():
             self._evaluate_at_interval(guard)
 
     def _evaluate_at_interval(self, guard):

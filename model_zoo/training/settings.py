@@ -209,7 +209,10 @@ class DeviceSettings(Settings):
 class OptimizerSettings(Settings):
     """What updates the parameters, and at which rates."""
 
-    optimizer: str = setting('bertadam', 'bertadam, openaiadam, lamb, or one of MXNet')
+    optimizer: str = setting(
+        'bertadam', 'bertadam, also for small data; openaiadam, which needs more updates or a '
+        'higher rate; lamb, or one of MXNet',
+    )  # fmt: skip
     lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
     epsilon: Optional[float] = setting(
         1e-6, 'of the optimizer', at_least=0, below=float('inf')

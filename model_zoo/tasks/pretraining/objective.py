@@ -165,7 +165,7 @@ class PretrainingLogger(ProgressLogger):
 
 
 def plot_pretraining(path, state, title=''):
-    """Draw the losses and the accuracies by step, of training and of evaluation, to a PNG file."""
+    """Draw the losses and accuracies of training and evaluation, by updates, to a PNG file."""
     evaluations = [
         {'step': record['step'], **record['report']['eval']}
         for record in state.epochs
@@ -185,7 +185,7 @@ def plot_pretraining(path, state, title=''):
                 ]
                 if points:
                     axes.plot(*zip(*points), style, color=f'C{color}', label=name)
-        axes.set(xlabel='step', ylabel=label)
+        axes.set(xlabel='updates', ylabel=label)
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend()

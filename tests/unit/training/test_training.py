@@ -621,12 +621,13 @@ class StandIn(types.SimpleNamespace):
         return call
 
 
-@pytest.mark.parametrize('library, logger, begin, log, end', [
-    ('wandb', WandbLogger, ('init', (), {'name': 'x'}), 'log', 'finish'),
+@pytest.mark.parametrize('library, logger, begin, log, end, failed', [
+    ('wandb', WandbLogger, ('init', (), {'name': 'x'}), 'log', ('finish', (), {'exit_code': 0}),
+     ('finish', (), {'exit_code': 1})),
     ('mlflow', MLflowLogger, ('start_run', (), {'nested': False, 'name': 'x'}), 'log_metrics',
-     'end_run'),
+     ('end_run', ('FINISHED',), {}), ('end_run', ('FAILED',), {})),
 ])  # fmt: skip
-def test_loggers_of_runs(library, logger, begin, log, end, monkeypatch):
+def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
     module = StandIn()
     monkeypatch.setitem(sys.modules, library, module)
     loop = make_loop(
@@ -636,17 +637,34 @@ def test_loggers_of_runs(library, logger, begin, log, end, monkeypatch):
         evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
     )
     loop.run()
-    calls = [call for call in module.calls if call[0] != 'active_run']
-    assert calls[0] == begin and calls[-1][0] == end
+    calls = [call for call in module.calls if call[0] not in ('MlflowClient', 'active_run')]
+    assert calls[0] == begin and calls[-1] == end
     logged = [(options['step'], values) for name, (values,), options in calls[1:-1] if name == log]
     assert len(logged) == len(calls) - 2
     losses = [(step, values['train/loss']) for step, values in logged if 'train/loss' in values]
     assert losses == [(record['step'], record['loss']) for record in loop.state.log]
     scores = [(step, values) for step, values in logged if 'dev/score' in values]
     assert scores == [(step, {'dev/score': 0.25, 'dev/accuracy': 0.25}) for step in (6, 12)]
+
+    def fail(guard):
+        raise InputError('bad data')
+
+    with pytest.raises(InputError, match='bad data'):
+        make_loop(num_steps=12, callbacks=[logger()], evaluate=fail).run()
+    assert module.calls[-1] == failed
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError, match=library):
         logger()
+
+
+def test_mlflow_without_a_place_is_refused(monkeypatch):
+    class NoStore(StandIn):
+        def MlflowClient(self):
+            raise ValueError('unsupported URI')
+
+    monkeypatch.setitem(sys.modules, 'mlflow', NoStore())
+    with pytest.raises(InputError, match='MLflow cannot log to .*unsupported URI.*FILE_STORE'):
+        MLflowLogger()
 
 
 def test_results_and_curves(tmp_path):
