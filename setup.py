@@ -53,8 +53,8 @@ setup(
         'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
-            'originals/*/*.py', 'originals/*/config/*',
-            'originals/*/mxnet_*/*.py', 'benchmark/*.py', 'demo_data/*', 'recipes/*.json',
+            'originals/*/*.py', 'originals/*/config/*', 'originals/*/mxnet_*/*.py',
+            'benchmark/peer_training.py', 'demo_data/*', 'recipes/*.json',
         ],
     },
     python_requires='>=3.8,<3.12',

@@ -1,4 +1,4 @@
-"""Inference beside peers, in turn, as ratios: BERT's forward pass, sentence vectors, generation.
+"""Inference beside peers, in turn, as ratios: BERT, its vectors, generation, evaluation.
 
 Ours is there with every engine and precision that a user can choose. ``--work`` chooses:
 
@@ -10,17 +10,27 @@ Ours is there with every engine and precision that a user can choose. ``--work``
     as a copy of all-MiniLM-L6-v2's. All are checked to give the same vectors.
 ``generation``
     Greedy, by GPT-2 with random weights. In float32 all are checked to write the same tokens.
+``words``
+    Word vectors of ``--file`` beside GluonNLP 0.10's own recipe (scripts/bert/embedding.py), which
+    pads every sentence to ``--max_seq_length`` and merges the word pieces by loops of Python. Both
+    run the same random weights, and are checked to give the same vectors.
+``perplexity``
+    Evaluation of a text by Transformer-XL, with its memory, beside pytorch-pretrained-bert's with
+    the same weights; both are checked to measure the same loss. The text has the falling
+    frequencies of words (Zipf), which decides how much the adaptive softmax has to do.
 
 ``--table`` writes the best times to the file that engine='auto' and README's table are made from,
 and ``--readme`` makes that table anew.
 """
 
+import inspect
+import itertools
 import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 
-from embedding import read_sentences
 from side_by_side import (
     Case,
     Contender,
@@ -39,6 +49,30 @@ from side_by_side import (
 BEGIN, END = '.. the table of speed:', '.. end of the table of speed'
 
 VOCAB_SIZE = 30522
+HEADS = 12  # of BERT base, and of MiniLM
+SEGMENTS = 4  # of a text for Transformer-XL; the memory goes from one to the next
+
+
+def read_sentences(path, count):
+    from model_zoo.errors import InputError
+
+    try:
+        with open(path, encoding='utf-8') as file:
+            lines = (line.strip() for line in file)
+            sentences = list(itertools.islice((line for line in lines if line), count))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f'cannot read {path!r}: {error}') from error
+    if not sentences:
+        raise InputError(f'{path!r} has no sentences')
+    return sentences
+
+
+def bert_sizes(options):
+    """The sizes of a BERT, as its configuration takes them, ours and that of transformers."""
+    return {
+        'hidden_size': options.units, 'num_hidden_layers': options.layers,
+        'num_attention_heads': HEADS, 'intermediate_size': 4 * options.units,
+    }  # fmt: skip
 
 
 def make_batch(vocab_size, shape):
@@ -50,35 +84,31 @@ def make_batch(vocab_size, shape):
     return words, np.zeros_like(words), np.full((batch,), length)
 
 
-def gluonnlp_block(layers):
-    """GluonNLP's BERTModel of BERT base's size, with random weights, hybridized."""
+def gluonnlp_block(options, vocab=None, **more):
+    """GluonNLP's BERTModel with random weights, hybridized."""
     import gluonnlp
     import mxnet as mx
 
-    words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
-    vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words))
+    if vocab is None:
+        words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
+        vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words))
     block, _ = gluonnlp.model.get_model(
-        'bert_12_768_12',
-        vocab=vocab,
-        pretrained=False,
-        use_decoder=False,
-        use_classifier=False,
-        hparam_allow_override=True,
-        num_layers=layers,
-    )
+        'bert_12_768_12', vocab=vocab, pretrained=False, use_decoder=False, use_classifier=False,
+        hparam_allow_override=True, num_layers=options.layers, units=options.units,
+        embed_size=options.units, hidden_size=4 * options.units, num_heads=HEADS, **more,
+    )  # fmt: skip
     block.initialize(mx.init.Normal(0.02))
-    block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=not more)
     return block
 
 
-def torch_model(layers):
+def torch_model(options):
     """The model of transformers, of the same size."""
     import torch
     import transformers
 
     torch.set_num_threads(threads())
-    config = transformers.BertConfig(num_hidden_layers=layers)
-    return transformers.BertModel(config).eval()
+    return transformers.BertModel(transformers.BertConfig(**bert_sizes(options))).eval()
 
 
 def _gluon_forward(block):
@@ -121,7 +151,7 @@ def ours_forward(options, engine, precision):
     from bert import BertConfig, BertModel  # isort: skip  before MXNet: its libraries
     import mxnet as mx
 
-    block = BertModel(BertConfig(num_hidden_layers=options.layers))
+    block = BertModel(BertConfig(**bert_sizes(options)))
     mx.random.seed(0)
     block.initialize()
 
@@ -137,14 +167,14 @@ def ours_forward(options, engine, precision):
     return prepare
 
 
-def gluonnlp(options):
-    return _gluon_forward(gluonnlp_block(options.layers))
+def gluonnlp(options, precision):
+    return _gluon_forward(gluonnlp_block(options))
 
 
 def transformers(options, precision):
     import torch
 
-    model = torch_model(options.layers)
+    model = torch_model(options)
     if precision == 'int8':
         model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, torch.qint8)
     elif precision == 'bfloat16':
@@ -176,14 +206,16 @@ def _in_own_process(code, *arguments):
     subprocess.run([sys.executable, '-c', code, *map(str, arguments)], check=True, cwd=here)
 
 
-def write_onnx(layers, path):
+def write_onnx(layers, units, path):
     """Write the model of transformers as an ONNX file."""
     import torch
+
+    sizes = Namespace(layers=int(layers), units=int(units))
 
     class Outputs(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.model = torch_model(int(layers))
+            self.model = torch_model(sizes)
 
         def forward(self, words, mask, types):
             output = self.model(words, attention_mask=mask, token_type_ids=types)
@@ -203,23 +235,24 @@ def write_onnx(layers, path):
     )
 
 
-def write_openvino(layers, path):
+def write_openvino(layers, units, path):
     """Write the model of transformers as OpenVINO's own converter makes it."""
     import openvino
     import torch
 
+    sizes = Namespace(layers=int(layers), units=int(units))
     example = torch.ones((2, 8), dtype=torch.int64)
     inputs = {'input_ids': example, 'attention_mask': example, 'token_type_ids': example}
-    model = openvino.convert_model(torch_model(int(layers)), example_input=inputs)
+    model = openvino.convert_model(torch_model(sizes), example_input=inputs)
     openvino.save_model(model, path, compress_to_fp16=False)
 
 
 def onnxruntime(options, precision):
     import onnxruntime
 
-    path = os.path.join(_cache(options), f'transformers-{options.layers}.onnx')
+    path = os.path.join(_cache(options), f'transformers-{options.layers}-{options.units}.onnx')
     if not os.path.exists(path):
-        _in_own_process('write_onnx', options.layers, path)
+        _in_own_process('write_onnx', options.layers, options.units, path)
     if precision == 'int8':
         from onnxruntime.quantization import quantize_dynamic
 
@@ -238,9 +271,9 @@ def onnxruntime(options, precision):
 def openvino(options, precision):
     import openvino
 
-    path = os.path.join(_cache(options), f'transformers-{options.layers}.xml')
+    path = os.path.join(_cache(options), f'transformers-{options.layers}-{options.units}.xml')
     if not os.path.exists(path):
-        _in_own_process('write_openvino', options.layers, path)
+        _in_own_process('write_openvino', options.layers, options.units, path)
     model = openvino.Core().compile_model(path, 'CPU', {
         'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
         'INFERENCE_NUM_THREADS': threads(),
@@ -427,6 +460,198 @@ def _same_tokens(name, tokens, expected):
         raise InputError(f'{name} wrote other tokens than ours')
 
 
+# -- word vectors ----------------------------------------------------------------------------------
+
+
+def ours_words(options):
+    from bert_embedding import BertEmbedding
+
+    if not os.path.isfile(os.path.join(options.folder, 'config.json')):  # the first contender
+        _write_model(options)
+    embedding = BertEmbedding(
+        model=options.folder, max_seq_length=options.max_seq_length, batch_size=options.batch_size
+    )
+    sentences = read_sentences(options.file, options.count)
+    return lambda count: lambda: embedding(sentences)
+
+
+def _write_model(options):
+    """A new model in `options.folder`, for GluonNLP as well."""
+    from bert import BertConfig, BertModel, BertTokenizer
+
+    tokenizer = BertTokenizer(options.vocab)
+    config = BertConfig(vocab_size=len(tokenizer), **bert_sizes(options))
+    block = BertModel(config, use_pooler=False)
+    block.initialize()
+    block.save_pretrained(options.folder, tokenizer)
+    block.save_parameters(os.path.join(options.folder, 'gluonnlp.params'), format='gluonnlp')
+    with open(os.path.join(options.folder, 'gluonnlp.json'), 'w', encoding='utf-8') as file:
+        file.write(tokenizer.vocab.to_json())
+
+
+def gluonnlp_words(options):
+    import gluonnlp as nlp
+    import mxnet as mx
+
+    with open(os.path.join(options.folder, 'gluonnlp.json'), encoding='utf-8') as file:
+        vocab = nlp.vocab.BERTVocab.from_json(file.read())
+    model = gluonnlp_block(options, vocab, use_pooler=False)
+    model.load_parameters(os.path.join(options.folder, 'gluonnlp.params'))
+    sentences = read_sentences(options.file, options.count)
+    transform = nlp.data.BERTSentenceTransform(
+        nlp.data.BERTTokenizer(vocab, lower=True),
+        max_seq_length=options.max_seq_length,
+        pair=False,
+    )
+    skipped = {vocab[vocab.cls_token], vocab[vocab.sep_token]}
+    padding = vocab[vocab.padding_token]
+
+    def merge(ids, states):
+        tokens, vectors, count = [], [], 1
+        for token_id, state in zip(ids, states):
+            if token_id == padding:
+                break
+            if token_id in skipped:
+                continue
+            token = vocab.idx_to_token[token_id]
+            if token.startswith('##'):
+                tokens[-1] += token[2:]
+                vectors[-1] += state
+                count += 1
+                continue
+            if count > 1:
+                vectors[-1] /= count
+                count = 1
+            tokens.append(token)
+            vectors.append(state)
+        if count > 1:
+            vectors[-1] /= count
+        return tokens, vectors
+
+    def embed():
+        dataset = mx.gluon.data.SimpleDataset([[text] for text in sentences])
+        loader = mx.gluon.data.DataLoader(dataset.transform(transform), options.batch_size)
+        results = []
+        for ids, lengths, types in loader:
+            states = model(ids, types, lengths.astype('float32'))
+            for row in zip(ids.asnumpy(), states.asnumpy()):
+                results.append(merge(*row))
+        return results
+
+    return lambda count: embed
+
+
+def _same_words(name, results, expected):
+    import numpy as np
+
+    from model_zoo.errors import InputError
+
+    greatest = 0
+    for (tokens, vectors), (expected_tokens, expected_vectors) in zip(results, expected):
+        if list(tokens) != list(expected_tokens):
+            raise InputError(f'{name} has other words: {tokens} rather than {expected_tokens}')
+        if tokens:
+            greatest = max(greatest, np.abs(np.subtract(vectors, expected_vectors)).max())
+    print(f'{name}: vectors differ from ours by {greatest:.1e} at most', flush=True)
+
+
+# -- evaluation of a text --------------------------------------------------------------------------
+
+
+def draw_text(vocab_size, batch, length):
+    """SEGMENTS pairs of words and labels, (batch, length) each."""
+    import numpy as np
+
+    frequencies = 1 / np.arange(1, vocab_size + 1)
+    words = np.random.RandomState(0).choice(
+        vocab_size, (batch, SEGMENTS * length + 1), p=frequencies / frequencies.sum()
+    )
+    starts = range(0, SEGMENTS * length, length)
+    return [
+        (words[:, i : i + length].copy(), words[:, i + 1 : i + length + 1].copy()) for i in starts
+    ]
+
+
+def transfo_xl_sizes(options):
+    """Of the model, by the names of its configuration's fields."""
+    return {
+        'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
+        'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
+    }  # fmt: skip
+
+
+def original_config(values):
+    """The configuration of pytorch-pretrained-bert: of the values those that it has."""
+    import pytorch_pretrained_bert as original
+
+    known = inspect.signature(original.TransfoXLConfig).parameters
+    fields = {name: value for name, value in values.items() if name in known}
+    return original.TransfoXLConfig(values['vocab_size'], **fields)
+
+
+def ours_perplexity(options):
+    import mxnet as mx
+
+    from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+
+    if not os.path.isfile(os.path.join(options.folder, 'config.json')):  # the first contender
+        block = TransfoXLLMHeadModel(TransfoXLConfig(**transfo_xl_sizes(options)))
+        block.initialize()
+        block.save_pretrained(options.folder, format='pytorch')
+    block = TransfoXLLMHeadModel.from_pretrained(options.folder)
+    block.hybridize(static_alloc=True, static_shape=True)
+
+    def prepare(shape):
+        text = draw_text(options.vocab_size, *shape)
+
+        def call():
+            state, total = None, 0
+            for words, labels in text:
+                words, labels = (mx.nd.array(each, dtype='int32') for each in (words, labels))
+                losses, state = block.read(words, labels, state)
+                total += losses.mean()
+            return total.asscalar() / SEGMENTS
+
+        return call
+
+    return prepare
+
+
+def original_perplexity(options):
+    import pytorch_pretrained_bert as original
+    import torch
+
+    torch.set_num_threads(threads())
+    torch.Tensor.byte = torch.Tensor.bool  # the type of masks that today's torch wants
+    with open(os.path.join(options.folder, 'config.json'), encoding='utf-8') as file:
+        model = original.TransfoXLLMHeadModel(original_config(json.load(file))).eval()
+    weights = torch.load(os.path.join(options.folder, 'pytorch_model.bin'))
+    model.load_state_dict(weights, False)
+    model.tie_weights()
+
+    def prepare(shape):
+        text = draw_text(options.vocab_size, *shape)
+
+        def call():
+            mems, total = None, 0
+            with torch.inference_mode():
+                for words, labels in text:
+                    losses, mems = model(torch.from_numpy(words), torch.from_numpy(labels), mems)
+                    total += losses.mean()
+            return total.item() / SEGMENTS
+
+        return call
+
+    return prepare
+
+
+def _same_loss(name, loss, expected):
+    from model_zoo.errors import InputError
+
+    if abs(loss - expected) > 1e-3:
+        raise InputError(f'{name} has the loss {loss}, and ours is {expected}')
+
+
 # -- the choice, and the table ---------------------------------------------------------------------
 
 _ONNX, _OPENVINO = ('onnx', 'onnxruntime'), ('onnx', 'onnxruntime', 'openvino')
@@ -437,7 +662,8 @@ ENGINES = {
     'openvino': (_OPENVINO, ('float32', 'bfloat16', 'int8')),
 }
 _TORCH = ('torch', 'transformers')
-#: work -> our function, and peers: name, function, needs, precisions
+#: work -> our function, a comparison, and peers: name, function, needs, precisions; without
+#: precisions it is in float32, and ours has no other engine
 WORKS = {
     'forward': (ours_forward, None, (
         ('gluonnlp', gluonnlp, ('gluonnlp',), ('float32',)),
@@ -453,12 +679,22 @@ WORKS = {
         ('torch', transformers_generation, _TORCH, ('float32', 'bfloat16')),
         ('ctranslate2', ctranslate2, (*_TORCH, 'ctranslate2'), ('float32', 'int8')),
     )),
+    'words': (ours_words, _same_words, (('gluonnlp', gluonnlp_words, ('gluonnlp',), None),)),
+    'perplexity': (ours_perplexity, _same_loss, (
+        ('pytorch-pretrained-bert', original_perplexity, ('torch', 'pytorch_pretrained_bert'),
+         None),
+    )),
 }  # fmt: skip
+
+#: batch x length, where it isn't BERT's forward pass
+SHAPES = {'generation': '1x32,8x32', 'perplexity': '1x128,8x128'}
 
 
 def contenders(work, precisions, only=()):
     """Ours and the peers', or those that have one of the texts `only` in their names."""
     make, _, peers = WORKS[work]
+    if peers[0][-1] is None:
+        return [Contender('ours', make)], [Contender(*peer[:-1]) for peer in peers]
     ours = [
         Contender(
             f'ours, {engine} {precision}', make, needs, {'engine': engine, 'precision': precision}
@@ -468,10 +704,7 @@ def contenders(work, precisions, only=()):
         if precision in known and (work, engine, precision) != ('generation', 'openvino', 'int8')
     ]
     theirs = [
-        Contender(
-            f'{name} {precision}', function, needs,
-            {} if function is gluonnlp else {'precision': precision},
-        )  # fmt: skip
+        Contender(f'{name} {precision}', function, needs, {'precision': precision})
         for precision in precisions
         for name, function, needs, known in peers
         if precision in known
@@ -520,39 +753,53 @@ def speed_lines(table):
 
 
 def main(argv=None):
-    parser = add_flags(__doc__.split('\n')[0], rounds=10, seconds=40)
+    parser = add_flags(__doc__.split('\n')[0], seconds=40)
     add = parser.add_argument
     add('--work', default='forward', choices=WORKS)
     add('--precision', nargs='+', default=['float32'], choices=['float32', 'bfloat16', 'int8'])
     add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
     add('--shapes', help='batch x length; of prompts with --work generation')
-    add('--layers', type=int, default=12)
+    add('--layers', type=int, help='default: 12; 6 with --work words and perplexity')
+    add('--units', type=int, help='of BERT; default: 768, and 384 with --work words')
     add('--new_tokens', type=int, default=128, help='of --work generation')
-    add('--file', help='of --work vectors: one sentence per line, in UTF-8')
+    add('--file', help='of --work vectors and words: one sentence per line, in UTF-8')
+    add('--vocab', help='of --work words: vocab.txt of an uncased BERT')
     add('--model', help='of --work vectors: folder with weights and vocab.txt')
     add('--count', type=int, default=400, help='how many of the sentences')
-    add('--max_seq_length', type=int, default=256, help='of --work vectors')
+    add('--max_seq_length', type=int, help='default: 256 of vectors, 128 of words')
+    add('--batch_size', type=int, default=256, help='of --work words')
+    add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
+    add('--vocab_size', type=int, default=267735, help="Transformer-XL's; here wikitext-103's")
     add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
     add('--readme', metavar='FILE', help='page whose table is made anew of the file of figures')
     args = parser.parse_args(argv)
-    shapes = args.shapes or {'generation': '1x32,8x32'}.get(args.work, '1x32,1x128,8x128,32x128')
-    cases = [(f'{batch}x{length}', (batch, length)) for batch, length in parse_shapes(shapes)]
-    if args.work == 'vectors':
+    is_small = args.work in ('words', 'perplexity')
+    args.layers = args.layers or (6 if is_small else 12)
+    args.units = args.units or (384 if args.work == 'words' else 768)
+    args.max_seq_length = args.max_seq_length or (128 if args.work == 'words' else 256)
+    shapes = args.shapes or SHAPES.get(args.work, '1x32,1x128,8x128,32x128')
+    shapes = parse_shapes(shapes)
+    args.tgt_len = max(length for _, length in shapes)
+    cases, unit = [(f'{batch}x{length}', (batch, length)) for batch, length in shapes], 'tokens/s'
+    if args.work in ('vectors', 'words'):
         args.count = len(read_sentences(args.file, args.count))
         cases, unit = [Case(str(args.count), args.count, args.count)], 'sentences/s'
     elif args.work == 'forward':
-        cases = [Case(name, shape, bert_flops(args.layers, *shape)) for name, shape in cases]
+        cases = [
+            Case(name, shape, bert_flops(args.layers, args.units, *shape)) for name, shape in cases
+        ]
         unit = 'GF/s'
+    elif args.work == 'perplexity':
+        cases = [Case(name, shape, shape[0] * shape[1] * SEGMENTS) for name, shape in cases]
     else:
         cases = [Case(name, shape, shape[0] * args.new_tokens) for name, shape in cases]
-        unit = 'tokens/s'
-    # a call of generation takes seconds: the one that gave the tokens has warmed it up
+    # a call of generation or of words takes seconds: the one that gave the answer has warmed it up
     measured = measure(
-        *contenders(args.work, args.precision, args.only), cases, args, args.work != 'generation',
-        WORKS[args.work][1],
+        *contenders(args.work, args.precision, args.only), cases, args,
+        args.work not in ('generation', 'words'), WORKS[args.work][1],
     )  # fmt: skip
-    report(f'{args.work}, {", ".join(args.precision)}', measured, args.json, unit)
+    report(f'{args.work}, {", ".join(args.precision)}', measured, args, unit)
     if args.table:
         record(args.table, args.work, measured)
     if args.readme:

@@ -31,6 +31,7 @@ __all__ = [
     'bert_flops',
     'gluon_step',
     'measure',
+    'neighbour',
     'our_update',
     'parse_shapes',
     'present_ones',
@@ -42,9 +43,10 @@ __all__ = [
     'write_between',
 ]
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 #: seconds before each turn: the threads of the contender before it spin for a while after its call
 PAUSE = 0.3
+#: what keeps a processor busy -> the words before its program
+NEIGHBOURS = {'busy': (), 'niced': ('nice', '-n', '19')}
 SCALES = {'GF/s': 1e9, 'M parameters/s': 1e6}
 
 
@@ -81,7 +83,6 @@ class Measured(NamedTuple):
     cpu_seconds: List[float]
     megabytes: float  # what the calls added to the most memory that the process has had
     answer: Any  # what the call returned
-    seconds_of: str = 'clock'  # or 'cpu': what `report` compares
 
 
 def run(main):
@@ -91,28 +92,29 @@ def run(main):
     sys.exit(cli.run(main))
 
 
-def add_flags(description, rounds=None, seconds=None):
-    """A parser with the flags of all benchmarks; without `rounds` it has none for their number."""
+def add_flags(description, rounds=10, seconds=60):
+    """A parser with the flags of all benchmarks."""
     from model_zoo.app import cli
 
     parser = cli.parser(description)
-    if rounds is not None:
-        parser.add_argument('--rounds', type=int, default=rounds, help='turns of each contender')
-    if seconds is not None:
-        parser.add_argument('--seconds', type=float, default=seconds, help='limit for one case')
-    parser.add_argument('--json', help='file for the figures')
-    parser.add_argument(
-        '--checkout',
-        action='append',
-        metavar='DIR',
+    add = parser.add_argument
+    add('--rounds', type=int, default=rounds, help='turns of each contender')
+    add('--seconds', type=float, default=seconds, help='limit for one case')
+    add('--json', help='file for the figures')
+    add(
+        '--checkout', action='append', default=[], metavar='DIR',
         help='another checkout of this project, as one more contender; may be repeated',
-    )
-    parser.add_argument(
-        '--cpu_time',
-        action='store_true',
+    )  # fmt: skip
+    add(
+        '--environment', action='append', default=[], metavar='VARIABLES',
+        help="ours once more with such variables: 'OMP_NUM_THREADS=1 GOMP_SPINCOUNT=10'",
+    )  # fmt: skip
+    add('--neighbour', choices=list(NEIGHBOURS), help='keep a processor busy meanwhile')
+    add(
+        '--cpu_time', action='store_true',
         help='compare seconds of CPU, which other programs disturb less; set OMP_NUM_THREADS=1, '
         'for threads that wait count, too',
-    )
+    )  # fmt: skip
     return parser
 
 
@@ -126,9 +128,9 @@ def parse_shapes(text):
     return [tuple(int(size) for size in shape.split('x')) for shape in text.split(',')]
 
 
-def bert_flops(layers, batch, length, units=768, inner=3072):
+def bert_flops(layers, units, batch, length):
     """Floating-point operations of the matrix products in one forward pass of BERT's encoder."""
-    weights = 4 * units * units + 2 * units * inner
+    weights = 12 * units * units
     attention = 2 * length * units
     return 2 * batch * length * layers * (weights + attention)
 
@@ -137,17 +139,18 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     """Time contenders in turn.
 
     The first of `ours` is what the others are compared with; each is there once more for each
-    folder of ``options.checkout``. Peers that aren't installed are left out. A case ends after the
-    round in which ``options.seconds`` have passed; at least three rounds are made. The functions
-    ``make`` get `options`, with ``folder``, where they may leave files for those that come after
-    them. With `warm` each timed call comes after an untimed one. ``same(name, answer, expected)``
-    raises InputError if a contender's first answer differs from the first contender's.
+    checkout and environment of the options. Peers that aren't installed are left out. A case ends
+    after the round in which ``options.seconds`` have passed; at least three rounds are made. The
+    functions ``make`` get `options`, with ``folder``, where they may leave files for those that
+    come after them. With `warm` each timed call comes after an untimed one.
+    ``same(name, answer, expected)`` raises InputError if a contender's first answer differs from
+    the first contender's.
     """
     from model_zoo.errors import InputError
 
-    present, measured = present_ones(ours, peers, options.checkout), []
+    present, measured, workers = present_ones(ours, peers, options), [], {}
     with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
-        workers = {}
+        stack.enter_context(neighbour(options.neighbour))
         for contender in present:
             try:
                 worker = _Worker(contender, options)
@@ -163,24 +166,42 @@ def measure(ours, peers, cases, options, warm=True, same=None):
             for name, answer in answers.items():
                 if same is not None:
                     same(name, answer, answers[present[0].name])
-            times = _take_turns(workers, options.rounds, getattr(options, 'seconds', None), warm)
+            times = _take_turns(workers, options, warm)
             for name, worker in workers.items():
                 wall, cpu = zip(*times[name])
                 memory = worker.ask('memory')
-                measured.append(
-                    Measured(case, name, wall, cpu, memory, answers[name], _seconds_of(options))
-                )
+                measured.append(Measured(case, name, wall, cpu, memory, answers[name]))
     return measured
 
 
-def _seconds_of(options):
-    return 'cpu' if getattr(options, 'cpu_time', False) else 'clock'
+@contextlib.contextmanager
+def neighbour(name):
+    """Keep a processor busy meanwhile, as `NEIGHBOURS` has it."""
+    if name is None:
+        yield
+        return
+    process = subprocess.Popen([*NEIGHBOURS[name], sys.executable, '-c', 'while True: pass'])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
-def present_ones(ours, peers, checkouts):
-    """The contenders whose libraries are installed, those of other checkouts included."""
+def present_ones(ours, peers, options):
+    """Those whose libraries are installed; ours in other checkouts and environments, too."""
+    others = [
+        each._replace(name=f'{each.name} in {folder}', checkout=folder)
+        for folder in map(os.path.abspath, options.checkout) for each in ours
+    ] + [
+        each._replace(
+            name=f'{each.name}, {words}',
+            environment=dict(word.split('=', 1) for word in words.split()),
+        )
+        for words in options.environment for each in ours
+    ]  # fmt: skip
     present = []
-    for contender in [*_with_checkouts(ours, checkouts or []), *peers]:
+    for contender in [*ours, *others, *peers]:
         missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
         if missing:
             print(f'{contender.name}: absent ({", ".join(missing)} not installed)', flush=True)
@@ -189,21 +210,11 @@ def present_ones(ours, peers, checkouts):
     return present
 
 
-def _with_checkouts(ours, folders):
-    contenders = list(ours)
-    for folder in folders:
-        folder = os.path.abspath(folder)
-        contenders += [
-            each._replace(name=f'{each.name} in {folder}', checkout=folder) for each in ours
-        ]
-    return contenders
-
-
-def _take_turns(workers, rounds, seconds, warm):
+def _take_turns(workers, options, warm):
     times = {name: [] for name in workers}
     begin = time.perf_counter()
-    for done in range(rounds):
-        if seconds is not None and done >= 3 and time.perf_counter() - begin > seconds:
+    for done in range(options.rounds):
+        if done >= 3 and time.perf_counter() - begin > options.seconds:
             break
         names = list(workers) if done % 2 == 0 else reversed(workers)
         for name in names:
@@ -358,30 +369,24 @@ def matrix_product(options):
 
 
 def _matrix_product_speed(is_cpu, size=2048, rounds=8):
-    from argparse import Namespace
-
-    case = Case('product', size, 2 * size**3)
-    options = Namespace(rounds=rounds, checkout=None)
-    (measured,) = measure([Contender('product', matrix_product)], [], [case], options)
-    return case.work / min(measured.cpu_seconds if is_cpu else measured.seconds) / 1e9
+    with contextlib.closing(_Worker(Contender('product', matrix_product), None)) as worker:
+        worker.ask('prepare', size)
+        times = [worker.ask('time', True)[is_cpu] for _ in range(rounds)]
+    return 2 * size**3 / min(times) / 1e9
 
 
-def report(title, measured, path=None, unit='GF/s', cpu=False):
-    """Print a table of what `measure` returned, and write it as JSON.
+def report(title, measured, options, unit='GF/s'):
+    """Print a table of what `measure` returned, and write it to the file of ``--json``.
 
-    `unit` is what ``Case.work`` counts, a second. With `cpu` or ``--cpu_time``, seconds of CPU are
-    reported rather than those of the clock. Returns what is written.
+    `unit` is what ``Case.work`` counts, a second. Seconds are of the CPU with ``--cpu_time``.
     """
     import model_zoo
     from model_zoo.util.files import write_json
 
-    cpu = cpu or any(each.seconds_of == 'cpu' for each in measured)
-    peak = _matrix_product_speed(cpu)
+    kind = 'cpu' if options.cpu_time else 'clock'
+    peak = _matrix_product_speed(options.cpu_time)
     title = f'{title} (model_zoo {model_zoo.__version__})'
-    print(
-        f'{title}; seconds of the {"CPU" if cpu else "clock"}, {threads()} threads, '
-        f'matrix product {peak:.0f} GF/s'
-    )
+    print(f'{title}; seconds of the {kind}, {threads()} threads, matrix product {peak:.0f} GF/s')
     width = max(len(each.contender) for each in measured)
     print(
         f'{"case":>8}  {"contender":<{width}}{"best ms":>10}{"median ms":>11}{unit:>15}{"+MB":>7}'
@@ -389,60 +394,51 @@ def report(title, measured, path=None, unit='GF/s', cpu=False):
     )
     results, ours = [], {}
     for each in measured:
-        seconds = each.cpu_seconds if cpu else each.seconds
+        seconds = each.cpu_seconds if options.cpu_time else each.seconds
         first = ours.setdefault(each.case.label, seconds)
-        best, median = min(seconds), statistics.median(seconds)
-        ratios = {
-            'best_over_ours': best / min(first),
+        row = {
+            'case': each.case.label,
+            'contender': each.contender,
+            'best_s': min(seconds),
+            'median_s': statistics.median(seconds),
+            unit: each.case.work / statistics.median(seconds) / SCALES.get(unit, 1),
+            'added_megabytes': each.megabytes,
+            'best_over_ours': min(seconds) / min(first),
             # round by round, so that a slow moment counts for both
             'median_over_ours': statistics.median(a / b for a, b in zip(seconds, first)),
+            'seconds': list(seconds),
         }
-        rate = each.case.work / median / SCALES.get(unit, 1)
         print(
-            f'{each.case.label:>8}  {each.contender:<{width}}{1e3 * best:>10.1f}'
-            f'{1e3 * median:>11.1f}{rate:>15.0f}{each.megabytes:>7.0f}'
-            f'  {ratios["best_over_ours"]:.2f}, {ratios["median_over_ours"]:.2f}',
+            f'{row["case"]:>8}  {row["contender"]:<{width}}{1e3 * row["best_s"]:>10.1f}'
+            f'{1e3 * row["median_s"]:>11.1f}{row[unit]:>15.0f}{each.megabytes:>7.0f}'
+            f'  {row["best_over_ours"]:.2f}, {row["median_over_ours"]:.2f}',
             flush=True,
         )
-        results.append(
-            {
-                'case': each.case.label,
-                'contender': each.contender,
-                'best_s': best,
-                'median_s': median,
-                unit: rate,
-                'added_megabytes': each.megabytes,
-                **ratios,
-                'seconds': list(seconds),
-            }
-        )
-    content = {
-        'title': title,
-        'threads': threads(),
-        'matrix_product_gflops': peak,
-        'seconds_of': 'cpu' if cpu else 'clock',
-        'results': results,
-    }
-    if path:
-        write_json(path, content)
-    return content
-
-
-if __name__ == '__main__':
-    _serve(multiprocessing.connection.Connection(int(sys.argv[1])))
+        results.append(row)
+    if options.json:
+        write_json(options.json, {
+            'title': title, 'threads': threads(), 'matrix_product_gflops': peak,
+            'seconds_of': kind, 'results': results,
+        })  # fmt: skip
 
 
 def our_update(block, optimizer, options):
     """A function that updates a block by its gradients, as our scripts do."""
     import mxnet as mx
 
+    from model_zoo.blocks.graphs import finish_backward
     from model_zoo.training import Updater, Workers  # and registers our optimizers
 
     trainer = mx.gluon.Trainer(
         block.collect_params(), optimizer, dict(options), update_on_kvstore=False
     )
     updater, workers, numbers = Updater(block, trainer), Workers(), itertools.count(1)
-    return lambda: updater.update(next(numbers), workers)
+
+    def update():
+        finish_backward()  # of a mirrored block
+        updater.update(next(numbers), workers)
+
+    return update
 
 
 def gluon_step(compute, update):
@@ -470,3 +466,7 @@ def torch_step(model, optimizer, compute):
         optimizer.zero_grad()
 
     return step
+
+
+if __name__ == '__main__':
+    _serve(multiprocessing.connection.Connection(int(sys.argv[1])))

@@ -41,7 +41,7 @@ def originals(monkeypatch, variable):
     if not folder or not os.path.isdir(folder):
         pytest.skip(f'set {variable} to a checkout of the original')
     monkeypatch.syspath_prepend(str(BENCHMARK))
-    return pytest.importorskip('pretraining'), folder
+    return pytest.importorskip('training'), folder
 
 
 def assert_alike(ours, theirs):
@@ -54,11 +54,11 @@ def assert_alike(ours, theirs):
 @pytest.mark.parametrize('whole_words', [False, True])
 @pytest.mark.parametrize('length', [128, 512])
 def test_google(whole_words, length, text, data_dir, monkeypatch):
-    pretraining, folder = originals(monkeypatch, 'ZOO_GOOGLE_BERT')
+    training, folder = originals(monkeypatch, 'ZOO_GOOGLE_BERT')
     vocab_file = str(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
     tokenizer, corpus = BertTokenizer(vocab_file), Corpus([text])
     options = SampleOptions(length, 80, 40, short_seq_prob=0, whole_word_mask=whole_words)
-    instances = pretraining.google_original(folder)([text], vocab_file, options)
+    instances = training.google_original(folder)([text], vocab_file, options)
     theirs = statistics(google_samples(instances, tokenizer.vocab), tokenizer.vocab, options)
     ours = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
     assert_alike(statistics(ours, tokenizer.vocab, options), theirs)
@@ -66,7 +66,7 @@ def test_google(whole_words, length, text, data_dir, monkeypatch):
 
 def test_gluonnlp(text, data_dir, monkeypatch, tmp_path):
     """Its file, read by our reader."""
-    pretraining, folder = originals(monkeypatch, 'ZOO_GLUONNLP')
+    training, folder = originals(monkeypatch, 'ZOO_GLUONNLP')
     tokenizer, corpus = (
         BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt'),
         Corpus([text]),
@@ -74,7 +74,7 @@ def test_gluonnlp(text, data_dir, monkeypatch, tmp_path):
     options = SampleOptions(128, 20, 20, short_seq_prob=0)
     state = random.getstate()
     path = str(tmp_path / 'theirs.npz')
-    pretraining.gluonnlp_original(folder)([text], tokenizer.vocab, options, path=path)
+    training.gluonnlp_original(folder)([text], tokenizer.vocab, options, path=path)
     random.setstate(state)
     theirs = statistics(read_shard(path, tokenizer.vocab, 128), tokenizer.vocab, options)
     create_shards(SampleMaker(corpus, tokenizer, options), tmp_path / 'ours')

@@ -1,4 +1,4 @@
-"""scripts/benchmark/finetuning.py and lm_step.py: the contenders train on a few texts."""
+"""scripts/benchmark/training.py and inference.py: the contenders do a little."""
 
 import json
 import os
@@ -19,9 +19,10 @@ def test_each_contender_trains(minilm_dir, tmp_path):
     for name, size in (('train', 8), ('dev', 4)):
         rows = [f'a {"good" if n % 2 else "bad"} film\t{n % 2}' for n in range(size)]
         (data / f'{name}.tsv').write_text('\n'.join(['sentence\tlabel', *rows, '']), 'utf-8')
-    flags = ['--data_dir', data, '--epochs', '1', '--batch_size', '4', '--rounds', '1']
+    flags = ['--work', 'programs', '--data_dir', data, '--epochs', '1', '--batch_size', '4']
+    flags += ['--rounds', '1']
     done = subprocess.run(
-        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'finetuning.py', *flags, '--json', path],
+        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'training.py', *flags, '--json', path],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
         capture_output=True, text=True,
     )  # fmt: skip
@@ -48,9 +49,9 @@ def test_each_contender_trains(minilm_dir, tmp_path):
 def test_a_step_of_a_language_model(tmp_path, family, contenders):
     pytest.importorskip('pytorch_pretrained_bert')
     path = tmp_path / 'figures.json'
-    flags = ['--family', family, '--layers', '1', '--shapes', '1x8', '--mem_len', '8']
+    flags = ['--work', family, '--layers', '1', '--shapes', '1x8', '--mem_len', '8']
     done = subprocess.run(
-        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'lm_step.py', *flags, '--rounds', '1',
+        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'training.py', *flags, '--rounds', '1',
          '--json', path],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
         capture_output=True, text=True,

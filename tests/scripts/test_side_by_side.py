@@ -1,6 +1,5 @@
 """scripts/benchmark/side_by_side.py: contenders in processes of their own; here these are toys."""
 
-import argparse
 import json
 import pathlib
 import sys
@@ -34,6 +33,11 @@ def dies(options):
     return lambda case: lambda: os._exit(3)
 
 
+def variables(options):
+    names = 'GOMP_SPINCOUNT', 'OMP_NUM_THREADS'
+    return lambda case: lambda: tuple(map(os.environ.get, names))
+
+
 def where(options):
     import model_zoo
     return lambda case: lambda: (model_zoo.__file__, sorted(os.listdir(options.folder)))
@@ -52,8 +56,8 @@ def toys(tmp_path, side_by_side, monkeypatch):
     return load_script('benchmark_toys', tmp_path)
 
 
-def options(rounds=2, **others):
-    return argparse.Namespace(**{'rounds': rounds, 'checkout': None, **others})
+def options(side_by_side, *flags, rounds=2):
+    return side_by_side.add_flags('A benchmark.', rounds).parse_args([*map(str, flags)])
 
 
 def test_turns_in_processes_without_other_frameworks(side_by_side, toys, tmp_path, monkeypatch):
@@ -63,7 +67,7 @@ def test_turns_in_processes_without_other_frameworks(side_by_side, toys, tmp_pat
     )
     absent = side_by_side.Contender('absent', toys.sleep, ('no_such_module',))
     cases = [side_by_side.Case('once', 1, 10), side_by_side.Case('twice', 2, 20)]
-    measured = side_by_side.measure([fast], [slow, absent], cases, options(rounds=3))
+    measured = side_by_side.measure([fast], [slow, absent], cases, options(side_by_side, rounds=3))
     assert [(each.case.label, each.contender) for each in measured] == [
         ('once', 'fast'),
         ('once', 'slow'),
@@ -78,27 +82,31 @@ def test_turns_in_processes_without_other_frameworks(side_by_side, toys, tmp_pat
 
     monkeypatch.setattr(side_by_side, '_matrix_product_speed', lambda is_cpu: 100)
     path = tmp_path / 'figures.json'
-    side_by_side.report('Sleep', measured, str(path), 'tokens/s')
+    side_by_side.report('Sleep', measured, options(side_by_side, '--json', path), 'tokens/s')
     results = json.loads(path.read_text())['results']
     assert [each['contender'] for each in results] == ['fast', 'slow', 'fast', 'slow']
     assert results[0]['best_over_ours'] == results[0]['median_over_ours'] == 1
     assert results[3]['best_over_ours'] == min(measured[3].seconds) / min(measured[2].seconds) > 1
 
 
-def test_seconds_of_the_cpu_leave_out_what_waits(side_by_side, toys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(('flags', 'kind'), [([], 'clock'), (['--cpu_time'], 'cpu')])
+def test_seconds_of_the_cpu_leave_out_what_waits(
+    side_by_side, toys, tmp_path, monkeypatch, flags, kind
+):
     monkeypatch.setattr(side_by_side, '_matrix_product_speed', lambda is_cpu: 100)
     toy = side_by_side.Contender('toy', toys.sleep, arguments={'seconds': 0.2})
     case = side_by_side.Case('once', 1, 10)
-    for flags, kind in (([], 'clock'), (['--cpu_time'], 'cpu')):
-        args = side_by_side.add_flags('A benchmark.', rounds=1).parse_args(flags)
-        content = side_by_side.report('Sleep', side_by_side.measure([toy], [], [case], args))
-        assert content['seconds_of'] == kind
-        assert (content['results'][0]['best_s'] >= 0.2) == (kind == 'clock')
+    path = tmp_path / 'figures.json'
+    args = options(side_by_side, *flags, '--json', path, rounds=1)
+    side_by_side.report('Sleep', side_by_side.measure([toy], [], [case], args), args)
+    content = json.loads(path.read_text())
+    assert content['seconds_of'] == kind
+    assert (content['results'][0]['best_s'] >= 0.2) == (kind == 'clock')
 
 
 def test_absent_contenders_are_named(side_by_side, toys, capsys):
     absent = side_by_side.Contender('a peer', toys.sleep, ('no_such_module', 'json'))
-    assert side_by_side.measure([], [absent], [], options()) == []
+    assert side_by_side.measure([], [absent], [], options(side_by_side)) == []
     assert capsys.readouterr().out == 'a peer: absent (no_such_module not installed)\n'
 
 
@@ -111,11 +119,23 @@ def test_another_checkout_is_one_more_contender(side_by_side, toys, tmp_path):
         [side_by_side.Contender('ours', toys.where)],
         [],
         [case],
-        options(rounds=1, checkout=[str(tmp_path / 'other')]),
+        options(side_by_side, '--checkout', tmp_path / 'other', rounds=1),
     )
     assert (ours.contender, other.contender) == ('ours', f'ours in {tmp_path / "other"}')
     assert pathlib.Path(ours.answer[0]) == pathlib.Path(sys.modules['model_zoo'].__file__)
     assert pathlib.Path(other.answer[0]) == package
+
+
+def test_environments_beside_a_busy_process(side_by_side, toys):
+    toy = side_by_side.Contender('toy', toys.variables)
+    flags = ['--environment', 'GOMP_SPINCOUNT=7 OMP_NUM_THREADS=1', '--neighbour', 'niced']
+    case = side_by_side.Case('one', None, 1)
+    ours, other = side_by_side.measure([toy], [], [case], options(side_by_side, *flags, rounds=1))
+    assert other.contender == 'toy, GOMP_SPINCOUNT=7 OMP_NUM_THREADS=1'
+    assert other.answer == ('7', '1') != ours.answer
+    with side_by_side.neighbour('busy') as process:
+        assert process.poll() is None
+    assert process.returncode < 0
 
 
 @pytest.mark.parametrize(
@@ -125,7 +145,7 @@ def test_another_checkout_is_one_more_contender(side_by_side, toys, tmp_path):
 def test_failures_are_one_line(side_by_side, toys, name, message):
     toy = side_by_side.Contender('toy', getattr(toys, name))
     with pytest.raises(InputError, match=f'^{message}$'):
-        side_by_side.measure([toy], [], [side_by_side.Case('one', None, 1)], options())
+        side_by_side.measure([toy], [], [side_by_side.Case('one', None, 1)], options(side_by_side))
 
 
 def test_answers_are_compared_with_the_first(side_by_side, toys):
@@ -139,6 +159,6 @@ def test_answers_are_compared_with_the_first(side_by_side, toys):
             [toy, toy._replace(name='other')],
             [],
             [side_by_side.Case('one', 1, 1)],
-            options(),
+            options(side_by_side),
             same=same,
         )

@@ -1,4 +1,4 @@
-"""scripts/benchmark/operators.py, scaling.py, inference.py: arithmetic, tables, and small runs."""
+"""scripts/benchmark/breakdown.py and inference.py: arithmetic, tables, and small runs."""
 
 import json
 import os
@@ -24,12 +24,12 @@ def load():
 
 
 def test_arithmetic_is_that_of_the_model(load):
-    operators = load('operators')
-    model, batch, step = operators.make_step(1, (2, 16), 'float32')
+    breakdown = load('breakdown')
+    step = breakdown.Step(1, (2, 16))
     step()
-    work = operators.arithmetic(model, batch)
+    work = breakdown.arithmetic(step.model, step.batch)
     tokens, units = 2 * 16, 768
-    dense = 2 * tokens * units * (3 * units + units + 2 * model.config.intermediate_size)
+    dense = 2 * tokens * units * (3 * units + units + 2 * step.model.config.intermediate_size)
     assert work['FullyConnected'][0] == pytest.approx(dense, rel=0.03)  # and the heads
     scores = 2 * tokens * 16 * units
     for name in ('interleaved_matmul_selfatt_qk', 'interleaved_matmul_selfatt_valatt'):
@@ -38,61 +38,43 @@ def test_arithmetic_is_that_of_the_model(load):
 
 
 def test_a_profile_names_single_operators(load, tmp_path):
-    operators = load('operators')
+    breakdown = load('breakdown')
     path, page = tmp_path / 'figures.json', tmp_path / 'page.rst'
     page.write_text('.. operators: begin\n.. operators: end\n', encoding='utf-8')
-    flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', path, '--docs', page]
+    flags = ['--shape', '2x8', '--layers', '1', '--units', '64', '--rounds', '1']
+    flags += ['--json', path, '--docs', page]
     subprocess.run(
-        [sys.executable, FOLDER / 'operators.py', *flags],
+        [sys.executable, FOLDER / 'breakdown.py', *flags],
         env={**os.environ, 'PYTHONPATH': str(ROOT)}, check=True, timeout=900,
     )  # fmt: skip
     assert not pathlib.Path(os.devnull).is_file()  # MXNet's profiler deletes what it is given
     rows = {name: rest for name, *rest in json.loads(path.read_text('utf-8'))['operators']}
-    assert {'FullyConnected', '_backward_FullyConnected', operators.UPDATE} <= set(rows)
+    assert {'FullyConnected', '_backward_FullyConnected', breakdown.UPDATE} <= set(rows)
     seconds, work, traffic = rows['_backward_FullyConnected']
     assert seconds > 0 and work == 2 * rows['FullyConnected'][1] and traffic > 0
-    assert operators.UPDATE in page.read_text('utf-8')
+    assert breakdown.UPDATE in page.read_text('utf-8')
 
 
 def test_a_table_replaces_the_one_of_the_page(load, tmp_path):
-    operators = load('operators')
+    breakdown = load('breakdown')
     rows = [('dot', 0.9, 4e9, 1e6), ('Cast', 0.1, 0, 2e9), ('tiny', 1e-4, 0, 0)]
-    lines = operators.table(rows, 1.0001, (1e10, 1e11))
+    lines = breakdown.table(rows, 1.0001, (1e10, 1e11))
     assert [line.split() for line in lines[3:5]] == [
         ['``dot``', '900.0', '90.0%', '4.00', '1', '44%', '0%'],
         ['``Cast``', '100.0', '10.0%', '2000', '20%'],
     ]
     assert lines[5].startswith('all others')
     page = tmp_path / 'page.rst'
-    page.write_text(f'A\n\n{operators.BEGIN}\nold\n{operators.END}\n\nB\n', encoding='utf-8')
+    page.write_text(f'A\n\n{breakdown.BEGIN}\nold\n{breakdown.END}\n\nB\n', encoding='utf-8')
     for _ in range(2):
-        operators.write_between(str(page), operators.BEGIN, operators.END, lines)
+        breakdown.write_between(str(page), breakdown.BEGIN, breakdown.END, lines)
     text = page.read_text('utf-8')
     assert text.count('``dot``') == 1 and 'old' not in text
     assert text.startswith('A\n') and text.endswith('\n\nB\n')
 
 
-@pytest.mark.slow
-def test_a_busy_process_beside_the_work(load, minilm_dir, tmp_path):
-    path, text = tmp_path / 'figures.json', tmp_path / 'text.txt'
-    text.write_text('One line.\n', encoding='utf-8')
-    module = load('shared_machine')
-    flags = ['--model', minilm_dir, '--file', text, '--json', path, '--rounds', 1]
-    flags += ['--neighbours', 'quiet', 'niced', '--work', 'embedding', '--settings']
-    module.main([*map(str, flags), '', 'GOMP_SPINCOUNT=0 OMP_NUM_THREADS=1'])
-    rows = json.loads(path.read_text('utf-8'))
-    assert [(row['neighbour'], row['setting']) for row in rows] == [
-        (name, setting) for name in ('quiet', 'niced')
-        for setting in ('model_zoo', 'GOMP_SPINCOUNT=0 OMP_NUM_THREADS=1')
-    ]  # fmt: skip
-    assert all(0 < row['best_ms'] <= row['median_ms'] for row in rows)
-    with module.neighbour('busy') as process:
-        assert process.poll() is None
-    assert process.returncode < 0
-
-
 def test_seconds_of_a_sum(load):
-    seconds = load('scaling').sum_seconds
+    seconds = load('breakdown').sum_seconds
     assert seconds(8e9, 1, 1e9, 1.0) == 0
     assert seconds(8e9, 2, 1e9) == 8  # half of it there, and half of the other's back
     assert seconds(8e9, 4, 1e9, 0.5) == 2 * 3 * (2 + 0.5)
@@ -101,8 +83,9 @@ def test_seconds_of_a_sum(load):
 def test_two_processes_are_measured_beside_one(load, tmp_path, capsys):
     pytest.importorskip('horovod.mxnet')
     path = tmp_path / 'figures.json'
-    flags = ['--shape', '2x8', '--layers', '1', '--rounds', '1', '--json', str(path)]
-    load('scaling').main(flags)
+    flags = ['--work', 'processes', '--shape', '2x8', '--layers', '1', '--units', '64']
+    flags += ['--rounds', '1', '--json', str(path)]
+    load('breakdown').main(flags)
     figures = json.loads(path.read_text('utf-8'))
     assert set(figures['steps']) == {'one process', '2 processes, buckets'}
     assert all(len(times) == 1 and times[0] > 0 for times in figures['steps'].values())
