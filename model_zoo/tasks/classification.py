@@ -825,10 +825,11 @@ def _find_columns(settings, files):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:
         settings.label_column = next((name for name in _LABELS if name in names), None)
-    if not (texts or settings.text_columns) or needs_label and settings.label_column is None:
+    lacking = ['`text_column`'] * (not (texts or settings.text_columns))
+    lacking += ['`label_column`'] * (needs_label and settings.label_column is None)
+    if lacking:
         raise InputError(
-            f'{path!r} has the columns {", ".join(names)}: name those of the text and the label '
-            'with `text_column` and `label_column`'
+            f'{path!r} has the columns {", ".join(names)}: name yours with {" and ".join(lacking)}'
         )
 
 
