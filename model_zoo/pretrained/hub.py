@@ -202,7 +202,7 @@ class Repository:
             raise SourceError(f'{self.address}: {_reason(error)}') from error
 
     def _download(self, name):
-        """Path of a file that is downloaded to the library's cache; None if the hub hasn't it."""
+        """Path of a file that is downloaded to the library's cache; None if the hub lacks it."""
         library = _library()
         url = library.hf_hub_url(self.name, name, revision=self.revision)
         home = os.path.join(constants.HF_HUB_CACHE, f'models--{self.name.replace("/", "--")}')
@@ -257,7 +257,7 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
     Parameters
     ----------
     repo_id : str
-        ``owner/name``, or a name of one's own; it is made if the hub hasn't it.
+        ``owner/name``, or a name of one's own; it is made if the hub lacks it.
     names : list of str, optional
         Of the files to upload; default: all.
     private : bool, optional
