@@ -14,7 +14,6 @@ from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
-from ..pretrained.hub import upload
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
@@ -369,6 +368,8 @@ class BlockFiles(BlockTensors):
             folder = os.path.basename(os.path.abspath(directory))
             name = (repo_id or folder) if push_to_hub is True else push_to_hub
             names = [os.path.relpath(path, directory) for path in written]
+            from ..pretrained.hub import upload  # huggingface_hub takes a while to import
+
             upload(directory, name, [*names, SUMS], private, token, commit_message)
 
     @classmethod

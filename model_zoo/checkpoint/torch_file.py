@@ -255,7 +255,7 @@ def _are_sizes(numbers):
 _WRITTEN = {
     np.dtype(code).name: storage
     for storage, code in _STORAGES.items()
-    if code != _BFLOAT16 and storage != 'UntypedStorage'
+    if code != _BFLOAT16 and code[0] != 'c' and storage != 'UntypedStorage'
 }
 
 

@@ -41,7 +41,8 @@ from model_zoo.training.checkpoint import Checkpoint, TrainingState
 from model_zoo.util.executor import FinishedTasks
 from model_zoo.util.files import read_json
 from model_zoo.util.remote import upload
-from mxnet_pytorchic_bert.models import make_config
+from mxnet_pytorchic_bert.models import CONFIG_FIELDS, make_config
+from mxnet_pytorchic_bert.training import read_fields
 
 __all__ = ['READINGS']
 
@@ -333,7 +334,7 @@ READINGS = {
                                block_of(gpt.OpenAIGPTModel), {}),
     'labels': ('bert_folder', {'config.json': 'json'}, labels, {}),
     'Pytorchic configuration': ('pytorchic', {'model.json': 'json'}, lambda folder: vars(
-        make_config(read_json(folder / 'model.json'), 30)), {}),
+        make_config(read_fields('model_cfg', str(folder / 'model.json'), CONFIG_FIELDS), 30)), {}),
     'Pytorchic weights': ('pytorchic', {'pretrained.pt': 'torch zip'},
                           tensors('pretrained.pt'), {}),
     'vocab.txt': ('vocab', {'vocab.txt': 'lines'},

@@ -175,7 +175,7 @@ def test_regression_pairs_and_named_columns(folder):
         regression=True, **SMALL,
     )  # fmt: skip
     assert 'pearson' in trained.scores
-    with pytest.raises(InputError, match='columns one, two, mark: name those'):
+    with pytest.raises(InputError, match='columns one, two, mark: name yours'):
         model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
 
 

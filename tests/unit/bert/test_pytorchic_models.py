@@ -12,12 +12,14 @@ from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_archive
 from model_zoo.errors import CheckpointError, InputError
 from mxnet_pytorchic_bert.models import (
+    CONFIG_FIELDS,
     load_model,
     load_transformer,
     make_config,
     reset_parameters,
     save_model,
 )
+from mxnet_pytorchic_bert.training import read_fields
 
 FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 FIELDS = json.loads((FOLDER / 'model.json').read_text())
@@ -87,9 +89,10 @@ def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name)
         np.testing.assert_array_equal(ours[each], theirs[each], err_msg=each)
 
 
-def test_a_configuration_that_is_no_object():
-    with pytest.raises(InputError, match='must be a JSON object, not 7'):
-        make_config(7, 30)
+def test_a_configuration_that_is_no_object(tmp_path):
+    (tmp_path / 'model.json').write_text('7')
+    with pytest.raises(InputError, match='an object is expected'):
+        read_fields('model_cfg', str(tmp_path / 'model.json'), CONFIG_FIELDS)
 
 
 def test_its_files_are_checkpoints_like_any_other(tmp_path):
