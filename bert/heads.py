@@ -59,7 +59,6 @@ class BertTask(TaskMixin, BertBlock):
 
     def __init__(self, bert, prefix=None, params=None, **options):
         super().__init__(bert, prefix=prefix, params=params, **options)
-        self._check_parts()
         # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
         self.config.pruned_heads = self.base.config.pruned_heads
 
@@ -71,19 +70,6 @@ class BertTask(TaskMixin, BertBlock):
             masked_positions=masked_positions,
             head_mask=head_mask,
         )
-
-    def _check_parts(self):
-        has = {
-            'use_pooler': self.base.has_pooler,
-            'use_decoder': self.base.has_decoder,
-            'use_classifier': self.base.has_classifier,
-        }
-        lacking = [name for name, needed in self.parts.items() if needed and not has[name]]
-        if lacking:
-            raise InputError(
-                f'{type(self).__name__} needs a {self.model_class.__name__} with '
-                + ', '.join(f'{name}=True' for name in lacking)
-            )
 
     def _set_num_labels(self, num_labels):
         if num_labels is not None:

@@ -210,6 +210,8 @@ class BertModel(BertBlock):
 
     outputs = ('sequence', 'attentions', 'pooled', 'next_sentence', 'masked_lm')
     graph_options = ('output_all_encodings',)
+    #: tables of embeddings -> their sizes in the configuration
+    embeddings = {'word_embed': 'vocab_size', 'token_type_embed': 'type_vocab_size'}
     encoder_class = BertEncoder
     decoder_class = BertDecoder
     #: has a decoder, has a classifier -> the class of transformers with the same parts
@@ -249,7 +251,12 @@ class BertModel(BertBlock):
         initializer = mx.init.Normal(config.initializer_range)
         units = config.hidden_size
         with self.name_scope():
-            self._make_embeddings(initializer)
+            for name, size in self.embeddings.items():
+                embedding = nn.Embedding(
+                    getattr(config, size), config.embedding_units, weight_initializer=initializer,
+                    prefix=f'{name}_',
+                )  # fmt: skip
+                setattr(self, name, embedding)
             self.encoder = self.encoder_class(config, prefix='encoder_')
             if use_pooler:
                 self.pooler = Dense(
@@ -267,15 +274,6 @@ class BertModel(BertBlock):
             if use_decoder:
                 self.decoder = self.decoder_class(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
-
-    def _make_embeddings(self, initializer):
-        self._make_embedding('word_embed', self.config.vocab_size, initializer)
-        self._make_embedding('token_type_embed', self.config.type_vocab_size, initializer)
-
-    def _make_embedding(self, name, size, initializer):
-        units = self.config.embedding_units
-        embedding = nn.Embedding(size, units, weight_initializer=initializer, prefix=f'{name}_')
-        setattr(self, name, embedding)
 
     def _embed(self, F, words, token_types):
         """What the encoder gets, (B, L, C)."""

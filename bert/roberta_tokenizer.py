@@ -28,17 +28,8 @@ class _Framed(MarkTokenizer):
 
     template = (('cls',), ('sep', 'sep'), ('sep',))
     do_lower_case = False
-
-    def _find_roles(self):
-        roles = super()._find_roles()
-        roles.update({role: roles.get(role) or roles.get(other) for role, other in
-                      (('cls', 'bos'), ('sep', 'eos'))})  # fmt: skip
-        for role in ('cls', 'sep', 'unk', 'pad'):
-            if roles.get(role) is None:
-                raise InputError(
-                    f"the vocabulary ({len(self)} tokens) names no {role} token: is it RoBERTa's?"
-                )
-        return roles
+    _stand_ins = {'cls': 'bos', 'sep': 'eos'}
+    _needed = ('cls', 'sep', 'unk', 'pad')
 
 
 class RobertaTokenizer(_Framed, ByteLevelTokenizer):

@@ -15,6 +15,7 @@ tokenizer drops U+FFFD as the original does, and without it the word is unknown.
 """
 
 import collections
+import functools
 import itertools
 import logging
 import os
@@ -45,24 +46,14 @@ class BertTokenizerBase(ChunkTokenizer):
 
     template = (('cls',), ('sep',), ('sep',))
     pair_type = 1
+    # as BERTSentenceTransform does for vocabularies without them
+    _stand_ins = {'cls': 'bos', 'sep': 'eos'}
+    _needed = ('unk', 'cls', 'sep')
 
-    def __init__(self, vocab, max_len=None):
-        super().__init__(max_len)
-        self.vocab = vocab
-        self.ids_to_tokens = collections.OrderedDict(enumerate(vocab.idx_to_token))
-        for role in ('unk', 'cls', 'sep'):
-            if self._roles()[role] is None:
-                raise InputError(
-                    f'the vocabulary ({len(vocab)} tokens) names no {role} token; give it one, '
-                    f'for example by gluonnlp.vocab.BERTVocab'
-                )
-
-    def _find_roles(self):
-        roles = super()._find_roles()
-        # as BERTSentenceTransform does for vocabularies without them
-        roles['cls'] = roles['cls'] or roles['bos']
-        roles['sep'] = roles['sep'] or roles['eos']
-        return roles
+    @functools.cached_property
+    def ids_to_tokens(self):
+        """Ids to tokens, a dict in the order of the ids."""
+        return collections.OrderedDict(enumerate(self.vocab.idx_to_token))
 
     def normalized(self, word):
         return ' '.join(self.basic_tokenizer.tokenize(word))
@@ -115,7 +106,9 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
                 vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
             except Exception as error:  # these libraries check little of what they read
                 raise InputError(f'{os.fspath(path)!r} has no vocabulary: {error}') from error
-        super().__init__(vocab, max_len)
+        super().__init__(max_len)
+        self.vocab = vocab
+        _ = self._roles  # an error if it lacks one
         self.do_lower_case = bool(lower)
         self.max_input_chars_per_word = max_input_chars_per_word
         self.basic_tokenizer = GluonBasicTokenizer(lower)
@@ -219,15 +212,15 @@ class BertTokenizer(BertTokenizerBase):
         never_split=SPECIAL_TOKENS,
         max_input_chars_per_word=100,
     ):
-        vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
-        super().__init__(vocab, max_len)
+        super().__init__(max_len)
+        self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
         if not do_basic_tokenize:
             self._pattern = SPACED
         self.basic_tokenizer = BasicTokenizer(do_lower_case, never_split)
         self.wordpiece_tokenizer = WordpieceTokenizer(
-            vocab, self.unk_token, max_input_chars_per_word
+            self.vocab, self.unk_token, max_input_chars_per_word
         )
         self._rust = Tokenizer(self.wordpiece_tokenizer.model)
         self._rust.normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)

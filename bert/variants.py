@@ -41,9 +41,7 @@ class TypelessModel(Typeless, BertModel):
     """A backbone without token types, with the inputs of GluonNLP's."""
 
     call_order = ('words', 'valid_length', 'masked_positions', 'head_mask', 'token_types')
-
-    def _make_embeddings(self, initializer):
-        self._make_embedding('word_embed', self.config.vocab_size, initializer)
+    embeddings = {'word_embed': 'vocab_size'}
 
     def _embed(self, F, words, token_types):
         return self.word_embed(words)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mxnet as mx
 
-from .checkpoint.readers import read_tensors, warn_of_changes
+from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, local_path, names_files, resolve
@@ -256,8 +256,7 @@ def read_weights(block_class, path, config):
     if isinstance(path, dict):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
-        tensors, metadata = read_tensors(path)
-        warn_of_changes(os.path.dirname(path))
+        tensors, metadata = read_tensors(path, warns=True)
     layers = getattr(config, 'num_layers', 0)  # not all families have layers
     if layers > len(tensors):  # before a name, let alone a block, is made for each
         raise CheckpointError(
@@ -467,20 +466,21 @@ def _open(
     if ctx is not None:
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
-    fields = configure(
+    config = configure(
         family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).vocab
     )
     id2label = options.pop('id2label', None)
-    known = {*fields, *(field.name for field in dataclasses.fields(family.base.config_class))}
+    known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
     changed = {each: options.pop(each) for each in list(options) if each in known}
-    fields.update(changed)
+    num_labels = changed.get('num_labels')
     if id2label is not None:
-        fields.update(_labels(id2label, changed.get('num_labels')))
+        changed.update(_labels(id2label, num_labels))
     elif files.labels and task in (family.tasks.get('classification'), 'classification') and (
-        fields.get('id2label') is None and changed.get('num_labels') in (None, len(files.labels))
+        config.extras.get('id2label') is None and num_labels in (None, len(files.labels))
     ):
-        fields.update(_labels(dict(enumerate(files.labels))))
-    config = family.base.config_class.from_dict(fields)
+        changed.update(_labels(dict(enumerate(files.labels))))
+    if changed:
+        config = type(config).from_dict({**config.to_dict(), **changed})
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
     block_class = family.zoo_block if task is None else family.block_class(task)
@@ -535,27 +535,28 @@ def _labels(id2label, num_labels=None):
 
 
 def configure(family, model, files, vocab):
-    """Fields of the configuration beside the weights, or of the architecture."""
+    """The configuration beside the weights, or that of the architecture."""
+    config_class = family.base.config_class
     architecture = {} if model is None else family.base.architectures[model]
     if files.config is not None:
-        own = family.base.config_class.from_json_file(files.config).to_dict()
-        other = [name for name, value in architecture.items() if own[name] != value]
+        config = config_class.from_json_file(files.config)
+        other = [name for name, value in architecture.items() if getattr(config, name) != value]
         if other:
             _log.warning(
                 '%s makes this another size than %s: %s',
                 files.config,
                 model,
-                ', '.join(f'{name} {own[name]}' for name in other),
+                ', '.join(f'{name} {getattr(config, name)}' for name in other),
             )
-        return own
+        return config
     if model is None:
         if os.path.basename(files.weights) in family.release_names:
-            return {}  # the usual one: OpenAI published one size, without a file for it
+            return config_class()  # the usual one: OpenAI published one size, without a file for it
         raise no_configuration(files)
     fields = {**architecture, 'vocab_size': len(vocab())}
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)
-    return fields
+    return config_class.from_dict(fields)
 
 
 def check_options(blocks, options, fields):
@@ -603,8 +604,9 @@ def _build(
     files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
     file = VocabFile.of(files) if vocab is None else None
     vocab = vocab or file.vocab
-    own = configure(family, model, files, lambda: vocab)
-    config = family.base.config_class.from_dict({**own, **fields})
+    config = configure(family, model, files, lambda: vocab)
+    if fields:
+        config = type(config).from_dict({**config.to_dict(), **fields})
     check_vocab(len(vocab), config, f'the weights of {model}')
     block_class = family.zoo_block
     if files.weights is None:  # a new one, with all parts that aren't refused

@@ -1,5 +1,6 @@
 """The base of the families' blocks, and its precision."""
 
+import copy
 import inspect
 import math
 import types
@@ -85,7 +86,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self.config = config.copy()  # other blocks may be made with `config`
+        self.config = copy.deepcopy(config)  # other blocks may be made with `config`
 
     def __repr__(self):
         facts = [

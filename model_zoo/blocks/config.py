@@ -98,7 +98,13 @@ class Config(metaclass=_ConfigType):
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
-        config._check_extras()
+        for name, kind in _EXTRAS.items():
+            value = config.extras.get(name)
+            parts = value if kind is list and isinstance(value, list) else ()
+            if value is None or isinstance(value, kind) and all(isinstance(x, str) for x in parts):
+                continue
+            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[kind]
+            raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
         free = names - values.keys()
         for name in itertools.islice(config.extras, _MOST_HINTS):
             close = difflib.get_close_matches(name, free, 1, 0.9)
@@ -110,16 +116,6 @@ class Config(metaclass=_ConfigType):
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)
         return config
-
-    def _check_extras(self):
-        """Raise InputError if an unknown field that is read somewhere has another type."""
-        for name, kind in _EXTRAS.items():
-            value = self.extras.get(name)
-            parts = value if kind is list and isinstance(value, list) else ()
-            if value is None or isinstance(value, kind) and all(isinstance(x, str) for x in parts):
-                continue
-            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[kind]
-            raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
 
     @classmethod
     def from_json_file(cls, path):
@@ -140,10 +136,6 @@ class Config(metaclass=_ConfigType):
 
     #: rows of the embedding: the number of tokens that the model knows
     embedding_rows = property(attrgetter('vocab_size'))
-
-    def copy(self):
-        """A copy of the configuration."""
-        return copy.deepcopy(self)
 
     def to_dict(self):
         """A new dict with the fields, and the unknown ones of `from_dict`."""

@@ -69,28 +69,16 @@ class BlockTensors:
     @classmethod
     def translate(cls, tensors, metadata, config):
         """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
-        if metadata.get('format') == 'native':
-            return cls._translate_native(tensors, metadata, config)
-        maps = cls.name_maps(config).values()
-        best = max(maps, key=lambda each: each.matches(tensors), default=None)
-        if best is None or not best.matches(tensors):
-            some = ', '.join(list(tensors)[:4])
-            raise CheckpointError(
-                f'none of its names belongs to a {cls.__name__} ({some}, ...); is it '
-                'a checkpoint of another family?'
-            )
-        return best.load(tensors, config)
-
-    @classmethod
-    def count_known(cls, tensors, metadata):
-        """How many of a file's names the tables of this family's names have."""
-        if metadata.get('format') == 'native':
-            return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
-        maps = cls.name_maps(cls.config_class()).values()
-        return max((each.matches(tensors) for each in maps), default=0)
-
-    @classmethod
-    def _translate_native(cls, tensors, metadata, config):
+        if metadata.get('format') != 'native':
+            maps = cls.name_maps(config).values()
+            best = max(maps, key=lambda each: each.matches(tensors), default=None)
+            if best is None or not best.matches(tensors):
+                some = ', '.join(list(tensors)[:4])
+                raise CheckpointError(
+                    f'none of its names belongs to a {cls.__name__} ({some}, ...); is it '
+                    'a checkpoint of another family?'
+                )
+            return best.load(tensors, config)
         own = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', own)
         if family != own:
@@ -105,6 +93,14 @@ class BlockTensors:
             convert = cls.stored_as(name)
             result[name] = convert.load([value], config) if convert else value
         return result, []
+
+    @classmethod
+    def count_known(cls, tensors, metadata):
+        """How many of a file's names the tables of this family's names have."""
+        if metadata.get('format') == 'native':
+            return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
+        maps = cls.name_maps(cls.config_class()).values()
+        return max((each.matches(tensors) for each in maps), default=0)
 
     @staticmethod
     def stored_as(name):

@@ -263,7 +263,7 @@ class TaskMixin:
 
     #: the family's backbone
     model_class = None
-    #: options of a new backbone that the head needs
+    #: options ``use_PART`` of the backbone that the head needs or doesn't; they are its `has_PART`
     parts = {}
 
     def __init__(self, model, prefix=None, params=None, **options):
@@ -276,6 +276,15 @@ class TaskMixin:
             if not is_model:
                 model = self.model_class(self.config, **{**self.parts, **options})
             setattr(self, self.backbone, model)
+        lacking = [
+            name for name, needed in self.parts.items()
+            if needed and not getattr(model, name.replace('use_', 'has_'))
+        ]  # fmt: skip
+        if lacking:
+            raise InputError(
+                f'{type(self).__name__} needs a {self.model_class.__name__} with '
+                + ', '.join(f'{name}=True' for name in lacking)
+            )
 
     def encode(self, *inputs, **named):
         """Run the backbone: an object with its outputs by name, None for what it doesn't return.

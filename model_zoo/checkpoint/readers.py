@@ -30,12 +30,11 @@ __all__ = [
     'SUMS',
     'WEIGHTS_NAMES',
     'check_sums',
-    'check_weights',
+    'first_file',
     'kept_sums',
     'read_sums',
     'read_tensors',
     'sums_path',
-    'warn_of_changes',
     'weights_in_folder',
     'weights_of',
     'write_sums',
@@ -80,14 +79,19 @@ LAYOUTS = {
 
 def weights_in_folder(folder, format=None):
     """Path of the file of weights in `folder`, for `read_tensors`."""
-    for name in WEIGHTS_NAMES if format is None else _FILES[format]:
-        path = os.path.join(folder, name)
-        if os.path.isfile(path):
-            return path
-    return newest_checkpoint(folder) if format in (None, 'tensorflow') else None
+    found = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
+    if found is None and format in (None, 'tensorflow'):
+        return newest_checkpoint(folder)
+    return found
 
 
-def read_tensors(path):
+def first_file(folder, names):
+    """Path of the first of the files that a folder has, or None."""
+    paths = (os.path.join(folder, name) for name in names)
+    return next(filter(os.path.isfile, paths), None)
+
+
+def read_tensors(path, warns=False):
     """Read a file of weights, whatever its format.
 
     Parameters
@@ -96,6 +100,8 @@ def read_tensors(path):
         MXNet's ``.params``; safetensors; PyTorch's ``.bin``; the index of one of these in several
         parts; the index of a TensorFlow checkpoint (or their common name without ``.index``);
         ``params_shapes.json`` of OpenAI's NumPy files.
+    warns : bool
+        Whether to warn of other files of the folder that were edited since the model was saved.
 
     Returns
     -------
@@ -114,7 +120,7 @@ def read_tensors(path):
         path += '.index'
     try:
         head, tail = _head_and_tail(path)
-        check_weights(path)
+        _check_folder(path, warns)
         if is_params(head):
             return read_params(path)
         if is_safetensors(head):
@@ -208,27 +214,18 @@ def check_sums(path):
         _check(os.path.join(os.path.dirname(path), name), wanted, path)
 
 
-def check_weights(path):
+def _check_folder(path, warns):
     """Check a file of weights, and the files that go with it, by the `SUMS` beside it."""
     folder, name = os.path.split(path)
-    sums = os.path.join(folder, SUMS)
-    parts = _parts(name)
-    for each, wanted in read_sums(sums).items():
-        if parts.fullmatch(each):
-            _check(os.path.join(folder, each), wanted, sums)
-
-
-def warn_of_changes(folder):
-    """Warn, in one line, of small files of a model's folder that differ from its checksums.
-
-    These are its configuration, vocabulary and card: who edits them knows what for.
-    """
-    changed = []
-    for name, wanted in read_sums(os.path.join(folder, SUMS)).items():
-        path = os.path.join(folder, name)
-        with contextlib.suppress(OSError):  # whoever reads the file will say so
-            if os.path.getsize(path) <= _SMALL and sha256_of(path) != wanted:
-                changed.append(name)
+    sums, parts, changed = os.path.join(folder, SUMS), _parts(name), []
+    for other, wanted in read_sums(sums).items():
+        place = os.path.join(folder, other)
+        if parts.fullmatch(other):
+            _check(place, wanted, sums)
+        elif warns:  # of a configuration, vocabulary or card: who edits it knows what for
+            with contextlib.suppress(OSError):  # whoever reads the file will say so
+                if os.path.getsize(place) <= _SMALL and sha256_of(place) != wanted:
+                    changed.append(other)
     if changed:
         _LOG.warning(
             '%s: edited since the model was saved, by %s: %s', folder, SUMS, ', '.join(changed)

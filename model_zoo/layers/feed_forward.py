@@ -44,11 +44,10 @@ def check_activation(name):
 
 
 class Activation(HybridBlock):
-    """An activation function as a block."""
+    """An activation function as a block; the configuration has checked the name."""
 
     def __init__(self, name, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        check_activation(name)
         self._function = ACTIVATIONS[name]
 
     def hybrid_forward(self, F, x):

@@ -10,7 +10,13 @@ import dataclasses
 import os
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from ..checkpoint.readers import CONFIG_NAMES, SUMS, WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.readers import (
+    CONFIG_NAMES,
+    SUMS,
+    WEIGHTS_NAMES,
+    first_file,
+    weights_in_folder,
+)
 from ..errors import InputError, ZooError
 from ..util.files import read_json
 
@@ -145,21 +151,15 @@ def files_in_folder(folder, format=None):
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     """
-
     folder = transformer_folder(folder)
-
-    def first(names):
-        paths = [os.path.join(folder, name) for name in names]
-        return next(filter(os.path.isfile, paths), None)
-
     config = {}
     with contextlib.suppress(InputError):  # who opens the tokenizer is told
         config = read_tokenizer_config(folder)
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
         weights_in_folder(folder, format),
-        first(CONFIG_NAMES),
-        first(VOCAB_NAMES),
+        first_file(folder, CONFIG_NAMES),
+        first_file(folder, VOCAB_NAMES),
         lower if isinstance(lower, bool) else None,
         {'padding_token': padding} if isinstance(padding, str) else {},
     )

@@ -6,6 +6,7 @@ Degenerate input has a defined value and gives no warning: F1 without a true or 
 and Matthews, Pearson and Spearman where either side is constant (or has one sample), are 0.
 """
 
+import copy
 import dataclasses
 import itertools
 import json
@@ -322,7 +323,7 @@ def teacher_layers(student, teacher, layers=None):
 
 def make_student(teacher, layers, ctx=None):
     """A smaller model that begins with layers of its teacher."""
-    config = teacher.config.copy()
+    config = copy.deepcopy(teacher.config)
     config.num_hidden_layers = len(layers)
     student = type(teacher)(config, dropout=teacher.dropout_rate)
     student.initialize(ctx=ctx or mx.cpu())

@@ -132,9 +132,8 @@ class MarkTokenizer(ChunkTokenizer):
     finds_marks = True
 
     def _set_marks(self):
-        roles = self._roles()
-        self._marks = frozenset(token for token in roles.values() if token)
-        mask = roles.get('mask')
+        self._marks = frozenset(filter(None, self._roles.values()))
+        mask = self._roles.get('mask')
         # no match begins within white space: the time would grow with the square of its length
         spaces = {mask: r'(?:(?<!\s)\s+)?'}
         ways = [spaces.get(token, '') + regex.escape(token) for token in self._marks]

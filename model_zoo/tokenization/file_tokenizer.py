@@ -1,5 +1,6 @@
 """Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json``."""
 
+import functools
 import json
 import os
 
@@ -95,13 +96,14 @@ class FileTokenizer(Tokenizer):
             if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
-        self._found_roles = roles
+        self._roles = roles
         self.vocab = make_vocab(ids_of(self._rust), roles)
 
     def _usual(self, role):
         known = self._special.values()
         return next((token for token in _USUAL[role] if token in known), None)
 
+    @functools.cached_property
     def _frames(self):
         return self._probe(1), self._probe(2)
 
@@ -156,7 +158,7 @@ class FileTokenizer(Tokenizer):
         return tokenizers.Tokenizer.from_str(self._rust.to_str())
 
     def _settings(self):
-        tokens = {f'{role}_token': token for role, token in self._roles().items() if token}
+        tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
         return {**tokens, **super()._settings()}
 
     def _id_of(self, token):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 import os
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
@@ -142,10 +143,10 @@ class TokenizerFiles(abc.ABC):
 
     def _library_tokens(self):
         """Tokens that stay whole in a text."""
-        return self._roles().values()
+        return self._roles.values()
 
     def _template_processing(self):
-        before, between, after = ([self._roles()[role] for role in part] for part in self.template)
+        before, between, after = ([self._roles[role] for role in part] for part in self.template)
         kind = self.pair_type
         return processors.TemplateProcessing(
             single=[*before, '$A', *after],
@@ -157,12 +158,12 @@ class TokenizerFiles(abc.ABC):
 
 
 def _token(role):
-    return property(lambda self: self._roles().get(role))
+    return property(lambda self: self._roles.get(role))
 
 
 def _token_id(role):
     def find(self):
-        token = self._roles().get(role)
+        token = self._roles.get(role)
         return None if token is None else self._id_of(token)
 
     return property(find)
@@ -204,10 +205,13 @@ eos_token_id : int or None
     word_prefix = ''
     #: pads batches where the vocabulary has no token for it; None if it must have one
     _default_pad_id = None
+    #: role -> the one whose token it has where the vocabulary has no other for it
+    _stand_ins = {}
+    #: roles that the vocabulary must have
+    _needed = ()
 
     def __init__(self, max_len=None):
         self.max_len = UNLIMITED if max_len is None else max_len
-        self._vocab_changed()
 
     pad_token, pad_token_id = _token('pad'), _token_id('pad')
     cls_token, cls_token_id = _token('cls'), _token_id('cls')
@@ -308,13 +312,22 @@ eos_token_id : int or None
         return f'{type(self).__name__}({", ".join(facts)})'
 
     def _vocab_changed(self):
-        self._found_roles = self._found_frames = None
+        for name in ('_roles', '_frames'):
+            self.__dict__.pop(name, None)
 
+    @functools.cached_property
     def _roles(self):
         """The special tokens by their roles."""
-        if self._found_roles is None:
-            self._found_roles = self._find_roles()
-        return self._found_roles
+        roles = self._find_roles()
+        for role, other in self._stand_ins.items():
+            roles[role] = roles.get(role) or roles.get(other)
+        for role in self._needed:
+            if roles.get(role) is None:
+                raise InputError(
+                    f'the vocabulary ({len(self)} tokens) names no {role} token: give it one, or '
+                    "take the model's own vocabulary"
+                )
+        return roles
 
     def _find_roles(self):
         return {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
@@ -352,7 +365,7 @@ eos_token_id : int or None
         return [self._token_of(i) for i in ids]
 
     def _special_ids(self):
-        return {self._id_of(token) for token in self._roles().values() if token is not None}
+        return {self._id_of(token) for token in self._roles.values() if token is not None}
 
     def _id_of(self, token):
         return self.vocab[token]
@@ -472,15 +485,14 @@ eos_token_id : int or None
 
     def _around(self, add_special_tokens):
         """The special tokens around a text and around a pair."""
-        if self._found_frames is None:
-            self._found_frames = self._frames()
         if add_special_tokens:
-            return self._found_frames
-        return tuple(frame.without_tokens() for frame in self._found_frames)
+            return self._frames
+        return tuple(frame.without_tokens() for frame in self._frames)
 
+    @functools.cached_property
     def _frames(self):
         before, between, after = (
-            tuple(self._roles()[role] for role in roles) for roles in self.template
+            tuple(self._roles[role] for role in roles) for roles in self.template
         )
         types = (0,) * len(before), (0,) * len(between), (self.pair_type,) * len(after)
         return (

@@ -1,5 +1,6 @@
 """The base of the configurations: JSON there and back, and what can't be right."""
 
+import copy
 import dataclasses
 import json
 import os
@@ -44,7 +45,7 @@ def test_dict_is_a_copy():
 
 def test_copy():
     config = Tiny.from_dict({'size': 7, 'names': ['a'], 'nested': {'a': [1]}})
-    other = config.copy()
+    other = copy.deepcopy(config)
     assert other == config and other.extras == config.extras
     other.names.append('b')
     other.extras['nested']['a'].append(2)

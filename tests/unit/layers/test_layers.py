@@ -60,8 +60,6 @@ def test_unknown_activation():
         check_activation('mish')
     with pytest.raises(UnknownNameError):
         check_activation(['gelu'])
-    with pytest.raises(UnknownNameError):
-        Activation('mish')
 
 
 # -- attention ----------------------------------------------------------------------------------

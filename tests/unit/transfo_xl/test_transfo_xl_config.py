@@ -1,5 +1,6 @@
 """Transformer-XL's configuration: the originals' files, and values that can't be right."""
 
+import copy
 import json
 
 import pytest
@@ -41,7 +42,8 @@ def test_file_of_transformers():
     config = TransfoXLConfig.from_dict(values)
     assert config.layer_norm_epsilon == 1e-5 and not config.tie_weight
     assert config.extras == {'eos_token_id': 0}
-    assert config.copy() == config and config.copy().extras == config.extras
+    other = copy.deepcopy(config)
+    assert other == config and other.extras == config.extras
     name, fields = config.to_format('huggingface', 'TransfoXLLMHeadModel')
     assert name == 'config.json' and fields['n_token'] == 100
     assert fields['model_type'] == 'transfo-xl' and fields['tie_word_embeddings'] is False
